@@ -98,7 +98,7 @@ let package = Package(
     // ground
     room("Wire", imports: []),
     room("Locking", imports: []),
-    room("XML", imports: ["CLibXML2"]),
+    room("XML", imports: ["CLibXML2", "Wire"]),
     // sql and Templates inside it are links: SwiftPM asks the plugin anew only when something below a target changes
     .target(name: "Embedded", exclude: ["sql", "Templates"], swiftSettings: strict, plugins: ["EmbedPlugin"]),
     room("Postgres", imports: ["Locking", "CLibpq", collections, lifecycle, logging, metrics]),

@@ -17,10 +17,10 @@ extension HybridMessage {
   }
 
   private static let apple = silentApple.merging(["alert": .null]) { $1 }
-  private static let silentApple: [String: JSONValue] = [
+  private static let silentApple: [UTF8String: JSONValue] = [
     "source": .null, "message": .null, "message_id": .null, "time_to_live": .null,
   ]
-  private static let android: [String: JSONValue] = [
+  private static let android: [UTF8String: JSONValue] = [
     "notification": .null, "data": ["source": .null, "alert": .null, "ref": .null],
     "android": ["notification": .null],
   ]

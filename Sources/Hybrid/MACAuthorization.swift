@@ -1,3 +1,4 @@
+import Wire
 import Crypto
 public import FoundationEssentials
 import Registry
@@ -21,7 +22,7 @@ public struct MACAuthorization: Sendable {
   /// - Returns: nil if it is no such header, or a pair is missing, repeated or wrong.
   public init?(_ header: String) {
     let scheme = header.prefix { $0 != " " && $0 != "\t" }
-    guard scheme.lowercased() == "mac", header.utf8.count <= 512 else { return nil }
+    guard scheme.lowercasedASCII == "mac", header.utf8.count <= 512 else { return nil }
     var pairs: [String: String] = [:]
     var rest = header.dropFirst(scheme.count)
     while true {
@@ -33,7 +34,9 @@ public struct MACAuthorization: Sendable {
       rest = rest.dropFirst(2)
       let value = rest.prefix { $0 != "\"" }
       rest = rest.dropFirst(value.count)
-      guard rest.first == "\"", pairs.updateValue(String(value), forKey: name.lowercased()) == nil else { return nil }
+      guard rest.first == "\"", pairs.updateValue(String(value), forKey: name.lowercasedASCII) == nil else {
+        return nil
+      }
       rest = rest.dropFirst()
     }
     guard let key = pairs["kid"].flatMap({ UUID(uuidString: $0) }), let timestamp = pairs["ts"],
@@ -92,12 +95,12 @@ public struct MACAuthorization: Sendable {
   private func anyText(of request: Signed, publicHost: String?, isAccepted: ([UInt8]) -> Bool) -> Bool {
     var hosts: [String] = []
     func add(_ host: String) { if !hosts.contains(host) { hosts.append(host) } }
-    if let host = request.host?.lowercased() {
+    if let host = request.host?.lowercasedASCII {
       add(String(host.prefix { $0 != ":" }))
       add(host)
     }
     for host in Self.clientHosts { add(host) }
-    if let host = publicHost?.lowercased() { add(host) }
+    if let host = publicHost?.lowercasedASCII { add(host) }
 
     let decoded = Self.decoded(request.target)
     var targets: [[UInt8]] = []

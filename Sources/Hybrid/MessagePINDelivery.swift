@@ -35,7 +35,7 @@ public struct MessagePINDelivery: PINDelivery {
         message: MessageBody(
           verbatim: true, alert: text.text, ttl: lifetime,
           // The provider's account puts the PIN in when it sends. No table has it.
-          fields: [SMSText.pinField: .string(text.source)],
+          fields: [UTF8String(SMSText.pinField): .string(text.source)],
           overrides: sender.map { MessageOverrides(sms: SMSOverride(from: $0)) })))
     // The number has opted out, or its provider has said that it is none.
     guard !sent.pushes.isEmpty else { throw HybridError.noSMS }

@@ -104,7 +104,7 @@ struct NumberVerification: Sendable {
       guard language.utf8.count >= 2, language.utf8.prefix(2).allSatisfy({ (0x61...0x7A).contains($0 | 0x20) }) else {
         throw HybridError.invalid(field: "language", problem: "must be two letters, such as nl")
       }
-      return String(language.prefix(2)).lowercased()
+      return String(language.prefix(2)).lowercasedASCII
     }
     guard let number = registration.number, let nonce = registration.pinNonce,
       registration.pinTries < PINs.maximumTries,

@@ -15,7 +15,7 @@ public enum PhonePlatform: String, Sendable, CaseIterable {
 
   /// The first platform that is a word of the text, in any case.
   private init?(named text: Substring) {
-    let words = text.lowercased().split { !$0.isLetter }
+    let words = text.lowercasedASCII.split { !$0.isLetter }
     for (index, word) in words.enumerated() {
       switch word {
       case "ios": self = .iOS

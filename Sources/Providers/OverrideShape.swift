@@ -23,7 +23,7 @@ indirect enum OverrideShape: Sendable {
   /// - Parameter path: where the value stands.
   func problem(in value: JSONValue, at path: String) -> OverrideProblem? {
     switch (self, value) {
-    case (_, .null), (.text, .string), (.number, .integer), (.number, .number), (.flag, .bool), (.list, .array),
+    case (_, .null), (.text, .string), (.number, .number), (.flag, .bool), (.list, .array),
       (.object, .object):
       return nil
     case (.texts, .object(let members)):
@@ -33,9 +33,9 @@ indirect enum OverrideShape: Sendable {
       return nil
     case (.members(let shapes), .object(let members)):
       for (name, value) in members.sorted(by: { $0.key < $1.key }) {
-        guard let shape = shapes[name] else {
+        guard let shape = shapes[name.text] else {
           return OverrideProblem(
-            field: "\(path).\(name.prefix(100))",
+            field: "\(path).\(name.text.prefix(100))",
             problem: "cannot be overridden; known are \(shapes.keys.sorted().joined(separator: ", "))")
         }
         if let problem = shape.problem(in: value, at: "\(path).\(name)") { return problem }

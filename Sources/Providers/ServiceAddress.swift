@@ -58,7 +58,7 @@ struct ServiceAddress: Hashable, Sendable {
 
   private init?(_ url: URLComponents) {
     guard
-      url.scheme?.lowercased() == "https", let host = url.host, !host.isEmpty,
+      url.scheme?.lowercasedASCII == "https", let host = url.host, !host.isEmpty,
       url.query == nil, url.fragment == nil, url.user == nil
     else { return nil }
     let port = url.port ?? 443

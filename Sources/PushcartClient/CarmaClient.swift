@@ -26,9 +26,9 @@ public struct CarmaClient: Sendable {
     public var token: String
     public var appType: AppType
     /// Further members of `deviceInfo`, such as `model`.
-    public var details: [String: JSONValue]
+    public var details: [UTF8String: JSONValue]
 
-    public init(token: String, appType: AppType, details: [String: JSONValue] = [:]) {
+    public init(token: String, appType: AppType, details: [UTF8String: JSONValue] = [:]) {
       self.token = token
       self.appType = appType
       self.details = details
@@ -51,7 +51,7 @@ public struct CarmaClient: Sendable {
   /// - Throws: `Refusal`; errors of the connection.
   @discardableResult
   public func register(
-    _ originalId: String, devices: [Device], fields: [String: JSONValue] = [:]
+    _ originalId: String, devices: [Device], fields: [UTF8String: JSONValue] = [:]
   ) async throws -> JSONValue {
     var body = fields
     body["originalId"] = .string(originalId)
@@ -89,9 +89,9 @@ public struct CarmaClient: Sendable {
   /// - Throws: `Refusal`; errors of the connection.
   @discardableResult
   public func send(
-    trigger: Int64, to originalId: String, properties: [String: JSONValue] = [:], idempotencyKey: String? = nil
+    trigger: Int64, to originalId: String, properties: [UTF8String: JSONValue] = [:], idempotencyKey: String? = nil
   ) async throws -> String {
-    let body: [String: JSONValue] = ["originalId": .string(originalId), "properties": .object(properties)]
+    let body: [UTF8String: JSONValue] = ["originalId": .string(originalId), "properties": .object(properties)]
     let reply = try await send(
       "POST", rest.appending(path: "triggers/\(trigger)/messages"), .object(body),
       headers: idempotencyKey.map { ["Idempotency-Key": $0] } ?? [:])
@@ -120,7 +120,7 @@ public struct CarmaClient: Sendable {
 }
 
 extension CarmaClient.Device {
-  fileprivate var json: [String: JSONValue] {
+  fileprivate var json: [UTF8String: JSONValue] {
     details.merging(["devicetoken": .string(token), "appType": .integer(Int64(appType.rawValue))]) { $1 }
   }
 }

@@ -41,8 +41,8 @@ public struct PushNotificationEvent: Sendable, Hashable {
   }
 
   public struct Children: Sendable, Hashable {
-    public let additions: [String: JSONValue]
-    public let changes: [String: JSONValue]
+    public let additions: [UTF8String: JSONValue]
+    public let changes: [UTF8String: JSONValue]
     public let removals: [String]
   }
 
@@ -112,7 +112,9 @@ extension PushNotificationEvent.Event {
     // No child is null, so values that all are were left out.
     if !(update.added.isEmpty && update.changed.isEmpty), update == update.onlyKeys {
       return .onlyKeys(
-        .init(additions: update.added.keys.sorted(), changes: update.changed.keys.sorted(), removals: update.removed))
+        .init(
+          additions: update.added.keys.sorted().map(\.text), changes: update.changed.keys.sorted().map(\.text),
+          removals: update.removed))
     }
     return .full(.init(additions: update.added, changes: update.changed, removals: update.removed))
   }

@@ -32,14 +32,14 @@ struct Sendout: Sendable {
   /// The app whose pushes stand in for the others.
   let fallback: PushAppID?
 
-  func audience() throws -> Audience { try JSONDecoder().decode(Audience.self, from: Data(audienceJSON.utf8)) }
-  func message() throws -> MessageBody { try JSONDecoder().decode(MessageBody.self, from: Data(messageJSON.utf8)) }
+  func audience() throws -> Audience { try JSONCoding.decode(Audience.self, from: audienceJSON.utf8) }
+  func message() throws -> MessageBody { try JSONCoding.decode(MessageBody.self, from: messageJSON.utf8) }
 }
 
 extension Sendout {
   init(_ row: Row) throws {
     let (customer, sendout, apps, name, state, halt, audience, message) = try row.decode(
-      Int64.self, Int64.self, [Int64].self, String.self, String.self, String?.self, JSONB.self, JSONB.self)
+      Int64.self, Int64.self, [Int64].self, String.self, String.self, String?.self, JSONB.self, JSONDocument.self)
     let templateName: String? = try row.get("template_name")
     let templateVersion: Int32? = try row.get("template_version")
     let policy: String = try row.get("on_uncertain")
@@ -87,6 +87,6 @@ extension Sendout {
 
 extension JSONB {
   init(encoding value: some Encodable) throws {
-    self.init(String(decoding: try JSONEncoder().encode(value), as: UTF8.self))
+    self.init(String(decoding: try JSONCoding.encode(value), as: UTF8.self))
   }
 }

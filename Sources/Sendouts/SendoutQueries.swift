@@ -22,7 +22,7 @@ enum SendoutQueries {
     """
     INSERT INTO sendout (customer_id, push_app_ids, name, state, audience, message, template_name, template_version,
                          unknown_ids, on_uncertain, started_at, changed_at)
-    VALUES ($1::bigint, $2::bigint[], $3::text, $4::text, $5::jsonb, $6::jsonb, $7::text, $8::int4, $9::int4, $10::text,
+    VALUES ($1::bigint, $2::bigint[], $3::text, $4::text, $5::jsonb, $6::json, $7::text, $8::int4, $9::int4, $10::text,
             CASE WHEN $4::text = 'freezing' THEN now() END, CASE WHEN $4::text = 'freezing' THEN now() END)
     RETURNING \(columns)
     """)
@@ -40,7 +40,7 @@ enum SendoutQueries {
   static let list = Statement(
     "sendout.list", .read,
     """
-    SELECT customer_id, sendout_id, push_app_ids, name, state, halt_reason, '{"all":true}'::jsonb, '{}'::jsonb,
+    SELECT customer_id, sendout_id, push_app_ids, name, state, halt_reason, '{"all":true}'::jsonb, '{}'::json,
            template_name, template_version, unknown_ids, on_uncertain, created_at, started_at, frozen_at, finished_at, expired_at, kind,
            state_changes, is_hybrid, fallback_app_id
       FROM sendout

@@ -70,7 +70,7 @@ public struct SendoutStore: Sendable {
       let row = try await database.query(
         SendoutQueries.create, customer.rawValue, served.map(\.id.rawValue), name,
         (request.start == true ? SendoutState.freezing : .draft).rawValue, try JSONB(encoding: request.audience),
-        JSONB(request.message.json), template?.name, template?.version, unknown.map(Int32.init),
+        JSONDocument(request.message.json), template?.name, template?.version, unknown.map(Int32.init),
         (request.onUncertain ?? .resend).rawValue)[0]
       let sendout = try Sendout(row)
       if sendout.state == .freezing {

@@ -1,3 +1,4 @@
+import Wire
 import Crypto
 import FoundationEssentials
 import NIOSSL

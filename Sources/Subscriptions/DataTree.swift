@@ -55,7 +55,7 @@ public struct DataTree: Sendable {
     /// Replaces the value; null removes it.
     case put(JSONValue)
     /// Replaces the named children; null removes one.
-    case patch([String: JSONValue])
+    case patch([UTF8String: JSONValue])
   }
 
   /// A value that was read, in JSON.

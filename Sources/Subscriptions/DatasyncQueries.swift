@@ -148,11 +148,13 @@ enum DatasyncQueries {
      CROSS JOIN LATERAL (SELECT FROM datasync_node AS node WHERE \(isBelow) LIMIT 1) AS leaf
     """)
 
-  /// Of the leaves with the keys `$3` those that are there, by their numbers from 1, and whether their values are `$4`.
+  /// Of the leaves with the keys `$3` those that are there, by their numbers from 1, whether their values are written like `$4`, and the
+  /// value where it is not, but may be the same: a number, or an array, which may hold numbers.
   static let known = Statement(
     "datasync.known", .read,
     """
-    SELECT leaf.number, node.value = leaf.value
+    SELECT leaf.number, node.value = leaf.value,
+           CASE WHEN node.value <> leaf.value AND node.value ~ '^[-0-9[]' AND leaf.value ~ '^[-0-9[]' THEN node.value END
       FROM unnest($3::bytea[], $4::text[]) WITH ORDINALITY AS leaf (path_key, value, number)
       JOIN datasync_node AS node
         ON node.customer_id = $1::bigint AND node.app_id = $2::text AND node.path_key = leaf.path_key

@@ -28,7 +28,7 @@ struct NotificationEvents: Sendable {
     let changes: JSONValue
 
     /// The children that may be told, each with whether the device has it, as far as that is known; nil for too many.
-    var children: [String: Bool?]? {
+    var children: [UTF8String: Bool?]? {
       guard case .object(let names) = changes, names[""] == nil else { return nil }
       return names.mapValues { if case .bool(let isThere) = $0 { isThere } else { nil } }
     }
@@ -38,7 +38,7 @@ struct NotificationEvents: Sendable {
       switch event {
       case .value: [path]
       case .valueHidingData: []
-      case .child: children?.keys.map { place(of: $0) } ?? []
+      case .child: children?.keys.map { place(of: $0.text) } ?? []
       }
     }
 
@@ -59,7 +59,7 @@ struct NotificationEvents: Sendable {
     func toldPlaces(_ sizes: [String: DataTree.Size]) -> [String] {
       guard event == .child else { return places }
       return (children ?? [:]).compactMap { name, wasThere in
-        let place = place(of: name)
+        let place = place(of: name.text)
         guard sizes[place]?.leaves != 0, change(wasThere: wasThere, isThere: true) != nil else { return nil }
         return place
       }
@@ -115,13 +115,14 @@ struct NotificationEvents: Sendable {
     return left.leaves >= 0 && left.valueBytes >= 0 && left.pathBytes >= 0
   }
 
-  private func values(of places: Set<String>, _ sizes: [String: DataTree.Size]) async throws -> [String: JSONValue] {
-    var values: [String: JSONValue] = [:]
+  private func values(of places: Set<String>, _ sizes: [String: DataTree.Size]) async throws -> [UTF8String: JSONValue]
+  {
+    var values: [UTF8String: JSONValue] = [:]
     var next: [String] = []
     var bytes = 0
     func read() async throws {
       let read = try await DataTree.values(database, lane.customer, lane.app, at: next)
-      values.merge(zip(next, read)) { $1 }
+      for (place, value) in zip(next, read) { values[place] = value }
       (next, bytes) = ([], 0)
     }
     for place in places {
@@ -134,7 +135,7 @@ struct NotificationEvents: Sendable {
   }
 
   private func event(
-    of key: Key, _ sizes: [String: DataTree.Size], _ values: [String: JSONValue]
+    of key: Key, _ sizes: [String: DataTree.Size], _ values: [UTF8String: JSONValue]
   ) -> DatasyncEvent? {
     let isTold = isTold(key, sizes)
     switch key.event {
@@ -145,13 +146,13 @@ struct NotificationEvents: Sendable {
     guard let children = key.children else { return .childrenTooBig }
     var update = DatasyncEvent.ChildrenUpdate()
     for (name, wasThere) in children {
-      let place = key.place(of: name)
+      let place = key.place(of: name.text)
       // A plain null where the values are too large.
       let value = values[place] ?? .null
       switch key.change(wasThere: wasThere, isThere: sizes[place]?.leaves != 0) {
       case .added: update.added[name] = value
       case .changed: update.changed[name] = value
-      case .removed: update.removed.append(name)
+      case .removed: update.removed.append(name.text)
       case nil: break
       }
     }

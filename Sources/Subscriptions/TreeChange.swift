@@ -79,7 +79,7 @@ extension TreeChange.Children {
 
   private static func json(_ names: Set<String>, _ wasThere: Bool) -> String {
     guard names.reduce(0, { $0 + $1.utf8.count + 8 }) <= mostBytes else { return #"{"": true}"# }
-    let members = Dictionary(uniqueKeysWithValues: names.map { ($0, JSONValue.bool(wasThere)) })
+    let members = Dictionary(named: names.map { ($0, JSONValue.bool(wasThere)) })
     return String(decoding: JSONValue.object(members).json, as: UTF8.self)
   }
 }

@@ -49,7 +49,7 @@ struct TreeWrite {
       new = try DatasyncLeaves(value, at: path)
     case .patch(let children):
       var targets: [String] = []
-      for name in children.keys { targets.append(try path.child(name).stored) }
+      for name in children.keys { targets.append(try path.child(name.text).stored) }
       self.targets = targets
       above = (path.ancestors + [path]).map(\.stored)
       new = try DatasyncLeaves(.object(children), at: path)
@@ -67,8 +67,10 @@ struct TreeWrite {
       leaves.map(\.value) + above.map { _ in "" })
     var written = new.json
     var there: [String] = []
+    // Of other digits, and of the same value: written, and told to nobody.
+    var rewritten: Set<String> = []
     for row in known {
-      let (number, isEqual) = try row.decode(Int.self, Bool.self)
+      let (number, isEqual, other) = try row.decode(Int.self, Bool.self, String?.self)
       guard number <= leaves.count else {
         // It goes as soon as something comes there.
         guard !leaves.isEmpty else { return 0 }
@@ -78,11 +80,14 @@ struct TreeWrite {
       let path = leaves[number - 1].key
       there.append(path)
       if isEqual { written[path] = nil }
+      if let other, try JSONValue(json: Array(other.utf8)) == JSONValue(json: Array(leaves[number - 1].value.utf8)) {
+        rewritten.insert(path)
+      }
     }
     before = TreeChange.places(there)
     try await removeStale()
-    let changed = stale + leafAbove + touched + written.keys
-    if !changed.isEmpty { try await finish(written, changed) }
+    let changed = stale + leafAbove + touched + written.keys.filter { !rewritten.contains($0) }
+    if !(changed.isEmpty && written.isEmpty) { try await finish(written, changed) }
     if let alone {
       try await database.query(
         DatasyncQueries.lengthenClaims, customer.rawValue, app, alone.since, (.now - alone.asked) / .seconds(1))

@@ -25,7 +25,7 @@ public struct WebhookStore: Sendable {
     guard case let (bytes?, key?) = try row.decode(Bytes?.self, String?.self) else { return WebhookSettings() }
     let opened = try vault.open(
       Sealed(bytes: bytes.bytes, masterKeyID: key), context: DatasyncSealing.webhooks(customer, app))
-    return try JSONDecoder().decode(WebhookSettings.self, from: Data(opened.bytes))
+    return try JSONCoding.decode(WebhookSettings.self, from: opened.bytes)
   }
 
   /// Replaces the settings.
@@ -44,7 +44,7 @@ public struct WebhookStore: Sendable {
         field: "destinations", problem: "holds more than 100, or a name of more than 100 bytes")
     }
     let sealed = try vault.seal(
-      Secret(bytes: Array(try JSONEncoder().encode(settings))), context: DatasyncSealing.webhooks(customer, app))
+      Secret(bytes: Array(try JSONCoding.encode(settings))), context: DatasyncSealing.webhooks(customer, app))
     guard try await !database.query(DatasyncQueries.lock, customer.rawValue, app).isEmpty else {
       throw SubscriptionsError.notEnabled(app: app)
     }
@@ -70,7 +70,7 @@ public struct WebhookStore: Sendable {
       if let problem = rule.problem(with: endpoint) { throw .invalid(field: "\(place).uri", problem: problem) }
     }
     for (name, value) in destination.headers ?? [:] {
-      guard name.lowercased() == WebhookDestination.tokenHeader.lowercased() else {
+      guard name.lowercasedASCII == WebhookDestination.tokenHeader.lowercasedASCII else {
         throw .invalid(field: "\(field).headers", problem: "may hold only \(WebhookDestination.tokenHeader)")
       }
       guard (1...1024).contains(value.utf8.count), value.utf8.allSatisfy({ (0x20..<0x7F).contains($0) }) else {

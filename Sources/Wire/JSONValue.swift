@@ -1,60 +1,57 @@
 /// Any JSON: for fields whose form is the caller's own business.
-public enum JSONValue: Sendable, Hashable {
+///
+/// Two values are equal if their texts have the same bytes, and their numbers the same values.
+public enum JSONValue: Sendable {
   case null
   case bool(Bool)
-  /// A number without a fraction that fits 64 bits.
-  case integer(Int64)
-  case number(Double)
+  case number(JSONNumber)
   case string(String)
   case array([JSONValue])
-  case object([String: JSONValue])
+  case object([UTF8String: JSONValue])
+
+  /// A whole number.
+  public static func integer(_ number: some BinaryInteger) -> JSONValue { .number(JSONNumber(number)) }
+}
+
+extension JSONValue: Hashable {
+  public static func == (one: JSONValue, other: JSONValue) -> Bool {
+    switch (one, other) {
+    case (.null, .null): true
+    case (.bool(let one), .bool(let other)): one == other
+    case (.number(let one), .number(let other)): one == other
+    case (.string(let one), .string(let other)): one.hasSameBytes(as: other)
+    case (.array(let one), .array(let other)): one == other
+    case (.object(let one), .object(let other)): one == other
+    default: false
+    }
+  }
+
+  public func hash(into hasher: inout Hasher) {
+    switch self {
+    case .null: hasher.combine(0)
+    case .bool(let flag): hasher.combine(flag)
+    case .number(let number): hasher.combine(number)
+    case .string(let text): hasher.combine(UTF8String(text))
+    case .array(let values): hasher.combine(values)
+    case .object(let members): hasher.combine(members)
+    }
+  }
 }
 
 extension JSONValue: Codable {
+  /// - Throws: `DecodingError` for a decoder that is not `JSONCoding`'s: others lose digits of numbers.
   public init(from decoder: any Decoder) throws {
-    // A guess that fails costs as much as a value, so the frequent kinds come first.
-    if let members = try? decoder.container(keyedBy: Name.self) {
-      self = .object(
-        try Dictionary(
-          uniqueKeysWithValues: members.allKeys.map { ($0.stringValue, try members.decode(JSONValue.self, forKey: $0)) }
-        ))
-      return
+    guard let decoder = decoder as? ValueDecoder else {
+      throw DecodingError.typeMismatch(
+        JSONValue.self, .init(codingPath: decoder.codingPath, debugDescription: "is read by JSONCoding alone"))
     }
-    let container = try decoder.singleValueContainer()
-    if let value = try? container.decode(String.self) {
-      self = .string(value)
-    } else if container.decodeNil() {
-      self = .null
-    } else if let value = try? container.decode(Int64.self) {
-      self = .integer(value)
-    } else if let value = try? container.decode(Bool.self) {
-      self = .bool(value)
-    } else if let value = try? container.decode(Double.self) {
-      self = .number(value)
-    } else {
-      self = .array(try container.decode([JSONValue].self))
-    }
+    self = decoder.value
   }
 
-  private struct Name: CodingKey {
-    let stringValue: String
-    var intValue: Int? { nil }
-
-    init(stringValue: String) { self.stringValue = stringValue }
-    init?(intValue: Int) { nil }
-  }
-
+  /// - Throws: `EncodingError` for an encoder that is not `JSONCoding`'s, which takes values as they are.
   public func encode(to encoder: any Encoder) throws {
-    var container = encoder.singleValueContainer()
-    switch self {
-    case .null: try container.encodeNil()
-    case .bool(let value): try container.encode(value)
-    case .integer(let value): try container.encode(value)
-    case .number(let value): try container.encode(value)
-    case .string(let value): try container.encode(value)
-    case .array(let value): try container.encode(value)
-    case .object(let value): try container.encode(value)
-    }
+    throw EncodingError.invalidValue(
+      self, .init(codingPath: encoder.codingPath, debugDescription: "is written by JSONCoding alone"))
   }
 }
 
@@ -63,10 +60,10 @@ extension JSONValue: ExpressibleByStringLiteral, ExpressibleByBooleanLiteral, Ex
 {
   public init(stringLiteral value: String) { self = .string(value) }
   public init(booleanLiteral value: Bool) { self = .bool(value) }
-  public init(integerLiteral value: Int64) { self = .integer(value) }
+  public init(integerLiteral value: Int64) { self = .number(JSONNumber(value)) }
   public init(nilLiteral: ()) { self = .null }
   public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
-  public init(dictionaryLiteral elements: (String, JSONValue)...) {
+  public init(dictionaryLiteral elements: (UTF8String, JSONValue)...) {
     self = .object(Dictionary(elements) { _, last in last })
   }
 }
@@ -79,13 +76,12 @@ extension JSONValue {
 }
 
 extension JSONValue {
-  /// Reads JSON; texts cannot hold U+0000.
-  /// - Parameter deepest: how far arrays and objects may be nested.
-  public init(json: [UInt8], deepest: Int = JSONReader.maximumDepth) throws(JSONProblem) {
+  /// Reads JSON.
+  public init(json: [UInt8], rules: JSONReader.Rules = .usual) throws(JSONProblem) {
     // An array's pointer is good for the length of the call, and typed errors do not pass through `withUnsafeBytes`.
     let result = json.withUnsafeBytes { bytes in
       Result { () throws(JSONProblem) in
-        try JSONReader.read(bytes, deepest: deepest) { reader throws(JSONProblem) in try reader.value() }
+        try JSONReader.read(bytes, rules: rules) { reader throws(JSONProblem) in try reader.value() }
       }
     }
     self = try result.get()
@@ -102,8 +98,7 @@ extension JSONValue {
     switch self {
     case .null: bytes += "null".utf8
     case .bool(let flag): bytes += (flag ? "true" : "false").utf8
-    case .integer(let number): bytes += String(number).utf8
-    case .number(let number): bytes += String(number).utf8
+    case .number(let number): bytes += number.text.utf8
     case .string(let text): JSONText.appendQuoted(text, to: &bytes)
     case .array(let values):
       bytes.append(UInt8(ascii: "["))
@@ -116,7 +111,7 @@ extension JSONValue {
       bytes.append(UInt8(ascii: "{"))
       for (index, (name, value)) in members.sorted(by: { $0.key < $1.key }).enumerated() {
         if index > 0 { bytes.append(UInt8(ascii: ",")) }
-        JSONText.appendQuoted(name, to: &bytes)
+        JSONText.appendQuoted(name.text, to: &bytes)
         bytes.append(UInt8(ascii: ":"))
         value.append(to: &bytes)
       }
@@ -124,10 +119,29 @@ extension JSONValue {
     }
   }
 
+  /// The value as JSON for people: a member or item on each line.
+  public var indented: String {
+    func lines(_ value: JSONValue, _ indent: String) -> String {
+      let inner = indent + "  "
+      switch value {
+      case .array(let values) where !values.isEmpty:
+        return "[\n" + values.map { inner + lines($0, inner) }.joined(separator: ",\n") + "\n\(indent)]"
+      case .object(let members) where !members.isEmpty:
+        let sorted = members.sorted { $0.key < $1.key }
+        let texts = sorted.map { name, value in
+          inner + String(decoding: JSONText.quoted(name.text), as: UTF8.self) + " : " + lines(value, inner)
+        }
+        return "{\n" + texts.joined(separator: ",\n") + "\n\(indent)}"
+      default: return String(decoding: value.json, as: UTF8.self)
+      }
+    }
+    return lines(self, "")
+  }
+
   /// The same with a JSON merge patch (RFC 7396): null removes a member, objects are merged, and anything else replaces.
   public func merging(_ patch: JSONValue) -> JSONValue {
     guard case .object(let changes) = patch else { return patch }
-    var members: [String: JSONValue] = [:]
+    var members: [UTF8String: JSONValue] = [:]
     if case .object(let own) = self { members = own }
     for (name, change) in changes {
       if change == .null {
@@ -139,13 +153,31 @@ extension JSONValue {
     return .object(members)
   }
 
+  /// The number, if this is a whole one that fits.
+  public var integer: Int64? { if case .number(let number) = self { number.integer } else { nil } }
+
   /// The text, if this is one.
   public var text: String? { if case .string(let text) = self { text } else { nil } }
 }
 
 extension JSONReader {
-  /// Reads whatever comes next. Of members of the same name, the last one counts. Names that differ only in their Unicode normalization
-  /// are refused: they are equal as texts and not as bytes.
+  /// Reads an item of a list whose others are read all the same.
+  /// - Returns: what is wrong with the item alone.
+  /// - Throws: what makes the document unreadable.
+  public mutating func item() throws(JSONProblem) -> Result<JSONValue, JSONProblem> {
+    var attempt = self
+    do throws(JSONProblem) {
+      let value = try attempt.value()
+      self = attempt
+      return .success(value)
+    } catch {
+      if error.isOfBody { throw error }
+      try skip()
+      return .failure(error)
+    }
+  }
+
+  /// Reads whatever comes next. Of members of the same name, the last one counts.
   public mutating func value() throws(JSONProblem) -> JSONValue {
     switch try kind() {
     case .null:
@@ -153,22 +185,14 @@ extension JSONReader {
       return .null
     case .boolean: return .bool(try boolean())
     case .string: return .string(try string())
-    case .number:
-      let number = try number()
-      return Int64(number).map(JSONValue.integer) ?? .number(Double(number) ?? 0)
+    case .number: return .number(JSONNumber(checked: try number()))
     case .array:
       var values: [JSONValue] = []
       try array { reader, _ throws(JSONProblem) in values.append(try reader.value()) }
       return .array(values)
     case .object:
-      var members: [String: JSONValue] = [:]
-      try object { reader, key throws(JSONProblem) in
-        let (name, value) = (key.description, try reader.value())
-        if let index = members.index(forKey: name), !members.keys[index].utf8.elementsEqual(name.utf8) {
-          throw JSONProblem("is there twice, in different forms of Unicode: send names in NFC")
-        }
-        members[name] = value
-      }
+      var members: [UTF8String: JSONValue] = [:]
+      try object { reader, key throws(JSONProblem) in members[key.name] = try reader.value() }
       return .object(members)
     }
   }

@@ -82,7 +82,7 @@ public struct RenderedMessage: Sendable, Equatable {
     public let size: Int
 
     init(_ data: [String: String]) {
-      json = JSONValue.object(data.mapValues(JSONValue.string)).json
+      json = JSONValue.object(Dictionary(named: data.map { ($0, JSONValue.string($1)) })).json
       size = data.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count }
     }
   }

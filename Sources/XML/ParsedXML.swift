@@ -1,3 +1,5 @@
+import Wire
+
 /// An XML document, read strictly: one element, well formed, in one of the encodings of `XMLEncoding`.
 ///
 /// libxml2 reads it. A document type is refused where it begins, and with it every entity but those of XML itself. Nothing is included
@@ -62,12 +64,14 @@ public struct ParsedXML: Sendable, Hashable {
   }
 
   /// All elements of that name below this one, in the order of the document.
-  public func all(_ name: String) -> [ParsedXML] { children.flatMap { ($0.name == name ? [$0] : []) + $0.all(name) } }
+  public func all(_ name: String) -> [ParsedXML] {
+    children.flatMap { ($0.name.hasSameBytes(as: name) ? [$0] : []) + $0.all(name) }
+  }
 
   /// Its children of that name in any case, in the order of the document.
   public func children(_ name: String) -> [ParsedXML] {
-    let name = name.lowercased()
-    return children.filter { $0.name.lowercased() == name }
+    let name = name.lowercasedASCII
+    return children.filter { $0.name.lowercasedASCII.hasSameBytes(as: name) }
   }
 
   /// The text of its first child of that name in any case; nil without one.
@@ -75,7 +79,7 @@ public struct ParsedXML: Sendable, Hashable {
 
   /// The value of its attribute of that name in any case; nil without one.
   public func attribute(_ name: String) -> String? {
-    let name = name.lowercased()
-    return attributes.first { $0.key.lowercased() == name }?.value
+    let name = name.lowercasedASCII
+    return attributes.first { $0.key.lowercasedASCII.hasSameBytes(as: name) }?.value
   }
 }

@@ -1,3 +1,5 @@
+import Wire
+
 /// The encodings in which documents may come. Whatever they are, libxml2 gets UTF-8.
 enum XMLEncoding {
   /// For sentences.
@@ -18,7 +20,7 @@ enum XMLEncoding {
       return try utf16(bytes[...], isBig: beginning[0] == 0)
     }
     guard let declared = declaredEncoding(bytes) else { return try checked(bytes[...]) }
-    switch declared.lowercased() {
+    switch declared.lowercasedASCII {
     case "utf-8", "utf8", "us-ascii", "ascii", "utf-16", "utf-16le", "utf-16be", "utf16", "unicode",
       "iso-10646-ucs-2", "ucs-2":
       return try checked(bytes[...])

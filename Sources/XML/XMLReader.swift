@@ -1,4 +1,5 @@
 import CLibXML2
+import Wire
 
 /// Builds a document's tree from the events of libxml2 (SAX).
 final class XMLReader {
@@ -13,8 +14,9 @@ final class XMLReader {
     let text = try XMLEncoding.utf8(bytes)
     // White space may not stand before the XML declaration, but clients send it.
     let blanks = text.prefix { $0 == 0x20 || (0x09...0x0D).contains($0) }
-    guard AttributeCount.isBounded(in: text) else {
-      throw ParsedXML.Failure(problem: "has an element of more than \(AttributeCount.most) attributes")
+    if let problem = TagBounds.problem(in: text) { throw ParsedXML.Failure(problem: problem) }
+    guard text.withUnsafeBufferPointer(CombiningMarks.areFew) else {
+      throw ParsedXML.Failure(problem: CombiningMarks.problem)
     }
     let reader = XMLReader()
     reader.parse(text.dropFirst(blanks.count), linesBefore: blanks.count { $0 == 0x0A })
@@ -59,11 +61,16 @@ final class XMLReader {
     guard open.count < ParsedXML.mostDepth else {
       return refuse("has more than \(ParsedXML.mostDepth) elements within each other", parser)
     }
+    // References to characters are read by now.
+    guard element.attributes.values.allSatisfy({ CombiningMarks.areFew(in: $0) }) else {
+      return refuse(CombiningMarks.problem, parser)
+    }
     open.append(element)
   }
 
-  private func end() {
+  private func end(_ parser: xmlParserCtxtPtr) {
     guard let element = open.popLast() else { return }
+    guard CombiningMarks.areFew(in: element.ownText) else { return refuse(CombiningMarks.problem, parser) }
     if open.isEmpty { root = element } else { open[open.count - 1].add(element) }
   }
 
@@ -89,7 +96,8 @@ final class XMLReader {
     }
     handler.startElementNs = { context, name, prefix, _, namespaceCount, namespaces, attributeCount, _, attributes in
       guard let (reader, parser) = XMLReader.of(context) else { return }
-      for index in 0..<Int(namespaceCount) where XMLReader.text(namespaces?[2 * index + 1]).hasSuffix("/XInclude") {
+      for index in 0..<Int(namespaceCount)
+      where XMLReader.text(namespaces?[2 * index + 1]).utf8.reversed().starts(with: "/XInclude".utf8.reversed()) {
         return reader.refuse("includes other documents, which is not allowed", parser)
       }
       var values: [String: String] = [:]
@@ -104,7 +112,10 @@ final class XMLReader {
       }
       reader.begin(ParsedXML(XMLReader.name(name, prefix), values), parser)
     }
-    handler.endElementNs = { context, _, _, _ in XMLReader.of(context)?.reader.end() }
+    handler.endElementNs = { context, _, _, _ in
+      guard let (reader, parser) = XMLReader.of(context) else { return }
+      reader.end(parser)
+    }
     handler.characters = { context, text, count in XMLReader.of(context)?.reader.append(text, count) }
     handler.ignorableWhitespace = handler.characters
     handler.cdataBlock = handler.characters

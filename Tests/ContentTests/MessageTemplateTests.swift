@@ -75,7 +75,8 @@ import Wire
       alert: "a{{firstName}}b", info: "{{#firstName}}{{firstName}}{{/firstName}}.", sound: "s{{firstName}}",
       category: "c",
       fields: [
-        "own": .string(text.replacing("{{", with: "{")), "his": "{{firstName}}", "k" + text.filter { $0.isLetter }: 1,
+        "own": .string(text.replacing("{{", with: "{")), "his": "{{firstName}}",
+        UTF8String("k" + text.filter { $0.isLetter }): 1,
       ])
     let json = try payload(message, context)
     let object = try #require(try JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: Any])
@@ -124,7 +125,6 @@ import Wire
     Refused(message: MessageBody(alert: "x", fields: ["a": ["b": ["{{/c}}"]]]), field: "message.fields.a.b[0]"),
     Refused(message: MessageBody(alert: "x", fields: ["": 1]), field: "message.fields."),
     Refused(message: MessageBody(alert: "x", fields: ["a\nb": 1]), field: "message.fields.a\nb"),
-    Refused(message: MessageBody(alert: "x", fields: ["a": .number(.infinity)]), field: "message.fields.a"),
   ])
   func `An invalid message is refused with the name of the field`(refused: Refused) {
     let error = #expect(throws: ContentError.self) { try MessageTemplate(refused.message) }
@@ -137,7 +137,7 @@ import Wire
   @Test(arguments: MessageTemplate.reservedFields.sorted())
   func `A further field with a reserved name is refused`(name: String) {
     #expect(throws: ContentError.invalid(field: "message.fields.\(name)", problem: "has a name that is taken")) {
-      try MessageTemplate(MessageBody(alert: "x", fields: [name: "y"]))
+      try MessageTemplate(MessageBody(alert: "x", fields: [UTF8String(name): "y"]))
     }
   }
 
@@ -156,7 +156,9 @@ import Wire
 
   @Test func `The page behind a message can name the message's texts and fields`() throws {
     var context = PageContext(contact: lars.contact)
-    let fields: [String: JSONValue] = ["for": "{{lastName}}", "list": [1, "{{firstName}}", ["x": nil]], "same": true]
+    let fields: [UTF8String: JSONValue] = [
+      "for": "{{lastName}}", "list": [1, "{{firstName}}", ["x": nil]], "same": true,
+    ]
     let message = MessageBody(alert: "Hi {{firstName}}", info: "{{unknown}}", fields: fields)
     try MessageTemplate(message).fill(&context)
     #expect(context.sendout.alert == "Hi Lars" && context.sendout.info == "")

@@ -8,7 +8,7 @@ struct MustacheOracle {
   let context: PageContext
   private let page: OracleObject
 
-  init(_ context: PageContext, properties: [String: JSONValue]) {
+  init(_ context: PageContext, properties: [UTF8String: JSONValue]) {
     var context = context
     context.properties = Properties(json: JSONValue.object(properties).text)
     self.context = context
@@ -17,11 +17,11 @@ struct MustacheOracle {
     members["properties"] = .object(properties)
     members["device"] = .object(
       Dictionary(
-        uniqueKeysWithValues: Variable.DeviceField.allCases.map { ($0.rawValue, context.device[$0].json) }))
+        named: Variable.DeviceField.allCases.map { ($0.rawValue, context.device[$0].json) }))
     members["app"] = ["appId": context.app.appId.json, "name": context.app.name.json]
     let sendout = Variable.SendoutField.allCases.map { ($0.rawValue, context.sendout[$0].json) }
     members["sendout"] = .object(
-      Dictionary(uniqueKeysWithValues: sendout + [("fields", .object(context.sendout.fields))]))
+      Dictionary(named: sendout + [("fields", .object(context.sendout.fields))]))
     members["url"] = context.url.json
     members["pushreadurl"] = context.pushreadurl.json
     page = OracleObject(members: members)
@@ -53,7 +53,7 @@ private struct OracleEscaping: MustacheContentType {
 }
 
 private struct OracleObject: MustacheParent, MustacheCustomRenderable {
-  let members: [String: JSONValue]
+  let members: [UTF8String: JSONValue]
 
   func child(named name: String) -> Any? { members[name].flatMap(\.oracle) }
 
@@ -97,7 +97,7 @@ extension JSONValue {
     case .bool(let flag): flag
     case .array(let values): OracleList(values: values)
     case .object(let members): OracleObject(members: members)
-    case .integer, .number, .string: printed
+    case .number, .string: printed
     }
   }
 
@@ -105,7 +105,6 @@ extension JSONValue {
     switch self {
     case .null, .object: ""
     case .bool(let flag): "\(flag)"
-    case .integer(let number): "\(number)"
     case .number(let number): "\(number)"
     case .string(let text): text
     case .array(let values): values.map(\.printed).joined(separator: ", ")
@@ -116,11 +115,11 @@ extension JSONValue {
   fileprivate var text: String {
     switch self {
     case .null: "null"
-    case .bool, .integer, .number: printed
+    case .bool, .number: printed
     case .string(let text): String(decoding: JSONText.quoted(text), as: UTF8.self)
     case .array(let values): "[\(values.map(\.text).joined(separator: ","))]"
     case .object(let members):
-      "{\(members.map { "\(JSONValue.string($0.key).text):\($0.value.text)" }.joined(separator: ","))}"
+      "{\(members.map { "\(JSONValue.string($0.key.text).text):\($0.value.text)" }.joined(separator: ","))}"
     }
   }
 }

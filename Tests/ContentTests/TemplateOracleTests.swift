@@ -63,9 +63,9 @@ import Wire
     }
   }
 
-  private static func members(_ random: inout SeededGenerator, depth: Int = 0) -> [String: JSONValue] {
+  private static func members(_ random: inout SeededGenerator, depth: Int = 0) -> [UTF8String: JSONValue] {
     let names = ["a", "b", "c", "d", "e", "f", "g", "h", "x"].filter { _ in Int.random(in: 0..<3, using: &random) > 0 }
-    return Dictionary(uniqueKeysWithValues: names.map { ($0, value(&random, depth: depth)) })
+    return Dictionary(named: names.map { ($0, value(&random, depth: depth)) })
   }
 
   /// A recipient with random properties and fields.
@@ -118,7 +118,8 @@ import Wire
     for string in strings {
       var context = PageRenderingTests.lars
       context.contact.firstName = string
-      let recipient = MustacheOracle(context, properties: ["a": .string(string), "b": [.string(string)], string: true])
+      let recipient = MustacheOracle(
+        context, properties: ["a": .string(string), "b": [.string(string)], UTF8String(string): true])
       let text = string.contains("{{") || string.contains("}}") ? "" : string
       let body =
         "\(text).{{firstName}}.{{#a}}{{.}}{{/a}}.{{#b}}.\(text).{{.}}{{/b}}.{{{properties.a}}}{{uppercased(b)}}"

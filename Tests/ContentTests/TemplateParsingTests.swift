@@ -74,10 +74,11 @@ import Wire
   @Test func `Every name that can be stored can be named`() throws {
     for (name, isQuoted) in Self.names {
       let quoted = String(decoding: JSONValue.string(name).json, as: UTF8.self)
-      let properties: JSONValue = [name: "x<y", "": "empty", "list": [[name: "1"], [name: "2"]], "in": [name: "deep"]]
+      let own = UTF8String(name)
+      let properties: JSONValue = [own: "x<y", "": "empty", "list": [[own: "1"], [own: "2"]], "in": [own: "deep"]]
       let written = name.isEmpty ? JSONValue.object(["": "x<y"]) : properties
       var context = PageContext(properties: Properties(json: String(decoding: written.json, as: UTF8.self)))
-      context.sendout = SendoutFields(fields: [name: "field"])
+      context.sendout = SendoutFields(fields: [own: "field"])
       for tag in (isQuoted ? [] : [name]) + [quoted] {
         func page(_ text: String) throws -> String { try PageTemplate(text, format: .text).render(context) }
         #expect(try page("{{properties.\(tag)}}") == "x<y", "\(tag)")

@@ -10,7 +10,7 @@ enum House {
     "CLibXML2": [],
     "Wire": [],
     "Locking": [],
-    "XML": ["CLibXML2"],
+    "XML": ["CLibXML2", "Wire"],
     "Embedded": [],
     "Postgres": ["CLibpq", "Locking"],
     "Registry": ["Postgres", "Wire", "Locking"],

@@ -7,7 +7,7 @@ import Wire
 /// What overrides may hold.
 @Suite struct OverrideTests {
   private func problem(_ json: String) throws -> OverrideProblem? {
-    PushServices.problem(in: try JSONDecoder().decode(MessageOverrides.self, from: Data(json.utf8)))
+    PushServices.problem(in: try JSONCoding.decode(MessageOverrides.self, from: json.utf8))
   }
 
   @Test(

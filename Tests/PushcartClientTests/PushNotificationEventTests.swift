@@ -30,7 +30,7 @@ import Wire
 
   @Test func `An event of the deepest value is read, encrypted or not`() throws {
     var value: JSONValue = 1
-    for _ in 0..<JSONReader.maximumDepth { value = .array([value]) }
+    for _ in 0..<JSONReader.Rules.usual.deepest { value = .array([value]) }
     for _ in 0..<DatasyncPath.maximumDepth - 1 { value = ["name": value] }
     let event = DatasyncEvent.childrenUpdated(.init(added: ["child": value]))
     let key = Data(repeating: 7, count: 32)

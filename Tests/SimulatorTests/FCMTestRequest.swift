@@ -11,7 +11,7 @@ import Wire
 /// A JWT for Google's token endpoint that a test can make wrong.
 struct TestAssertion {
   var header: String
-  var claims: [String: JSONValue]
+  var claims: [UTF8String: JSONValue]
   var privateKey: String
 
   init(_ account: SimulatedFCM.ServiceAccount, issued: Date = Date()) {
@@ -38,7 +38,7 @@ struct TestAssertion {
 
   var text: String {
     get throws {
-      let claims = try JSONEncoder().encode(JSONValue.object(claims))
+      let claims = try JSONCoding.encode(JSONValue.object(claims))
       let signed = Base64URL.text(Array(header.utf8)) + "." + Base64URL.text(Array(claims))
       let key = try _RSA.Signing.PrivateKey(pemRepresentation: privateKey)
       let signature = try key.signature(for: Data(signed.utf8), padding: .insecurePKCS1v1_5)
@@ -158,7 +158,7 @@ struct FCMRequester {
     if method == .POST { sent.body = .bytes(ByteBuffer(string: body)) }
     let response = try await client.execute(sent, timeout: .seconds(600))
     let text = try await response.body.collect(upTo: 1 << 16)
-    let json = try? JSONDecoder().decode(JSONValue.self, from: Data(text.readableBytesView))
+    let json = try? JSONValue(json: Array(text.readableBytesView))
     return FCMAnswer(
       status: Int(response.status.code), headers: response.headers, json: json ?? .string(String(buffer: text)))
   }

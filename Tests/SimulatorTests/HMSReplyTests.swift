@@ -146,7 +146,7 @@ struct HMSRequester {
     let text = try await response.body.collect(upTo: 1 << 16)
     return (
       Int(response.status.code),
-      (try? JSONDecoder().decode(JSONValue.self, from: Data(text.readableBytesView))) ?? .null, response.headers
+      (try? JSONValue(json: Array(text.readableBytesView))) ?? .null, response.headers
     )
   }
 }

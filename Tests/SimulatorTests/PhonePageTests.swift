@@ -323,7 +323,7 @@ import Wire
     for reply in replies {
       let entry = SimulatedAPNs.Rules.Entry(
         number: 1, match: SimulatedAPNs.Match(tokenPrefix: "ab", environment: .sandbox, nth: 2), reply: reply, times: 3)
-      let body = try JSONDecoder().decode(RuleBody.self, from: JSONEncoder().encode(RuleBody(entry, service: "apns")))
+      let body = try JSONCoding.decode(RuleBody.self, from: JSONCoding.encode(RuleBody(entry, service: "apns")))
       #expect(try body.reply(of: APNsRefusal.self) == reply)
       #expect(SimulatedAPNs.Match(body) == entry.match)
       #expect(body.times == 3)

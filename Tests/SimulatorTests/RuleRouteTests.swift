@@ -89,7 +89,7 @@ import Wire
         let text = try await phone.ask(.GET, "/rules?service=\(name)").text
         #expect((text == "[]") == (name == service), "\(name): \(text)")
       }
-      let body = String(decoding: try JSONEncoder().encode(rule), as: UTF8.self)
+      let body = String(decoding: try JSONCoding.encode(rule), as: UTF8.self)
       #expect(try await phone.ask(.POST, "/rules?service=\(service)", body).status == 201)
       #expect(try await clients.send(service, "ab01").isAccepted)
       #expect(try await clients.send(service, "ab01").status == 500)
@@ -158,7 +158,7 @@ import Wire
       #expect(try await clients.signIn(service) == answer)
       #expect(try await clients.signIn(service).isAccepted)
       // A listed rule can be added again.
-      let body = String(decoding: try JSONEncoder().encode(listed[1]), as: UTF8.self)
+      let body = String(decoding: try JSONCoding.encode(listed[1]), as: UTF8.self)
       #expect(try await phone.ask(.POST, "/rules", body).status == 201)
       #expect(try await clients.signIn(service) == answer)
       #expect(try await phone.ask(.POST, "/rules", rule(client)).status == 201)
@@ -258,7 +258,7 @@ import Wire
       (nil as String?, Service.Refusal.listed), (RuleBody.tokenRequests, Service.Refusal.listedForTokens),
     ] {
       for refusal in listed {
-        var rule = try JSONDecoder().decode(RuleBody.self, from: Data(#"{"reply":"refuse"}"#.utf8))
+        var rule = try JSONCoding.decode(RuleBody.self, from: #"{"reply":"refuse"}"#.utf8)
         rule.requests = requests
         refusal.describe(in: &rule)
         // Without a reason there must be no other of this status.
@@ -313,7 +313,7 @@ private struct ServiceClients {
     default:
       let answer = try await wns.post(
         "/accesstoken.srf", Self.wnsForm, [("content-type", "application/x-www-form-urlencoded")], bearer: nil)
-      let json = try JSONDecoder().decode(JSONValue.self, from: Data(answer.body.utf8))
+      let json = try JSONValue(json: Array(answer.body.utf8))
       return ServiceAnswer(
         Int(answer.status), json.string("error"), retryAfter: answer.headers.first(name: "retry-after"))
     }
@@ -368,6 +368,6 @@ private struct Phone {
     }
     let response = try await client.execute(sent, timeout: .seconds(600))
     let text = String(buffer: try await response.body.collect(upTo: 1 << 16))
-    return (response.status.code, (try? JSONDecoder().decode(JSONValue.self, from: Data(text.utf8))) ?? .null, text)
+    return (response.status.code, (try? JSONValue(json: Array(text.utf8))) ?? .null, text)
   }
 }

@@ -170,7 +170,7 @@ struct WNSRequester {
 
   func signIn(_ path: String, _ form: String) async throws -> (status: UInt, json: JSONValue) {
     let reply = try await post(path, form, [("content-type", "application/x-www-form-urlencoded")], bearer: nil)
-    return (reply.status, (try? JSONDecoder().decode(JSONValue.self, from: Data(reply.body.utf8))) ?? .null)
+    return (reply.status, (try? JSONValue(json: Array(reply.body.utf8))) ?? .null)
   }
 
   func post(

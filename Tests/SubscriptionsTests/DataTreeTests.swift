@@ -27,8 +27,8 @@ import Wire
 
   @Test func `A large value is read on connections of its own, and its memory is released`() async throws {
     try await withTree { database, tree, customer in
-      let members = (1...1500).map { ("n\($0)", JSONValue.integer(Int64($0))) }
-      let value = JSONValue.object(Dictionary(uniqueKeysWithValues: members))
+      let members = (1...1500).map { ("n\($0)", JSONValue.integer($0)) }
+      let value = JSONValue.object(Dictionary(named: members))
       try await tree.write(.put(value), customer, app: "app", at: .root)
       try await database.withPool { other in
         let reader = DataTree(database.pool, reading: other)

@@ -177,8 +177,8 @@ struct DatasyncBench: Sendable {
   var received: [String: [[String: String]]] {
     var received: [String: [[String: String]]] = [:]
     for request in fcm.requests where request.isAccepted {
-      guard case .object(let data) = try? JSONValue(parsing: request.payload)["message"]?["data"] else { continue }
-      received[request.token, default: []].append(data.compactMapValues(\.text))
+      guard let data = try? JSONValue(parsing: request.payload)["message"]?["data"]?.texts else { continue }
+      received[request.token, default: []].append(data)
     }
     return received
   }

@@ -26,7 +26,7 @@ import Wire
     #expect(leaves.value(at: "/") == ["x": value])
     // 700 objects of one leaf each have paths of 21 MB, half of them the leaves', though the body has 10 KB.
     let deep = try DatasyncPath(text: String(repeating: "/" + String(repeating: "n", count: 500), count: 30))
-    let objects = JSONValue.object(Dictionary(uniqueKeysWithValues: (0..<700).map { ("m\($0)", ["a": 1]) }))
+    let objects = JSONValue.object(Dictionary(named: (0..<700).map { ("m\($0)", ["a": 1]) }))
     #expect(throws: JSONProblem.self) { try DatasyncLeaves(objects, at: deep) }
   }
 
@@ -44,8 +44,7 @@ import Wire
     #expect(path.names == [String](repeating: name, count: 32))
     #expect(throws: JSONProblem.self) { try DatasyncLeaves(["a": 1], at: path) }
     for member in ["", ".", "..", "a/b", String(repeating: "x", count: 769)] {
-      #expect(throws: JSONProblem.self) { try DatasyncLeaves(.object([member: true]), at: .root) }
+      #expect(throws: JSONProblem.self) { try DatasyncLeaves(.object([UTF8String(member): true]), at: .root) }
     }
-    #expect(throws: JSONProblem.self) { try DatasyncLeaves(try JSONValue(json: Array("1e999".utf8)), at: .root) }
   }
 }

@@ -180,16 +180,15 @@ extension DatasyncBench {
     switch service {
     case .fcm:
       for request in fcm.requests {
-        guard request.isAccepted, case .object(let members) = request.message["data"] else { continue }
-        let data = members.compactMapValues(\.text)
+        guard request.isAccepted, let data = request.message["data"]?.texts else { continue }
         arrived[request.token] = (data, data.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count })
       }
     case .hms:
       for request in bench.simulator.hms.requests where request.isAccepted && request.tokens.count == 1 {
         let text = try #require(request.message["data"]?.text)
-        guard case .object(let members) = try JSONValue(json: Array(text.utf8)) else { continue }
+        guard let data = try JSONValue(json: Array(text.utf8)).texts else { continue }
         let size = request.payload.count - request.tokens[0].utf8.count - 2
-        arrived[request.tokens[0]] = (members.compactMapValues(\.text), size)
+        arrived[request.tokens[0]] = (data, size)
       }
     }
     return arrived

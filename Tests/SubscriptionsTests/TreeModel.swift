@@ -12,7 +12,7 @@ struct TreeModel {
     /// Whether something is to be told.
     var isPending = false
     /// Children by name, each with whether it was there when the last notification left.
-    var children: [String: Bool] = [:]
+    var children: [UTF8String: Bool] = [:]
   }
 
   func value(at path: [String]) -> JSONValue { path.reduce(root) { $0[$1] ?? .null } }
@@ -21,9 +21,9 @@ struct TreeModel {
     change { $0 = Self.replacing($0, path[...], value) }
   }
 
-  mutating func patch(_ children: [String: JSONValue], at path: [String]) {
+  mutating func patch(_ children: [UTF8String: JSONValue], at path: [String]) {
     change { root in
-      for (name, value) in children { root = Self.replacing(root, (path + [name])[...], value) }
+      for (name, value) in children { root = Self.replacing(root, (path + [name.text])[...], value) }
     }
   }
 
@@ -42,9 +42,9 @@ struct TreeModel {
     guard let name = path.first else { return plain(value) }
     let child = replacing(tree[name] ?? .null, path.dropFirst(), value)
     guard case .object(var members) = tree else {
-      return child == .null ? tree : .object([name: child])
+      return child == .null ? tree : .object([UTF8String(name): child])
     }
-    members.removeValue(forKey: name)
+    members[name] = nil
     if child != .null { members[name] = child }
     return members.isEmpty ? .null : .object(members)
   }
@@ -68,7 +68,8 @@ struct TreeModel {
 extension TreeModel.Subscription {
   fileprivate mutating func note(_ old: JSONValue, _ new: JSONValue) {
     guard event == .child else { return isPending = true }
-    for name in Set(Self.names(old)).union(Self.names(new)) where old[name] != new[name] {
+    let (old, new) = (Self.members(old), Self.members(new))
+    for name in Set(old.keys).union(new.keys) where old[name] != new[name] {
       let isTold =
         switch (old[name], new[name]) {
         case (nil, _): tells.added
@@ -81,8 +82,8 @@ extension TreeModel.Subscription {
     }
   }
 
-  private static func names(_ value: JSONValue) -> [String] {
-    if case .object(let members) = value { Array(members.keys) } else { [] }
+  private static func members(_ value: JSONValue) -> [UTF8String: JSONValue] {
+    if case .object(let members) = value { members } else { [:] }
   }
 
   fileprivate func told(_ value: JSONValue) -> DatasyncEvent? {
@@ -93,10 +94,10 @@ extension TreeModel.Subscription {
     case .child:
       var update = DatasyncEvent.ChildrenUpdate()
       for (name, wasThere) in children {
-        switch (wasThere, value[name]) {
+        switch (wasThere, value[name.text]) {
         case (false, let new?) where tells.added: update.added[name] = new
         case (true, let new?) where tells.changed: update.changed[name] = new
-        case (true, nil) where tells.removed: update.removed.append(name)
+        case (true, nil) where tells.removed: update.removed.append(name.text)
         default: break
         }
       }

@@ -157,8 +157,8 @@ private struct RandomTree: Sendable {
     return .object(members(depth))
   }
 
-  private mutating func members(_ depth: Int) -> [String: JSONValue] {
-    var members: [String: JSONValue] = [:]
+  private mutating func members(_ depth: Int) -> [UTF8String: JSONValue] {
+    var members: [UTF8String: JSONValue] = [:]
     for _ in 0..<Int.random(in: 0...3, using: &random) {
       members[Self.names.randomElement(using: &random) ?? "a"] = value(depth - 1)
     }

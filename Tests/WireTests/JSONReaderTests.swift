@@ -6,6 +6,7 @@ import Wire
   @Test(arguments: [
     (#""""#, ""), (#""a""#, "a"), (#" "å" "#, "å"), (#""\"\\\/\b\f\n\r\t""#, "\"\\/\u{8}\u{C}\n\r\t"),
     (#""\u00e5\u20AC""#, "å€"), (#""\ud83d\ude00""#, "😀"), (#""😀""#, "😀"), (#""\u0001""#, "\u{1}"),
+    ("\u{FEFF}\"a\"", "a"), (" \"\u{FEFF}\"", "\u{FEFF}"),
   ])
   func `Strings are read with their escapes`(_ json: String, _ expected: String) throws {
     #expect(try readString(json) == expected)
@@ -13,7 +14,8 @@ import Wire
 
   @Test(arguments: [
     #"""#, #""a"#, #""\"#, #""\x""#, #""\u12""#, #""\u12g4""#, "\"\u{1}\"", "\"\n\"", #""\ud800""#, #""\ud800x""#,
-    #""\ud800\u0041""#, #""\udc00""#, #""\u0000""#, "\u{FEFF}\"a\"", "'a'", #""a" "b""#, #""a","#, "",
+    #""\ud800\u0041""#, #""\udc00""#, #""\u0000""#, "\u{FEFF}\u{FEFF}\"a\"", " \u{FEFF}\"a\"", "'a'", #""a" "b""#,
+    #""a","#, "",
   ])
   func `Invalid strings are refused`(_ json: String) {
     #expect(throws: JSONProblem.self) { try readString(json) }

@@ -21,7 +21,7 @@ import Wire
     writer.name("key \"2\"" as String)
     writer.raw("1.50")
     writer.close("}")
-    let read = try JSONDecoder().decode([String: JSONValue].self, from: Data(writer.bytes))
+    let read = try JSONCoding.decode([UTF8String: JSONValue].self, from: writer.bytes)
     #expect(
       read == [
         "text": .string(hostile), "none": .null, "number": -12, "no": .null, "list": ["a", true, [:] as JSONValue],

@@ -16,7 +16,7 @@ import Wire
     #"{"to":{},"message":{"alert":"a"},"wait":0}"#,
   ])
   func `A plain message is read as a decoder reads it, and its schema lets it pass`(json: String) throws {
-    let decoded = try JSONDecoder().decode(MessageRequest.self, from: Data(json.utf8))
+    let decoded = try JSONCoding.decode(MessageRequest.self, from: json.utf8)
     #expect(Self.plain(json) == decoded)
     var bytes = json
     #expect(throws: Never.self) {

@@ -98,7 +98,7 @@ import Wire
     for mark in ["\u{301}", "\u{323}\u{301}", "\u{F73}", "\u{344}"] {
       let length = mark.unicodeScalars.count
       let most = "a" + String(repeating: mark, count: 30 / length)
-      #expect(CombiningMarks.areBounded(in: most))
+      #expect(CombiningMarks.areFew(in: most))
       #expect(throws: Never.self) { try SMSText(most + "b" + most) }
       for coding in SMSCoding.allCases {
         #expect(throws: SMSText.Problem.tooManyMarks) { try SMSText(most + mark, coding: coding) }

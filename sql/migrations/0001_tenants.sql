@@ -59,8 +59,8 @@ CREATE TABLE audit_log (
   address       text,
   action        text        NOT NULL,
   target        text        NOT NULL,
-  before        jsonb,
-  after         jsonb,
+  before        json,
+  after         json,
   PRIMARY KEY (customer_id, audit_log_id),
   CONSTRAINT audit_log_actor CHECK (num_nonnulls(access_key_id, os_user) = 1)
 );

@@ -34,14 +34,27 @@ CREATE TABLE contact (
   city          text,
   zipcode       text,
   country       text,
-  properties    jsonb       NOT NULL DEFAULT '{}' CONSTRAINT contact_properties_object CHECK (jsonb_typeof(properties) = 'object')
-                              CONSTRAINT contact_properties_size CHECK (pg_column_size(properties) <= 65536),
+  properties    json        NOT NULL DEFAULT '{}' CONSTRAINT contact_properties_object CHECK (json_typeof(properties) = 'object')
+                              CONSTRAINT contact_properties_size CHECK (octet_length(properties::text) <= 65536),
   created_at    timestamptz NOT NULL DEFAULT now(),
   updated_at    timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (customer_id, contact_id),
   CONSTRAINT contact_original_id_key UNIQUE (customer_id, original_id),
   CONSTRAINT contact_list_id_fkey FOREIGN KEY (customer_id, list_id) REFERENCES list
 ) WITH (fillfactor = 85);
+-- Equal properties are equal texts. Most requests send what is there already.
+CREATE FUNCTION merged_properties(kept json, sent json) RETURNS json LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT CASE WHEN sent::text IN ('{}', kept::text) THEN kept ELSE (
+    SELECT coalesce('{' || string_agg(to_json(key)::text || ':' || value::text, ',' ORDER BY key COLLATE "C") || '}', '{}')::json
+    FROM (
+      SELECT key, value FROM json_each(sent)
+      UNION ALL
+      SELECT k.key, k.value FROM json_each(kept) AS k WHERE NOT EXISTS (SELECT FROM json_each(sent) AS s WHERE s.key = k.key)
+    ) AS all_properties
+    WHERE json_typeof(value) <> 'null'
+  ) END
+$$;
+COMMENT ON FUNCTION merged_properties IS 'A contact''s properties after a request: each one sent replaces the one kept, and null removes it.';
 CREATE INDEX contact_list ON contact (customer_id, list_id) WHERE list_id IS NOT NULL;
 COMMENT ON TABLE  contact               IS 'A user of the customer''s apps.';
 COMMENT ON COLUMN contact.customer_id   IS 'The customer whose contact this is.';
@@ -59,7 +72,7 @@ COMMENT ON COLUMN contact.date_of_birth IS 'A day without a time zone. The API w
 COMMENT ON COLUMN contact.city          IS 'As the app sent it.';
 COMMENT ON COLUMN contact.zipcode       IS 'As the app sent it.';
 COMMENT ON COLUMN contact.country       IS 'As the app sent it.';
-COMMENT ON COLUMN contact.properties    IS 'Further fields: a flat JSON object. Requests are merged key by key; null removes a key.';
+COMMENT ON COLUMN contact.properties    IS 'Further fields: a flat JSON object, its names in the order of their bytes and without blanks. Requests are merged key by key; null removes a key. Not jsonb, which writes numbers anew.';
 COMMENT ON COLUMN contact.created_at    IS 'When the contact was first registered.';
 COMMENT ON COLUMN contact.updated_at    IS 'When a field last changed.';
 

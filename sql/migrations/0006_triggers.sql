@@ -6,7 +6,7 @@ CREATE TABLE trigger (
   name          text        NOT NULL CONSTRAINT trigger_name_present CHECK (name <> ''),
   description   text,
   app_ids       text[]      NOT NULL CONSTRAINT trigger_app_ids_some CHECK (cardinality(app_ids) > 0),
-  message       jsonb       NOT NULL,
+  message       json        NOT NULL,
   template_name text,
   active        boolean     NOT NULL DEFAULT true,
   created_at    timestamptz NOT NULL DEFAULT now(),

@@ -7,7 +7,7 @@ indirect enum FieldTemplate: Sendable {
   case text(TextTemplate)
   case list([FieldTemplate])
   /// The members by name; each name also as JSON.
-  case object([(name: String, json: [UInt8], value: FieldTemplate)])
+  case object([(name: UTF8String, json: [UInt8], value: FieldTemplate)])
 
   /// Most lists and objects within each other.
   private static let depthLimit = 8
@@ -25,10 +25,7 @@ indirect enum FieldTemplate: Sendable {
     switch value {
     case .null: self = .constant(value, Array("null".utf8))
     case .bool(let flag): self = .constant(value, Array((flag ? "true" : "false").utf8))
-    case .integer(let number): self = .constant(value, Array(String(number).utf8))
-    case .number(let number):
-      guard number.isFinite else { throw Self.notANumber(field) }
-      self = .constant(value, Array(String(number).utf8))
+    case .number: self = .constant(value, value.json)
     case .string(let text):
       let template = try TextTemplate(text, field: field, isVerbatim: false)
       self = template.template.isConstant ? .constant(value, JSONText.quoted(text)) : .text(template)
@@ -39,11 +36,11 @@ indirect enum FieldTemplate: Sendable {
       }
       self = .list(list)
     case .object(let members):
-      var object: [(name: String, json: [UInt8], value: FieldTemplate)] = []
+      var object: [(name: UTF8String, json: [UInt8], value: FieldTemplate)] = []
       for (name, value) in members.sorted(by: { $0.key < $1.key }) {
-        guard !name.utf8.contains(0) else { throw CompiledTemplate.holdsNUL(field) }
+        guard !name.text.utf8.contains(0) else { throw CompiledTemplate.holdsNUL(field) }
         let template = try FieldTemplate(value, field: "\(field).\(name)", isVerbatim: false, depth: depth - 1)
-        object.append((name, JSONText.quoted(name), template))
+        object.append((name, JSONText.quoted(name.text), template))
       }
       self = .object(object)
     }
@@ -54,8 +51,7 @@ indirect enum FieldTemplate: Sendable {
   private static func checkVerbatim(_ value: JSONValue, depth: Int, field: () -> String) throws(ContentError) {
     guard depth > 0 else { throw tooDeep(field()) }
     switch value {
-    case .null, .bool, .integer: break
-    case .number(let number): guard number.isFinite else { throw notANumber(field()) }
+    case .null, .bool, .number: break
     case .string(let text): try TextTemplate.checkVerbatim(text, field: field)
     case .array(let values):
       for (index, value) in values.enumerated() {
@@ -63,7 +59,7 @@ indirect enum FieldTemplate: Sendable {
       }
     case .object(let members):
       for (name, value) in members {
-        guard !name.utf8.contains(0) else { throw CompiledTemplate.holdsNUL(field()) }
+        guard !name.text.utf8.contains(0) else { throw CompiledTemplate.holdsNUL(field()) }
         try checkVerbatim(value, depth: depth - 1) { "\(field()).\(name)" }
       }
     }
@@ -72,8 +68,6 @@ indirect enum FieldTemplate: Sendable {
   private static func tooDeep(_ field: String) -> ContentError {
     .invalid(field: field, problem: "is nested more than \(depthLimit) deep")
   }
-
-  private static func notANumber(_ field: String) -> ContentError { .invalid(field: field, problem: "is not a number") }
 
   /// The field as this recipient gets it.
   func value(_ context: PageContext, within budget: inout RenderBudget) -> JSONValue {

@@ -19,9 +19,9 @@ public final class MessageTemplate: Sendable {
   let pushType: PushType?
   private let isSilent: Bool
   /// By name; each name also as JSON.
-  let fields: [(name: String, json: [UInt8], value: FieldTemplate)]
+  let fields: [(name: UTF8String, json: [UInt8], value: FieldTemplate)]
   /// Names of fields that are left out where the message is too large otherwise.
-  private let optionalFields: Set<String>
+  private let optionalFields: Set<UTF8String>
   private let extras: MessageExtras?
   /// Whether one of them has a tag.
   private let hasRenderedFields: Bool
@@ -105,27 +105,28 @@ public final class MessageTemplate: Sendable {
     }
   }
 
-  private static func optionalFields(_ message: MessageBody) throws(ContentError) -> Set<String> {
+  private static func optionalFields(_ message: MessageBody) throws(ContentError) -> Set<UTF8String> {
     guard let names = message.optionalFields else { return [] }
     for (index, name) in names.enumerated() where message.fields?[name] == nil {
       throw .invalid(field: "message.optionalFields[\(index)]", problem: "names no field of the message")
     }
-    return Set(names)
+    return Set(names.map { UTF8String($0) })
   }
 
   private static func fields(
-    _ fields: [String: JSONValue], _ isVerbatim: Bool, _ mayNamePIN: Bool
-  ) throws(ContentError) -> [(name: String, json: [UInt8], value: FieldTemplate)] {
-    var templates: [(name: String, json: [UInt8], value: FieldTemplate)] = []
+    _ fields: [UTF8String: JSONValue], _ isVerbatim: Bool, _ mayNamePIN: Bool
+  ) throws(ContentError) -> [(name: UTF8String, json: [UInt8], value: FieldTemplate)] {
+    var templates: [(name: UTF8String, json: [UInt8], value: FieldTemplate)] = []
     for (name, value) in fields.sorted(by: { $0.key < $1.key }) {
-      let field = "message.fields.\(name.prefix(100))"
-      guard !reservedFields.contains(name) || mayNamePIN && name == SMSText.pinField else {
+      let field = "message.fields.\(name.text.prefix(100))"
+      guard !reservedFields.contains(name.text) || mayNamePIN && name.text == SMSText.pinField else {
         throw .invalid(field: field, problem: "has a name that is taken")
       }
-      guard (1...100).contains(name.unicodeScalars.count), !name.utf8.contains(where: { $0 < 0x20 }) else {
+      guard (1...100).contains(name.text.unicodeScalars.count), !name.text.utf8.contains(where: { $0 < 0x20 }) else {
         throw .invalid(field: field, problem: "has a name that is not of 1 to 100 printable characters")
       }
-      templates.append((name, JSONText.quoted(name), try FieldTemplate(value, field: field, isVerbatim: isVerbatim)))
+      templates.append(
+        (name, JSONText.quoted(name.text), try FieldTemplate(value, field: field, isVerbatim: isVerbatim)))
     }
     return templates
   }

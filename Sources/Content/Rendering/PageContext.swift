@@ -90,15 +90,15 @@ public struct SendoutFields: Sendable, Equatable {
   /// The info as this recipient got it.
   public var info: String?
   /// The message's further fields; as this recipient got them, after `MessageTemplate.fill`.
-  public var fields: [String: JSONValue] {
+  public var fields: [UTF8String: JSONValue] {
     didSet { values = fields.mapValues(PropertyValue.init) }
   }
   /// The fields as templates read them; made once, since a page may name them often.
-  private(set) var values: [String: PropertyValue]
+  private(set) var values: [UTF8String: PropertyValue]
 
   public init(
     id: Int64? = nil, name: String? = nil, alert: String? = nil, info: String? = nil,
-    fields: [String: JSONValue] = [:]
+    fields: [UTF8String: JSONValue] = [:]
   ) {
     self.id = id
     self.name = name

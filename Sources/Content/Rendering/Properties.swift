@@ -10,14 +10,10 @@ public struct Properties: Sendable, Equatable {
 
   /// These properties, and those of `others` that these do not name.
   public func merged(over others: Properties) -> Properties {
-    let decoder = JSONDecoder()
-    guard
-      let own = try? decoder.decode([String: JSONValue].self, from: Data(json.utf8)),
-      let all = try? decoder.decode([String: JSONValue].self, from: Data(others.json.utf8)).merging(
-        own, uniquingKeysWith: { _, own in own }),
-      let data = try? JSONEncoder().encode(all)
+    guard case .object(let own) = try? JSONValue(json: Array(json.utf8)),
+      case .object(let all) = try? JSONValue(json: Array(others.json.utf8))
     else { return self }
-    return Properties(json: String(decoding: data, as: UTF8.self))
+    return Properties(json: String(decoding: JSONValue.object(all.merging(own) { $1 }).json, as: UTF8.self))
   }
 
   /// Bytes of the text.
@@ -57,15 +53,14 @@ enum PropertyValue: Sendable, Equatable {
   case number(String)
   case bool(Bool)
   case list([PropertyValue])
-  case object([String: PropertyValue])
+  case object([UTF8String: PropertyValue])
 
   init(_ value: JSONValue) {
     self =
       switch value {
       case .null: .null
       case .bool(let value): .bool(value)
-      case .integer(let value): .number(String(value))
-      case .number(let value): .number(String(value))
+      case .number(let value): .number(value.text)
       case .string(let value): .text(value)
       case .array(let values): .list(values.map(PropertyValue.init))
       case .object(let members): .object(members.mapValues(PropertyValue.init))
@@ -85,8 +80,8 @@ enum PropertyValue: Sendable, Equatable {
       try reader.array { reader, _ throws(JSONProblem) in values.append(try PropertyValue(&reader)) }
       self = .list(values)
     case .object:
-      var members: [String: PropertyValue] = [:]
-      try reader.object { reader, key throws(JSONProblem) in members[key.description] = try PropertyValue(&reader) }
+      var members: [UTF8String: PropertyValue] = [:]
+      try reader.object { reader, key throws(JSONProblem) in members[key.name] = try PropertyValue(&reader) }
       self = .object(members)
     }
   }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Wire
 
 /// Renders a compiled template for one recipient, straight into bytes.
 struct TemplateRenderer {
@@ -14,7 +15,7 @@ struct TemplateRenderer {
     case number(Int)
     case bool(Bool)
     case list([PropertyValue])
-    case object([String: PropertyValue])
+    case object([UTF8String: PropertyValue])
     /// A place in a list that a section is about, as `last()` asks for it.
     case position(Int, isLast: Bool)
 

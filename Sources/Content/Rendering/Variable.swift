@@ -1,3 +1,5 @@
+import Wire
+
 /// What a name in a template stands for; resolved once, when the template is compiled.
 enum Variable: Sendable, Equatable {
   case contact(ContactField)

@@ -36,7 +36,7 @@ public enum TemplateFormat: String, Sendable, Hashable, CaseIterable {
   /// Reads a Content-Type: one of the five, in any case, with no parameter but `charset=utf-8`.
   /// - Throws: `ContentError.invalid`, naming the field `contentType`.
   public init(contentType: String) throws(ContentError) {
-    let parts = contentType.lowercased().split(separator: ";", omittingEmptySubsequences: false).map { part in
+    let parts = contentType.lowercasedASCII.split(separator: ";", omittingEmptySubsequences: false).map { part in
       part.filter { !$0.isWhitespace && $0 != "\"" }
     }
     guard let format = TemplateFormat(rawValue: parts[0]) else {
@@ -51,7 +51,7 @@ public enum TemplateFormat: String, Sendable, Hashable, CaseIterable {
 
   /// The format of a file by its extension: `html`, `htm`, `xml`, `json`, `txt` or `text`, in any case; `nil` for others.
   public init?(fileName: String) {
-    switch fileName.split(separator: ".").last?.lowercased() {
+    switch fileName.split(separator: ".").last?.lowercasedASCII {
     case "html", "htm": self = .html
     case "xml": self = .xml
     case "json": self = .json

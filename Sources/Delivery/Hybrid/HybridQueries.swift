@@ -30,7 +30,7 @@ enum HybridQueries {
         SELECT w.*, f.device_id AS fallback_device, \(columns.ofContact("c")),
                CASE WHEN c.contact_id IS NULL OR $14::bigint IS NOT NULL AND f.device_id IS NULL THEN 1
                     WHEN f.invalidation_type = \(InvalidationType.optedOut.rawValue) THEN 3 ELSE 0 END::int2 AS verdict
-          FROM unnest($8::int4[], $9::text[], $10::jsonb[], $11::int4[], $12::text[], $15::text[], $16::text[], $17::text[],
+          FROM unnest($8::int4[], $9::text[], $10::json[], $11::int4[], $12::text[], $15::text[], $16::text[], $17::text[],
                       $18::int2[])
             AS w (message_no, named, body, ttl, reference, number, sender, text, parts)
           LEFT JOIN LATERAL (SELECT * FROM contact WHERE customer_id = $1::bigint AND original_id = w.named LIMIT 1) c ON true

@@ -64,8 +64,8 @@ public struct StreamTraits: Sendable {
 extension MessageContent {
   /// Reads the columns of `MessageQueries.contents`, behind the number.
   init(_ row: Row, _ traits: StreamTraits) throws {
-    let (_, body, properties, expiresAt) = try row.decode(Int32.self, JSONB.self, JSONB?.self, Date?.self)
-    let message = try JSONDecoder().decode(MessageBody.self, from: Data(body.text.utf8))
+    let (_, body, properties, expiresAt) = try row.decode(Int32.self, JSONDocument.self, JSONDocument?.self, Date?.self)
+    let message = try JSONCoding.decode(MessageBody.self, from: body.text.utf8)
     self = traits.content(message, try MessageTemplate(message, mayNamePIN: true))
     self.properties = properties?.text
     self.expiresAt = expiresAt

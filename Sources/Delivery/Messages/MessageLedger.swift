@@ -285,7 +285,7 @@ extension Querying {
     let (lease, room) = (ledger.run.map { _ in ledger.lease.inSeconds }, Int32(clamping: ledger.room))
     let streamApps = ledger.apps.map(\.rawValue)
     let (bodies, properties) = (
-      messages.map { JSONB($0.body) }, messages.map { $0.content.properties.map { JSONB($0) } }
+      messages.map { JSONDocument($0.body) }, messages.map { $0.content.properties.map { JSONDocument($0) } }
     )
     let messageNumbers = messages.indices.map { numbers.message + Int32($0) }
     let (lifetimes, references) = (messages.map(\.ttl), messages.map(\.reference))
@@ -319,7 +319,8 @@ extension Querying {
       ledger.apps.map(\.rawValue),
       numbers.push, numbers.batch, ledger.run?.uuid, ledger.run.map { _ in ledger.lease.inSeconds },
       messages.indices.map { numbers.message + Int32($0) }, details.map { $0?.number.international },
-      messages.map { JSONB($0.body) }, messages.map(\.ttl), messages.map(\.reference), Int32(clamping: ledger.room),
+      messages.map { JSONDocument($0.body) }, messages.map(\.ttl), messages.map(\.reference),
+      Int32(clamping: ledger.room),
       traits.fallback?.rawValue, details.map { $0?.number.digits }, details.map { $0?.sender },
       details.map { $0?.text },
       details.map { $0?.parts }, traits.appID, traits.kind, traits.reportApp, traits.fallbackDelay?.inSeconds)

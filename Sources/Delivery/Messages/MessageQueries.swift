@@ -63,7 +63,7 @@ enum MessageQueries {
       """
       WITH wanted AS MATERIALIZED (
         SELECT w.*, c.device_id AS only_device, \(columns.ofContact("c"))
-          FROM unnest($9::int4[], $10::text[], $11::jsonb[], $12::jsonb[], $13::int4[], $14::text[]\(arrays)
+          FROM unnest($9::int4[], $10::text[], $11::json[], $12::json[], $13::int4[], $14::text[]\(arrays)
                       \(isOnce ? ", $18::text[], $19::bytea[]" : ""))
             AS w (message_no, named, body, own_properties, ttl, reference\(names)
                   \(isOnce ? ", idempotency_key, fingerprint" : ""))

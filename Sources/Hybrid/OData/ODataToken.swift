@@ -112,7 +112,7 @@ struct ODataLexer {
     }
     // `DateTime` is a property too, so it begins a date only if a quote follows at once.
     guard current == "'" else { return .word(text) }
-    switch text.lowercased() {
+    switch text.lowercasedASCII {
     case "datetime", "datetimeoffset":
       let literal = try quoted(endMayLack: true)
       guard let moment = PhoneMoment(literal) else {
@@ -120,7 +120,7 @@ struct ODataLexer {
       }
       return .moment(moment)
     case "guid":
-      let literal = try quoted().lowercased()
+      let literal = try quoted().lowercasedASCII
       guard Self.isGUID(literal) else { throw ODataProblem(problem: "begins no GUID", position: start) }
       return .guid(literal)
     default: throw ODataProblem(problem: "begins a literal of a type that messages do not have", position: start)

@@ -104,6 +104,7 @@ public struct PostgresType: RawRepresentable, Hashable, Sendable {
     case .date: PostgresType(rawValue: 1182)
     case .timestamptz: PostgresType(rawValue: 1185)
     case .uuid: PostgresType(rawValue: 2951)
+    case .json: PostgresType(rawValue: 199)
     case .jsonb: PostgresType(rawValue: 3807)
     default: nil
     }

@@ -127,25 +127,39 @@ public struct Bytes: PostgresArrayElement, Hashable {
   }
 }
 
-/// jsonb, as text; the caller encodes and decodes the document.
+/// json, which keeps numbers and names as they are written; the caller encodes and decodes the document.
+public struct JSONDocument: PostgresArrayElement, Hashable {
+  /// A whole document; PostgreSQL refuses anything else.
+  public var text: String
+  public init(_ text: String) { self.text = text }
+
+  public static var postgresType: PostgresType { .json }
+  public static func accepts(_ type: PostgresType) -> Bool { type == .json }
+  public func encode(into bytes: inout [UInt8]) -> Bool {
+    bytes.append(contentsOf: text.utf8)
+    return true
+  }
+  public init(postgres bytes: UnsafeRawBufferPointer?, type: PostgresType) throws(DecodingProblem) {
+    text = String(decoding: try present(bytes), as: UTF8.self)
+  }
+}
+
+/// jsonb, as text, for documents that statements look into; numbers lose how they were written.
 public struct JSONB: PostgresArrayElement, Hashable {
   /// A whole document; PostgreSQL refuses anything else.
   public var text: String
   public init(_ text: String) { self.text = text }
 
   public static var postgresType: PostgresType { .jsonb }
-  public static func accepts(_ type: PostgresType) -> Bool { type == .jsonb || type == .json }
+  public static func accepts(_ type: PostgresType) -> Bool { type == .jsonb }
   public func encode(into bytes: inout [UInt8]) -> Bool {
     bytes.append(1)
     bytes.append(contentsOf: text.utf8)
     return true
   }
   public init(postgres bytes: UnsafeRawBufferPointer?, type: PostgresType) throws(DecodingProblem) {
-    var bytes = try present(bytes)
-    if type == .jsonb {
-      guard bytes.first == 1 else { throw .format("jsonb version \(bytes.first ?? 0)") }
-      bytes = UnsafeRawBufferPointer(rebasing: bytes.dropFirst())
-    }
-    text = String(decoding: bytes, as: UTF8.self)
+    let bytes = try present(bytes)
+    guard bytes.first == 1 else { throw .format("jsonb version \(bytes.first ?? 0)") }
+    text = String(decoding: bytes.dropFirst(), as: UTF8.self)
   }
 }

@@ -126,8 +126,8 @@ extension OverrideShape {
 extension APNsPush {
   /// Sets the headers of an override; null removes `apns-expiration` and `apns-collapse-id`.
   /// - Returns: the header whose value it cannot have; nil if there is none.
-  mutating func override(_ headers: [String: JSONValue]) -> String? {
-    headers.first { !override($0.key, $0.value) }?.key
+  mutating func override(_ headers: [UTF8String: JSONValue]) -> String? {
+    headers.first { !override($0.key.text, $0.value) }?.key.text
   }
 
   private mutating func override(_ header: String, _ value: JSONValue) -> Bool {
@@ -151,11 +151,11 @@ extension APNsPush {
   }
 
   /// Why headers of an override cannot be sent. Texts with tags are not looked into.
-  static func problem(inHeaders headers: [String: JSONValue]) -> OverrideProblem? {
+  static func problem(inHeaders headers: [UTF8String: JSONValue]) -> OverrideProblem? {
     let known = headers.filter { $0.value.text?.contains("{{") != true }
     for (name, value) in known.sorted(by: { $0.key < $1.key }) {
       var push = APNsPush(token: "00", topic: "a", id: UUID(), payload: [UInt8(ascii: "{")])
-      guard push.override(name, value), push.refusal == nil else {
+      guard push.override(name.text, value), push.refusal == nil else {
         return OverrideProblem(field: "apns.headers.\(name)", problem: "has no value that APNs takes there")
       }
     }

@@ -1,3 +1,4 @@
+import Wire
 import FoundationEssentials
 
 /// A response of APNs.
@@ -20,7 +21,7 @@ struct APNsResponse: Hashable, Sendable, StatusBearing {
   /// Reads the body `{"reason":"…","timestamp":1700000000000}`; anything else gives no reason.
   init(_ response: ServiceResponse) {
     let body = response.body
-    let refusal = body.isEmpty ? nil : try? JSONDecoder().decode(Refusal.self, from: Data(body))
+    let refusal = body.isEmpty ? nil : try? JSONCoding.decode(Refusal.self, from: body)
     self.init(
       status: response.status, reason: refusal?.reason,
       timestamp: refusal?.timestamp.map { Date(timeIntervalSince1970: $0 / 1000) }, retryAfter: response.retryAfter)
@@ -28,7 +29,7 @@ struct APNsResponse: Hashable, Sendable, StatusBearing {
 
   /// The reason in a GOAWAY frame's debug data, which is the same JSON.
   static func reason(in debugData: [UInt8]) -> String? {
-    (try? JSONDecoder().decode(Refusal.self, from: Data(debugData)))?.reason
+    (try? JSONCoding.decode(Refusal.self, from: debugData))?.reason
   }
 
   private struct Refusal: Decodable {

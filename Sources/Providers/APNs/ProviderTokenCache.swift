@@ -39,9 +39,7 @@ struct TokenSigner: Sendable {
   }
 
   private static func encode(_ value: some Encodable) throws -> String {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = .sortedKeys
-    return Base64URL.text(Array(try encoder.encode(value)))
+    Base64URL.text(try JSONCoding.encode(value))
   }
 }
 

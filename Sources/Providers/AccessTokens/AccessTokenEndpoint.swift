@@ -83,7 +83,7 @@ struct AccessTokenResponse: Sendable, StatusBearing {
   init(_ response: ServiceResponse) {
     status = response.status
     retryAfter = response.retryAfter
-    guard let body = try? JSONDecoder().decode(Body.self, from: Data(response.body)) else { return }
+    guard let body = try? JSONCoding.decode(Body.self, from: response.body) else { return }
     error = body.error?.text
     // Nothing passes that could break out of a header.
     guard status == 200, let token = body.access_token, !token.isEmpty,

@@ -21,8 +21,6 @@ struct SignedJWT: Sendable {
   }
 
   private static func encode(_ value: some Encodable) throws -> String {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    return Base64URL.text(Array(try encoder.encode(value)))
+    Base64URL.text(try JSONCoding.encode(value))
   }
 }

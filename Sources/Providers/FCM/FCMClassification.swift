@@ -1,3 +1,5 @@
+import Wire
+
 /// What a response of FCM means. This is the only place that knows what a code means.
 extension ResponseClassification {
   /// A response without a code of FCM is classified by its status.
@@ -64,7 +66,7 @@ extension FCMResponse {
   /// Whether INVALID_ARGUMENT speaks of the registration token. Only the text says so if no field is named.
   fileprivate var isAboutToken: Bool {
     if !fields.isEmpty { return fields.contains("message.token") }
-    return message?.lowercased().contains("registration token") == true
+    return message?.lowercasedASCII.contains("registration token") == true
   }
 }
 

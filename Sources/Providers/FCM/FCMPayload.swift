@@ -95,7 +95,7 @@ enum FCMPayload {
     var size = 0
     for part in [message?["data"], message?["notification"], android?["data"], android?["notification"]] {
       guard case .object(let members) = part else { continue }
-      for (name, value) in members { size += name.utf8.count + JSONText.length(value.json) }
+      for (name, value) in members { size += name.text.utf8.count + JSONText.length(value.json) }
     }
     return size
   }
@@ -159,10 +159,10 @@ extension RenderedMessage {
 
 extension FCMPayload {
   /// Why an override cannot be sent, beside its shape.
-  static func problem(in override: [String: JSONValue]) -> OverrideProblem? {
+  static func problem(in override: [UTF8String: JSONValue]) -> OverrideProblem? {
     for (path, data) in [("fcm.data", override["data"]), ("fcm.android.data", override["android"]?["data"])] {
       guard case .object(let members) = data else { continue }
-      if let name = members.keys.sorted().first(where: FCMDataName.isReserved) {
+      if let name = members.keys.sorted().first(where: { FCMDataName.isReserved($0.text) }) {
         return OverrideProblem(field: "\(path).\(name)", problem: "has a name that FCM reserves")
       }
     }

@@ -1,3 +1,4 @@
+import Wire
 import FoundationEssentials
 
 /// A response of FCM.
@@ -30,7 +31,7 @@ struct FCMResponse: Hashable, Sendable, StatusBearing {
   init(_ response: ServiceResponse) {
     self.init(status: response.status, retryAfter: response.retryAfter)
     guard status / 100 != 2,
-      let error = try? JSONDecoder().decode(Body.self, from: Data(response.body)).error
+      let error = try? JSONCoding.decode(Body.self, from: response.body).error
     else { return }
     rpcStatus = error.status
     message = error.message

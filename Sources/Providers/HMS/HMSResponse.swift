@@ -1,3 +1,4 @@
+import Wire
 import FoundationEssentials
 
 /// A response of Push Kit.
@@ -25,10 +26,10 @@ struct HMSResponse: Hashable, Sendable, StatusBearing {
   /// Reads `{"code":"80000000","msg":"Success","requestId":"…"}`; a body that is not JSON, as of a proxy, says nothing.
   init(_ response: ServiceResponse) {
     self.init(status: response.status, retryAfter: response.retryAfter)
-    guard let body = try? JSONDecoder().decode(Body.self, from: Data(response.body)) else { return }
+    guard let body = try? JSONCoding.decode(Body.self, from: response.body) else { return }
     code = body.code
     // A JSON text inside the JSON.
-    let report = body.msg.flatMap { try? JSONDecoder().decode(Report.self, from: Data($0.utf8)) }
+    let report = body.msg.flatMap { try? JSONCoding.decode(Report.self, from: $0.utf8) }
     illegalTokens = report?.illegal_tokens
     accepted = report?.success
   }

@@ -16,10 +16,10 @@ enum CMRequest {
   }
 
   private static func message(_ sms: OutgoingSMS) -> JSONValue {
-    var body: [String: JSONValue] = ["content": .string(sms.text.text)]
+    var body: [UTF8String: JSONValue] = ["content": .string(sms.text.text)]
     // Without it the text is taken as GSM-7.
     if sms.text.isUnicode || sms.coding == .auto { body["type"] = "auto" }
-    var message: [String: JSONValue] = [
+    var message: [UTF8String: JSONValue] = [
       "from": .string(sms.from), "to": [["number": .string(sms.to.international)]], "body": .object(body),
       "reference": .string(sms.reference), "allowedChannels": ["SMS"], "minimumNumberOfMessageParts": 1,
       "maximumNumberOfMessageParts": .integer(Int64(sms.text.parts)),
@@ -148,7 +148,7 @@ extension ResponseClassification {
     for message in messages {
       guard let reference = message["reference"]?.text else { continue }
       let code = message["messageerrorcode"]?.int ?? -1
-      let isAccepted = message["status"]?.text.map { $0.lowercased() == "accepted" }
+      let isAccepted = message["status"]?.text.map { $0.lowercasedASCII == "accepted" }
       let known = CMCode(rawValue: code)
       verdicts[reference] =
         switch (known, isAccepted) {
@@ -173,7 +173,7 @@ extension JSONValue {
   /// The number, if this is a whole one, or a text of one.
   var int: Int64? {
     switch self {
-    case .integer(let number): number
+    case .number(let number): number.integer
     case .string(let text): Int64(text)
     default: nil
     }
@@ -185,7 +185,7 @@ extension JSONValue {
     case .array(let values): .array(values.map(\.withLowercaseNames))
     case .object(let members):
       .object(
-        Dictionary(members.map { ($0.key.lowercased(), $0.value.withLowercaseNames) }) { first, _ in first })
+        Dictionary(members.map { ($0.key.lowercasedASCII, $0.value.withLowercaseNames) }) { first, _ in first })
     default: self
     }
   }

@@ -169,7 +169,7 @@ struct OutgoingSMS: Sendable {
       words = words.replacing("{{pin}}", with: pin)
     }
     var parts = SMSText.mostParts
-    if case .integer(let number) = override?["maximumParts"] { parts = min(max(1, Int(number)), parts) }
+    if let number = override?["maximumParts"]?.integer { parts = min(max(1, Int(number)), parts) }
     let coding = override?["coding"]?.text.flatMap(SMSCoding.init(rawValue:)) ?? .auto
     let sms: SMSText
     do throws(SMSText.Problem) {

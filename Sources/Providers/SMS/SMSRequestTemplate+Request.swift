@@ -11,7 +11,7 @@ extension SMSRequestTemplate {
     headers.add(":path", isQuery ? path + (path.contains("?") ? "&" : "?") + filled : path, .never)
     if let type = mediaType { headers.add("content-type", type) }
     for (name, value) in (self.headers ?? [:]).sorted(by: { $0.key < $1.key }) {
-      let name = name.lowercased()
+      let name = name.lowercasedASCII
       if name != "content-type" || isQuery { headers.add(name: name, value, .never) }
     }
     var request = PushRequest(headers: headers, body: body)

@@ -45,7 +45,7 @@ extension SMSStatusReport {
   private static func cm(_ request: SMSStatusRequest) throws(SMSStatusRefusal) -> [SMSStatusReport] {
     guard !request.body.isEmpty else {
       let fields = Dictionary(
-        FormPairs.read(Array(request.query.utf8)).map { ($0.name.lowercased(), $0.value) },
+        FormPairs.read(Array(request.query.utf8)).map { ($0.name.lowercasedASCII, $0.value) },
         uniquingKeysWith: { $1 })
       guard let reference = fields["reference"],
         let code = fields["status"] ?? fields["statuscode"] ?? fields["code"]
@@ -73,7 +73,7 @@ extension SMSStatusReport {
     let xml: ParsedXML
     do { xml = try ParsedXML(body) } catch { throw .malformed }
     let messages = xml.children("MSG")
-    guard xml.name.lowercased() == "messages", !messages.isEmpty else { throw .malformed }
+    guard xml.name.lowercasedASCII == "messages", !messages.isEmpty else { throw .malformed }
     var reports: [SMSStatusReport?] = []
     for message in messages {
       let status = message.children("STATUS").first
@@ -166,7 +166,7 @@ extension SMSStatusReport {
     for message in messages {
       guard let text = message["reference"]?.word, let status = message["status"]?.word else { throw .malformed }
       guard let reference = SMSReference(text) else { continue }
-      reports.append(own(reference, status.lowercased(), message["errorcode"]?.word))
+      reports.append(own(reference, status.lowercasedASCII, message["errorcode"]?.word))
     }
     return reports
   }
@@ -190,7 +190,7 @@ extension JSONValue {
   fileprivate var word: String? {
     switch self {
     case .string(let text): text
-    case .integer(let number): String(number)
+    case .number(let number): number.text
     default: nil
     }
   }

@@ -17,7 +17,7 @@ public struct VoiceCall: Sendable {
     self.text = text
     self.code = code
     let word = language ?? ""
-    self.language = word.contains("-") ? word : Self.regions[word.lowercased()] ?? "en-GB"
+    self.language = word.contains("-") ? word : Self.regions[word.lowercasedASCII] ?? "en-GB"
   }
 
   /// The languages that CM speaks.

@@ -29,7 +29,7 @@ struct WNSAccount: PushAccount {
     var changing = changingHeaders(push, type)
     if case .object(let changes) = override?["headers"] {
       for (name, value) in changes {
-        guard let index = changing.firstIndex(where: { "\($0.name)" == name.lowercased() }) else { continue }
+        guard let index = changing.firstIndex(where: { "\($0.name)" == name.lowercasedASCII.text }) else { continue }
         if let text = value.text, !RequestHeaders.isValue(text) {
           return .refused(.payloadRefused(reason: "BadOverride \(name)"))
         }

@@ -75,7 +75,7 @@ enum WNSPayload {
   static func text(_ json: [UInt8]?) -> String? {
     guard let json else { return nil }
     guard json.first == UInt8(ascii: "\"") else { return String(decoding: json, as: UTF8.self) }
-    return try? JSONDecoder().decode(String.self, from: Data(json))
+    return try? JSONCoding.decode(String.self, from: json)
   }
 }
 

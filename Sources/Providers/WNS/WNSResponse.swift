@@ -1,3 +1,4 @@
+import Wire
 import FoundationEssentials
 
 /// A response of WNS: its status, and headers. It has no body that says more.
@@ -20,7 +21,7 @@ struct WNSResponse: Hashable, Sendable {
   init(_ response: ServiceResponse) {
     let word = response.headers["x-wns-notificationstatus"] ?? response.headers["x-wns-status"]
     self.init(
-      status: response.status, notificationStatus: word?.lowercased(),
+      status: response.status, notificationStatus: word?.lowercasedASCII,
       continueAfter: response.headers["x-wns-continue-after"].flatMap(UInt32.init).map { .seconds(Int64($0)) }
         ?? response.retryAfter)
   }

@@ -1,3 +1,4 @@
+import Wire
 import FoundationEssentials
 
 /// A response of a browser's push service. Each has a form of its own: Mozilla's is JSON with a number, Apple's JSON with a word, and
@@ -23,7 +24,7 @@ struct WebPushResponse: Hashable, Sendable, StatusBearing {
   init(_ response: ServiceResponse) {
     self.init(status: response.status, retryAfter: response.retryAfter)
     guard response.status / 100 != 2 else { return }
-    if let body = try? JSONDecoder().decode(Body.self, from: Data(response.body)) {
+    if let body = try? JSONCoding.decode(Body.self, from: response.body) {
       errno = body.errno
       reason = body.reason.flatMap { Self.isWord($0) ? $0 : nil }
     } else {

@@ -57,7 +57,7 @@ extension ReportReply {
 extension JSONValue {
   fileprivate var isNumber: Bool {
     switch self {
-    case .integer, .number: true
+    case .number: true
     default: false
     }
   }
@@ -67,8 +67,7 @@ extension JSONValue {
     switch self {
     case .null: "–"
     case .bool(let value): "\(value)"
-    case .integer(let value): "\(value)"
-    case .number(let value): "\(value)"
+    case .number(let value): value.text
     case .string(let value) where value.utf8.count == 24 && value.hasSuffix("Z"):
       String(value.prefix(19)).replacing("T", with: " ")
     case .string(let value): value

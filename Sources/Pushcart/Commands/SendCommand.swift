@@ -116,7 +116,7 @@ struct MessageOptions: ParsableArguments {
       return MessageBody(
         verbatim: verbatim ? true : nil, alert: alert, info: info, badge: badge, sound: sound, category: category,
         image: image, url: url, ttl: ttl, priority: priority, collapseKey: collapseKey, threadId: threadId,
-        silent: silent ? true : nil, pushType: pushType, fields: pairs.isEmpty ? nil : Dictionary(pairs) { $1 },
+        silent: silent ? true : nil, pushType: pushType, fields: pairs.isEmpty ? nil : Dictionary(named: pairs),
         optionalFields: optional.isEmpty ? nil : optional.map(\.0), trackOpens: noTracking ? false : nil,
         overrides: try overrides.map(Self.overrides))
     }
@@ -132,7 +132,7 @@ struct MessageOptions: ParsableArguments {
       try file.withUnsafeBytes { bytes in
         try JSONReader.read(bytes) { reader throws(JSONProblem) in try MessageOverrides.schema.check(&reader) }
       }
-      return try JSONDecoder().decode(MessageOverrides.self, from: Data(file))
+      return try JSONCoding.decode(MessageOverrides.self, from: file)
     } catch let problem as JSONProblem {
       let refusal = problem.path.isEmpty ? problem.problem : "is refused: \(problem.sentence)"
       throw CommandFailure("The file of --overrides \(refusal).")

@@ -143,7 +143,7 @@ struct TriggerCommand: AsyncParsableCommand {
       }
       var message = TriggerMessage()
       message.originalId = to
-      message.properties = String(decoding: try JSONEncoder().encode(Dictionary(pairs) { $1 }), as: UTF8.self)
+      message.properties = String(decoding: try JSONCoding.encode(Dictionary(pairs) { $1 }), as: UTF8.self)
       if let at {
         guard let date = CarmaDate(milliseconds: at.milliseconds) else {
           throw ValidationError("--at must be \(Timestamp.expectation).")

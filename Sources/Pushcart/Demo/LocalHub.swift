@@ -1,3 +1,4 @@
+import Wire
 import FoundationEssentials
 import Postgres
 import Registry
@@ -74,7 +75,7 @@ struct LocalHub: Sendable {
     }
     var bytes = [UInt8](repeating: 0, count: 65536)
     let count = max(0, read(file, &bytes, bytes.count))
-    guard let settings = try? JSONDecoder().decode([String: String].self, from: Data(bytes.prefix(count))) else {
+    guard let settings = try? JSONCoding.decode([String: String].self, from: bytes.prefix(count)) else {
       return .untrusted(problem: "\(settingsFile) does not hold settings; start the hub again: pushcart demo")
     }
     return state(with: settings)

@@ -1,3 +1,4 @@
+import Wire
 import Configuration
 import FoundationEssentials
 import Locking
@@ -69,7 +70,7 @@ struct SettingsReader {
   private mutating func file(_ path: String) async -> ConfigReader? {
     let file = InMemoryProvider(values: ["filePath": ConfigValue(stringLiteral: path)])
     guard let provider = try? await FileProvider<JSONSnapshot>(config: ConfigReader(provider: file)),
-      let data = try? Data(contentsOf: URL(filePath: path)), let keys = try? JSONDecoder().decode(Keys.self, from: data)
+      let data = try? Data(contentsOf: URL(filePath: path)), let keys = try? JSONCoding.decode(Keys.self, from: data)
     else {
       problems.append("\(Setting.config.variable) must name a readable file that holds one JSON object")
       return nil

@@ -124,7 +124,7 @@ struct AccessToken: Sendable {
     guard bytes[6] >> 4 == 8, bytes[8] >> 6 == 0b10 else { return nil }
     let number = bytes[..<6].reduce(Int64(0)) { $0 << 8 | Int64($1) }
     guard let customer = CustomerID(String(number)) else { return nil }
-    self.init(customer: customer, hash: SHA256.hash(data: Array(uuid.uuidString.lowercased().utf8)))
+    self.init(customer: customer, hash: SHA256.hash(data: Array(uuid.uuidString.lowercasedASCII.utf8)))
   }
 
   /// Makes a new token of scope gateway.
@@ -135,7 +135,7 @@ struct AccessToken: Sendable {
     bytes[6] = bytes[6] & 0x0F | 0x80
     bytes[8] = bytes[8] & 0x3F | 0x80
     let uuid = bytes.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
-    let text = uuid.uuidString.lowercased()
+    let text = uuid.uuidString.lowercasedASCII
     return (text, SHA256.hash(data: Array(text.utf8)))
   }
 

@@ -24,7 +24,7 @@ enum AuditQueries {
     "audit_log.add", .write,
     """
     INSERT INTO audit_log (customer_id, access_key_id, os_user, address, action, target, before, after)
-    VALUES ($1::bigint, $2::bigint, $3::text, $4::text, $5::text, $6::text, $7::jsonb, $8::jsonb)
+    VALUES ($1::bigint, $2::bigint, $3::text, $4::text, $5::text, $6::text, $7::json, $8::json)
     """)
 
   /// The newest first, from behind `$2`.
@@ -45,10 +45,10 @@ enum AuditQueries {
 extension AuditEntryReply {
   fileprivate init(_ row: Row) throws {
     let (id, at, key, user, address, action, target, before, after) = try row.decode(
-      Int64.self, Date.self, Int64?.self, String?.self, String?.self, String.self, String.self, JSONB?.self,
-      JSONB?.self)
-    func value(_ json: JSONB?) throws -> JSONValue? {
-      try json.map { try JSONDecoder().decode(JSONValue.self, from: Data($0.text.utf8)) }
+      Int64.self, Date.self, Int64?.self, String?.self, String?.self, String.self, String.self, JSONDocument?.self,
+      JSONDocument?.self)
+    func value(_ json: JSONDocument?) throws -> JSONValue? {
+      try json.map { try JSONValue(json: Array($0.text.utf8)) }
     }
     self.init(
       auditId: AuditEntryID(id), at: Timestamp(at), keyId: key.map { AccessKeyID($0) }, osUser: user, address: address,

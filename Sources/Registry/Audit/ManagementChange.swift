@@ -56,14 +56,12 @@ public struct ManagementChange: Sendable {
     case .commandLine(let name): user = name
     }
     try await transaction.query(
-      AuditQueries.add, customer.rawValue, key, user, address, action.rawValue, target, before.map { JSONB($0) },
-      after.map { JSONB($0) })
+      AuditQueries.add, customer.rawValue, key, user, address, action.rawValue, target, before.map { JSONDocument($0) },
+      after.map { JSONDocument($0) })
   }
 
   /// With sorted keys, so that equal values are equal texts.
   private static func json(_ value: any Encodable) throws -> String {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    return String(decoding: try encoder.encode(value), as: UTF8.self)
+    String(decoding: try JSONCoding.encode(value), as: UTF8.self)
   }
 }

@@ -105,7 +105,7 @@ extension Contact {
   /// - Returns: `nil` if the row does not tell of the contact.
   fileprivate init?(_ id: ContactID, _ row: Row) throws {
     guard let originalID: String = try row.column(3) else { return nil }
-    let properties: JSONB? = try row.column(6)
+    let properties: JSONDocument? = try row.column(6)
     self.init(
       id: id, originalID: originalID, listID: (try row.column(4) as Int64?).map(ListID.init),
       texts: try row.column(7) ?? Self.noTexts,

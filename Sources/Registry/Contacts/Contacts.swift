@@ -80,8 +80,9 @@ public struct Contacts: Sendable {
     try await database.mapViolations([
       "contact_properties_size": .invalid(field: "properties", problem: "would grow beyond 64 KiB for this contact")
     ]) {
-      try await $0.query(ContactQueries.mergeProperties, customer.rawValue, originalID, JSONB(properties))[0].decode(
-        Bool.self)
+      try await $0.query(ContactQueries.mergeProperties, customer.rawValue, originalID, JSONDocument(properties))[0]
+        .decode(
+          Bool.self)
     }
   }
 }
@@ -126,9 +127,9 @@ enum ContactQueries {
     "contact.merge_properties", .write,
     """
     WITH merged AS (
-      UPDATE contact SET properties = jsonb_strip_nulls(properties || $3::jsonb), updated_at = now()
+      UPDATE contact SET properties = merged_properties(properties, $3::json), updated_at = now()
       WHERE customer_id = $1::bigint AND original_id = $2::text
-        AND jsonb_strip_nulls(properties || $3::jsonb) <> properties)
+        AND merged_properties(properties, $3::json)::text <> properties::text)
     SELECT EXISTS (SELECT FROM contact WHERE customer_id = $1::bigint AND original_id = $2::text)
     """)
 

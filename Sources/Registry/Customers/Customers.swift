@@ -78,7 +78,7 @@ public struct Customers: Sendable {
     }
     let fields = try update.reporterFields.map { fields in
       try ReporterField.check(fields)
-      return JSONB(String(decoding: try JSONEncoder().encode(fields), as: UTF8.self))
+      return JSONB(String(decoding: try JSONCoding.encode(fields), as: UTF8.self))
     }
     let rows = try await database.query(CustomerQueries.update, id.rawValue, age, devices, retention, fields)
     guard let row = rows.first else { throw RegistryError.customerUnknown(id) }
@@ -160,7 +160,7 @@ extension Customer {
   fileprivate init(_ row: Row) throws {
     let (id, name, age, devices, retention, reporter, createdAt) = try row.decode(
       Int64.self, String.self, Int32?.self, Int32.self, Int32?.self, JSONB?.self, Date.self)
-    let fields = try reporter.map { try JSONDecoder().decode([String: String].self, from: Data($0.text.utf8)) } ?? [:]
+    let fields = try reporter.map { try JSONCoding.decode([String: String].self, from: $0.text.utf8) } ?? [:]
     self.init(
       id: CustomerID(id), name: name,
       settings: CustomerSettings(

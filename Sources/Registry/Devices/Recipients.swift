@@ -102,7 +102,7 @@ package struct RecipientColumns: Sendable {
     let originalID: String = fields.contains(.originalID) ? try next() : ""
     let list: Int64? = fields.contains(.listID) ? try next() : nil
     let birth: CalendarDate? = fields.contains(.dateOfBirth) ? try next() : nil
-    let properties: JSONB? = fields.contains(.properties) ? try next() : nil
+    let properties: JSONDocument? = fields.contains(.properties) ? try next() : nil
     let texts: [String?] =
       try fields.isDisjoint(with: .texts)
       ? Self.noTexts : ContactField.allCases.map { fields.contains(RecipientFields($0)) ? try next() : nil }

@@ -81,7 +81,7 @@ struct RegisterBatch {
         CalendarDate(days: $0.day - CalendarDate.daysFromUnixEpoch)
       }
     }
-    parameters.append(each: requests) { $0.registration.properties.map { JSONB($0) } }
+    parameters.append(each: requests) { $0.registration.properties.map { JSONDocument($0) } }
     parameters.append(each: requests) { $0.returnsContact }
     parameters.append(each: texts ? requests.flatMap(\.registration.texts) : []) { $0 }
     let ordinals = requests.indices.flatMap { repeatElement($0 + 1, count: requests[$0].registration.devices.count) }

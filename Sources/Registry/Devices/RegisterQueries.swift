@@ -96,7 +96,7 @@ enum RegisterQueries {
       INSERT INTO device_event (customer_id, device_id, contact_id, kind, reason, access_key_id)
       SELECT $1::bigint, device_id, contact_id, 'invalidated', '\(Device.gaveWay)', access_key_id FROM retired
     )
-    SELECT 0::bigint, 0::int2, contact_id, NULL::text, NULL::bigint, NULL::date, NULL::jsonb, NULL::text[],
+    SELECT 0::bigint, 0::int2, contact_id, NULL::text, NULL::bigint, NULL::date, NULL::json, NULL::text[],
       \(ContactColumns.device("d"))
     FROM retired d
     """)
@@ -144,7 +144,7 @@ enum RegisterQueries {
           CASE WHEN l.list_id IS NULL AND i.sent_list_id <> 0 AND i.of_device_key THEN NULL
             ELSE i.sent_list_id END AS list_id,
           l.list_id IS NULL AND i.sent_list_id <> 0 AND NOT i.of_device_key AS lacks_list
-        FROM unnest($2::text[], $3::bigint[], $4::date[], $5::jsonb[], $6::bool[], $21::bool[], $22::bigint[])
+        FROM unnest($2::text[], $3::bigint[], $4::date[], $5::json[], $6::bool[], $21::bool[], $22::bigint[])
           WITH ORDINALITY
           AS i(original_id, sent_list_id, date_of_birth, properties, tells, of_device_key, valid_devices, ordinal)
         LEFT JOIN LATERAL (
@@ -165,7 +165,7 @@ enum RegisterQueries {
       AND (i.date_of_birth IS NULL OR i.date_of_birth = coalesce(c.date_of_birth, 'infinity'))
       \(fields.map { "AND (\(text($0, of: "i")) IS NULL OR \(text($0, of: "i")) = coalesce(c.\($0.column), ''))" }
         .joined(separator: "\n  "))
-      AND (i.properties IS NULL OR jsonb_strip_nulls(c.properties || i.properties) = c.properties OR NOT \(fitsInContact))
+      AND (i.properties IS NULL OR merged_properties(c.properties, i.properties)::text = c.properties::text OR NOT \(fitsInContact))
     """
 
   private static func text(_ field: ContactField, of alias: String) -> String {
@@ -177,14 +177,14 @@ enum RegisterQueries {
   /// Whether the contact has room for the properties that a device key sends. Others are told by `contact_properties_size`.
   private static let fitsInContact = """
     (i.properties IS NULL OR NOT i.of_device_key
-      OR pg_column_size(jsonb_strip_nulls(c.properties || i.properties)) <= \(Contact.maximumPropertiesSize))
+      OR octet_length(merged_properties(c.properties, i.properties)::text) <= \(Contact.maximumPropertiesSize))
     """
 
   /// As `fitsInContact`, and for contacts that are not there yet.
   private static let fits = """
     CASE WHEN c.contact_id IS NOT NULL THEN c.fits
       WHEN i.properties IS NULL OR NOT i.of_device_key THEN true
-      ELSE pg_column_size(jsonb_strip_nulls(i.properties)) <= \(Contact.maximumPropertiesSize) END
+      ELSE octet_length(i.properties::text) <= \(Contact.maximumPropertiesSize) END
     """
 
   private static let isTaken = "remark IN (0, \(ContactRow.Remark.propertiesDropped.rawValue))"
@@ -206,7 +206,7 @@ enum RegisterQueries {
       date_of_birth = CASE WHEN isfinite(coalesce(r.date_of_birth, c.date_of_birth))
         THEN coalesce(r.date_of_birth, c.date_of_birth) END,
       properties = CASE WHEN r.properties IS NULL THEN c.properties
-        ELSE jsonb_strip_nulls(c.properties || r.properties) END,
+        ELSE merged_properties(c.properties, r.properties) END,
       \(fields.map { "\($0.column) = nullif(coalesce(\(text($0, of: "r")), c.\($0.column)), '')" }.joined(separator: ", ")),
       updated_at = now()
     FROM (
@@ -219,7 +219,7 @@ enum RegisterQueries {
   private static let fresh = """
     INSERT INTO contact (customer_id, contact_id, original_id, list_id, date_of_birth, properties, \(columns))
     SELECT $1::bigint, o.contact_ids[r.ordinal], r.original_id, nullif(r.list_id, 0), nullif(r.date_of_birth, 'infinity'),
-      coalesce(jsonb_strip_nulls(r.properties), '{}'), \(fields.map { "nullif(\(text($0, of: "r")), '')" }.joined(separator: ", "))
+      coalesce(merged_properties('{}', r.properties), '{}'), \(fields.map { "nullif(\(text($0, of: "r")), '')" }.joined(separator: ", "))
     FROM request r, owner o
     WHERE r.contact_id IS NULL AND \(isTaken) AND (SELECT count(*) FROM changed) >= 0
     ORDER BY r.original_id COLLATE "C"

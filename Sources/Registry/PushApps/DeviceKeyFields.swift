@@ -7,8 +7,8 @@ public import Wire
 public struct DeviceKeyFields: Sendable, Equatable {
   /// Names such as `firstName`, `listId`, `properties` for all of them, or `properties.food` for one.
   public let names: [String]
-  /// Names of single properties in UTF-8: String would take U+212A for the letter K.
-  private let properties: Set<[UInt8]>
+  /// Names of single properties.
+  private let properties: Set<UTF8String>
   private let isLimited: Bool
 
   /// What stands for no limit in requests.
@@ -36,7 +36,7 @@ public struct DeviceKeyFields: Sendable, Equatable {
     self.names = names
     properties = Set(
       names.filter { $0.utf8.starts(with: Self.propertyPrefix.utf8) }
-        .map { Array($0.utf8.dropFirst(Self.propertyPrefix.utf8.count)) })
+        .map { UTF8String(String(Substring($0.utf8.dropFirst(Self.propertyPrefix.utf8.count)))) })
     isLimited = !names.contains("properties")
   }
 

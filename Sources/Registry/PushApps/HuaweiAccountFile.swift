@@ -31,13 +31,13 @@ struct HuaweiAccountFile {
           project_id: account.projectID, sub_account: account.subAccount, key_id: account.keyID,
           private_key: account.privateKey)
       }
-    guard let json = try? JSONEncoder().encode(fields) else { preconditionFailure("strings are always JSON") }
+    guard let json = try? JSONCoding.encode(fields) else { preconditionFailure("strings are always JSON") }
     return Secret(bytes: Array(json))
   }
 
   /// Reads what `stored` wrote.
   init(stored: Secret) throws(RegistryError) {
-    if let fields = try? JSONDecoder().decode(Fields.self, from: Data(stored.bytes)), let id = fields.client_id,
+    if let fields = try? JSONCoding.decode(Fields.self, from: stored.bytes), let id = fields.client_id,
       let secret = fields.client_secret
     {
       try self.init(clientID: id, secret: Secret(secret))
@@ -75,7 +75,7 @@ struct HuaweiAccountFile {
       throw refuse(other.finding(insteadOf: "a service account key"))
     }
     guard file.bytes.count <= SigningKeyFile.maximumLength else { throw refuse("This is too long to be a key file") }
-    guard let fields = try? JSONDecoder().decode(Fields.self, from: Data(file.bytes)) else {
+    guard let fields = try? JSONCoding.decode(Fields.self, from: file.bytes) else {
       throw refuse("This is not the JSON of a key file")
     }
     func require(_ value: String?, _ name: String) throws(RegistryError) -> String {

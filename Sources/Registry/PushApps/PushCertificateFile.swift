@@ -26,7 +26,7 @@ struct PushCertificateFile {
 
   /// What is sealed.
   var stored: Secret {
-    guard let json = try? JSONEncoder().encode(certificate) else { preconditionFailure("strings are always JSON") }
+    guard let json = try? JSONCoding.encode(certificate) else { preconditionFailure("strings are always JSON") }
     return Secret(bytes: Array(json))
   }
 

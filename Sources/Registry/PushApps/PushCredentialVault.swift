@@ -57,7 +57,7 @@ public final class PushCredentialVault: Sendable {
       return .apns(teamID: teamID, keyID: keyID, signingKey: key.text)
     }
     let certificates = try [PushCredential.Kind.apnsDevelopmentCertificate, .apnsProductionCertificate].map { kind in
-      try secrets[kind].map { try JSONDecoder().decode(PushCertificate.self, from: Data($0.bytes)) }
+      try secrets[kind].map { try JSONCoding.decode(PushCertificate.self, from: $0.bytes) }
     }
     if let any = certificates[0] ?? certificates[1] {
       // One certificate can be for both environments.
@@ -70,7 +70,7 @@ public final class PushCredentialVault: Sendable {
     if let account = secrets[.wnsAccount] { return .wns(try WindowsAccountFields(stored: account).account) }
     if let key = secrets[.vapidKey] { return .webPush(try VAPIDKeyFile(key).credentials(contact: contact)) }
     if let account = secrets[.smsAccount] {
-      return .sms(try JSONDecoder().decode(SMSAccount.self, from: Data(account.bytes)))
+      return .sms(try JSONCoding.decode(SMSAccount.self, from: account.bytes))
     }
     return nil
   }

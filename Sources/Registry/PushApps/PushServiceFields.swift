@@ -198,7 +198,7 @@ extension PushServiceFields {
           kind: .vapidKey, secret: file.stored, fingerprint: file.fingerprint, account: file.publicKey))
     }
     if let sms {
-      guard let json = try? JSONEncoder().encode(sms) else { preconditionFailure("texts are always JSON") }
+      guard let json = try? JSONCoding.encode(sms) else { preconditionFailure("texts are always JSON") }
       credentials.append(
         NewPushCredential(
           kind: .smsAccount, secret: Secret(bytes: Array(json)),

@@ -81,14 +81,14 @@ extension SMSRequestTemplate {
 
   fileprivate init(_ value: JSONValue) throws(RegistryError) {
     func refuse(_ problem: String) -> RegistryError { .invalid(field: "template", problem: problem) }
-    let known = Set([
+    let known: Set<UTF8String> = [
       "method", "headers", "contentType", "body", "successStatuses", "successPath", "successValue", "temporaryStatuses",
-    ])
+    ]
     guard case .object(let members) = value else { throw refuse("is no JSON object") }
     if let strange = members.keys.sorted().first(where: { !known.contains($0) }) {
-      throw refuse("has a member \(strange.prefix(50)), which has no meaning")
+      throw refuse("has a member \(strange.text.prefix(50)), which has no meaning")
     }
-    guard let template = try? JSONDecoder().decode(Self.self, from: Data(value.json)) else {
+    guard let template = try? JSONCoding.decode(Self.self, from: value.json) else {
       throw refuse("needs contentType (json, form, xml or query) and body, and has other members of the wrong type")
     }
     self = template
@@ -113,7 +113,7 @@ extension SMSRequestTemplate {
         && name.utf8.allSatisfy {
           (0x30...0x39).contains($0) || (0x41...0x5A).contains($0 & ~0x20) || $0 == 0x2D || $0 == 0x5F
         }
-      guard isName, !Self.ownHeaders.contains(name.lowercased()) else {
+      guard isName, !Self.ownHeaders.contains(name.lowercasedASCII) else {
         throw refuse("has the header \(name.prefix(50)), which cannot be set")
       }
       guard (1...1024).contains(value.utf8.count), value.utf8.allSatisfy({ (0x20..<0x7F).contains($0) }) else {

@@ -15,7 +15,7 @@ struct ServiceAccountFile {
     let fields = Fields(
       type: "service_account", project_id: account.projectID, client_email: account.clientEmail,
       private_key_id: account.privateKeyID, private_key: account.privateKey)
-    guard let json = try? JSONEncoder().encode(fields) else { preconditionFailure("strings are always JSON") }
+    guard let json = try? JSONCoding.encode(fields) else { preconditionFailure("strings are always JSON") }
     return Secret(bytes: Array(json))
   }
 
@@ -43,7 +43,7 @@ struct ServiceAccountFile {
       throw refuse(other.finding(insteadOf: "a service account key"))
     }
     guard file.bytes.count <= SigningKeyFile.maximumLength else { throw refuse("This is too long to be a key file") }
-    guard let fields = try? JSONDecoder().decode(Fields.self, from: Data(file.bytes)) else {
+    guard let fields = try? JSONCoding.decode(Fields.self, from: file.bytes) else {
       throw refuse(Self.finding(notJSON: file))
     }
     func require(_ value: String?, _ name: String) throws(RegistryError) -> String {
@@ -82,7 +82,7 @@ struct ServiceAccountFile {
     guard let text = String(validating: file.bytes, as: UTF8.self) else {
       return "This is a binary file and not a service account key"
     }
-    let start = text.drop { $0.isWhitespace || $0 == "\u{FEFF}" }.prefix(512).lowercased()
+    let start = text.drop { $0.isWhitespace || $0 == "\u{FEFF}" }.prefix(512).lowercasedASCII
     if start.hasPrefix("<?xml") || start.hasPrefix("<plist") {
       return "This is a GoogleService-Info.plist or another XML file, not a service account key"
     }

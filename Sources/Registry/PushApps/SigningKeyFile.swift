@@ -114,7 +114,7 @@ enum PEMFile: Equatable {
   }
 
   private static func unarmoured(_ file: Substring) -> KeyFileDiagnosis {
-    let start = file.prefix(512).lowercased()
+    let start = file.prefix(512).lowercasedASCII
     if file.allSatisfy(\.isWhitespace) { return .empty }
     if start.hasPrefix("<!doctype html") || start.hasPrefix("<html") { return .webPage }
     if start.hasPrefix("<") { return start.contains("<html") ? .webPage : .xml }

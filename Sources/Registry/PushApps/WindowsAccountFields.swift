@@ -24,7 +24,7 @@ struct WindowsAccountFields {
       case .entra(let tenantID, let clientID, let secret):
         Stored(tenant_id: tenantID, client_id: clientID, client_secret: secret)
       }
-    guard let json = try? JSONEncoder().encode(fields) else { preconditionFailure("strings are always JSON") }
+    guard let json = try? JSONCoding.encode(fields) else { preconditionFailure("strings are always JSON") }
     return Secret(bytes: Array(json))
   }
 
@@ -40,7 +40,7 @@ struct WindowsAccountFields {
 
   /// Reads what `stored` wrote.
   init(stored: Secret) throws {
-    let fields = try JSONDecoder().decode(Stored.self, from: Data(stored.bytes))
+    let fields = try JSONCoding.decode(Stored.self, from: stored.bytes)
     let secret = Secret(fields.client_secret)
     if let sid = fields.package_sid {
       try self.init(packageSID: sid, secret: secret)
@@ -53,7 +53,7 @@ struct WindowsAccountFields {
   init(packageSID: String, secret: Secret) throws(RegistryError) {
     let rule = TextRule("packageSid", maximum: 200)
     let sid = try rule.require(String(packageSID.filter { !$0.isWhitespace }))
-    guard sid.lowercased().hasPrefix("ms-app://s-1-15-2-"), sid.utf8.dropFirst(9).allSatisfy(Self.isPlain) else {
+    guard sid.lowercasedASCII.hasPrefix("ms-app://s-1-15-2-"), sid.utf8.dropFirst(9).allSatisfy(Self.isPlain) else {
       throw rule.refuse("is no Package SID: Partner Center shows it as in ms-app://s-1-15-2-1234567890-1234567890")
     }
     account = .package(

@@ -143,7 +143,7 @@ enum RekeyQueries {
       RETURNING customer_id
     )
     INSERT INTO audit_log (customer_id, os_user, action, target, after)
-    SELECT $1::bigint, $7::text, $8::text, $9::text, jsonb_build_object('kind', $3::text, 'masterKeyId', $6::text)
+    SELECT $1::bigint, $7::text, $8::text, $9::text, json_build_object('kind', $3::text, 'masterKeyId', $6::text)
     FROM replaced
     """)
 

@@ -19,7 +19,7 @@ extension MessageService {
     var content = MessageContent(
       template: template, sendout: SendoutFields(fields: request.message.fields ?? [:]),
       hasPage: request.template != nil)
-    content.properties = try request.properties.map { try JSONB(encoding: $0).text }
+    content.properties = request.properties.map { String(decoding: JSONValue.object($0).json, as: UTF8.self) }
     content.expiresAt = MessageContent.expiry(of: template.ttl, from: now())
     let apps = try await apps(customer, request, allowed)
     let addressee = try await addressee(customer, request.to, apps)

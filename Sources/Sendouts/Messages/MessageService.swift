@@ -167,7 +167,8 @@ public final class MessageService: Sendable {
     let appIDs = try SendoutRules.appIDs(request.appId, request.appIds)
     if let allowed, appIDs.contains(where: { $0 != allowed }) { throw RegistryError.appUnknown(appID: allowed) }
     return MessageOrder(
-      request: request, appIDs: appIDs, properties: try request.properties.map { try JSONB(encoding: $0).text },
+      request: request, appIDs: appIDs,
+      properties: request.properties.map { String(decoding: JSONValue.object($0).json, as: UTF8.self) },
       deliverAt: try later(request.deliverAt?.date, field: "deliverAt"), trigger: nil, savedFor: nil)
   }
 

@@ -48,7 +48,7 @@ public struct Reports: Sendable {
   }
 
   private static func row(_ jsonb: JSONB) throws -> ReportReply.Row {
-    try JSONDecoder().decode(ReportReply.Row.self, from: Data(jsonb.text.utf8))
+    try JSONCoding.decode(ReportReply.Row.self, from: jsonb.text.utf8)
   }
 
   private func refuse(_ field: String, _ report: Report) -> SendoutError {

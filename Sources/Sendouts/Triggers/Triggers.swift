@@ -106,10 +106,10 @@ public struct Triggers: Sendable {
   }
 
   private func write(
-    _ trigger: TriggerRequest, _ write: (JSONB) async throws -> Rows
+    _ trigger: TriggerRequest, _ write: (JSONDocument) async throws -> Rows
   ) async throws -> TriggerReply {
     do {
-      return try TriggerReply(try await write(JSONB(trigger.message.json))[0])
+      return try TriggerReply(try await write(JSONDocument(trigger.message.json))[0])
     } catch let error as PostgresError where error.constraint == "trigger_name_key" {
       throw SendoutError.triggerNameTaken(trigger.name)
     }
@@ -127,7 +127,7 @@ enum TriggerQueries {
     "trigger.add", .write,
     """
     INSERT INTO trigger (customer_id, name, description, app_ids, message, template_name)
-    VALUES ($1::bigint, $2::text, $3::text, $4::text[], $5::jsonb, $6::text)
+    VALUES ($1::bigint, $2::text, $3::text, $4::text[], $5::json, $6::text)
     RETURNING \(columns)
     """)
 
@@ -135,7 +135,7 @@ enum TriggerQueries {
     "trigger.change", .write,
     """
     UPDATE trigger
-       SET name = $3::text, description = $4::text, app_ids = $5::text[], message = $6::jsonb, template_name = $7::text,
+       SET name = $3::text, description = $4::text, app_ids = $5::text[], message = $6::json, template_name = $7::text,
            active = $8::bool, updated_at = now()
      WHERE customer_id = $1::bigint AND trigger_id = $2::bigint
     RETURNING \(columns)
@@ -163,10 +163,11 @@ enum TriggerQueries {
 extension TriggerReply {
   init(_ row: Row) throws {
     let (id, name, description, apps, message, template, isActive, createdAt, updatedAt) = try row.decode(
-      Int64.self, String.self, String?.self, [String].self, JSONB.self, String?.self, Bool.self, Date.self, Date.self)
+      Int64.self, String.self, String?.self, [String].self, JSONDocument.self, String?.self, Bool.self, Date.self,
+      Date.self)
     self.init(
       triggerId: TriggerID(id), name: name, description: description, appIds: apps,
-      message: try JSONDecoder().decode(MessageBody.self, from: Data(message.text.utf8)), template: template,
+      message: try JSONCoding.decode(MessageBody.self, from: message.text.utf8), template: template,
       active: isActive, createdAt: Wire.Timestamp(createdAt), updatedAt: Wire.Timestamp(updatedAt))
   }
 }

@@ -1,3 +1,4 @@
+import Wire
 import FoundationEssentials
 import SwiftASN1
 import X509

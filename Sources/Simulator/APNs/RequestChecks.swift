@@ -1,3 +1,4 @@
+import Wire
 import FoundationEssentials
 
 /// The checks of the request line and the headers.
@@ -55,7 +56,7 @@ enum PayloadChecks {
       return APNsRefusal(status: 413, reason: "PayloadTooLarge")
     }
     // Apple documents no reason for a payload without an object `aps`: it holds no notification.
-    guard (try? JSONDecoder().decode(Shape.self, from: Data(request.payload))) != nil else {
+    guard (try? JSONCoding.decode(Shape.self, from: request.payload)) != nil else {
       return APNsRefusal(status: 400, reason: "PayloadEmpty")
     }
     return nil

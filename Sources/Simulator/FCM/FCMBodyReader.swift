@@ -36,7 +36,7 @@ struct FCMBodyReader {
   private mutating func message(
     _ members: [(name: String, value: OrderedJSON)], of fields: [String: FCMField], at path: String
   ) -> JSONValue {
-    var read: [String: JSONValue] = [:]
+    var read: [UTF8String: JSONValue] = [:]
     var seen: Set<String> = []
     for (name, value) in members {
       let plain = Self.snakeCase(name)
@@ -56,10 +56,10 @@ struct FCMBodyReader {
 
   /// A map is a list of keys and values to Google; errors count from 0.
   private mutating func texts(_ members: [(name: String, value: OrderedJSON)], at path: String) -> JSONValue {
-    var read: [String: JSONValue] = [:]
+    var read: [UTF8String: JSONValue] = [:]
     for (index, member) in members.enumerated() {
       if case .string(let text) = member.value {
-        if read.updateValue(.string(text), forKey: member.name) != nil {
+        if read.updateValue(.string(text), forKey: UTF8String(member.name)) != nil {
           refuse("\(path)[\(index)].key", "The key \"\(member.name)\" is given more than once.")
         }
       } else {

@@ -3,7 +3,7 @@ import Wire
 /// The body of a `messages:send`, read as FCM reads it.
 struct FCMMessage: Sendable {
   /// The fields of `message`, in snake_case.
-  private(set) var fields: [String: JSONValue] = [:]
+  private(set) var fields: [UTF8String: JSONValue] = [:]
   private(set) var validateOnly = false
   /// Why the body is refused.
   private(set) var refusal: SimulatedFCM.Refusal?
@@ -59,7 +59,7 @@ extension FCMMessage {
   private var dataRefusal: SimulatedFCM.Refusal? {
     for (path, data) in [("message.data", fields["data"]), ("message.android.data", fields["android"]?["data"])] {
       guard case .object(let members) = data else { continue }
-      for key in members.keys.sorted() {
+      for key in members.keys.sorted().map(\.text) {
         let isReserved = ["from", "message_type"].contains(key) || key.hasPrefix("google") || key.hasPrefix("gcm")
         if isReserved { return bad(path, "Invalid data payload key: \(key)") }
       }
@@ -85,7 +85,7 @@ extension FCMMessage {
 
   private static func size(_ object: JSONValue?) -> Int {
     guard case .object(let members) = object else { return 0 }
-    return members.reduce(0) { $0 + $1.key.utf8.count + ($1.value.string?.utf8.count ?? 0) }
+    return members.reduce(0) { $0 + $1.key.text.utf8.count + ($1.value.string?.utf8.count ?? 0) }
   }
 
   private func bad(_ field: String, _ problem: String) -> SimulatedFCM.Refusal {
@@ -94,7 +94,7 @@ extension FCMMessage {
 
   /// A notification with what Android has of its own for it.
   static func merged(_ notification: JSONValue?, _ android: JSONValue?) -> JSONValue {
-    var merged: [String: JSONValue] = [:]
+    var merged: [UTF8String: JSONValue] = [:]
     for case .object(let members) in [notification, android] { merged.merge(members) { _, own in own } }
     return .object(merged)
   }

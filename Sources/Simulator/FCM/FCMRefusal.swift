@@ -22,7 +22,7 @@ extension SimulatedFCM {
 
     /// An error in the form of Google's APIs: `{"error":{"code":…,"message":…,"status":…,"details":[…]}}`.
     init(_ status: Int, _ name: String, _ message: String, details: [JSONValue] = [], retryAfter: String? = nil) {
-      var error: [String: JSONValue] = [
+      var error: [UTF8String: JSONValue] = [
         "code": .integer(Int64(status)), "message": .string(message), "status": .string(name),
       ]
       if !details.isEmpty { error["details"] = .array(details) }
@@ -30,9 +30,7 @@ extension SimulatedFCM {
     }
 
     private static func text(_ json: JSONValue) -> String {
-      let encoder = JSONEncoder()
-      encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-      return (try? encoder.encode(json)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
+      String(decoding: json.json, as: UTF8.self)
     }
   }
 }
@@ -57,7 +55,7 @@ extension SimulatedFCM.Refusal: ListedRefusal {
   /// FCM's error code, or the status of Google's APIs where FCM did not see the request, or the token endpoint's error. A field that it
   /// names follows. A page has none.
   var reason: String {
-    let error = (try? JSONDecoder().decode(JSONValue.self, from: Data(body.utf8)))?["error"]
+    let error = (try? JSONValue(json: Array(body.utf8)))?["error"]
     guard case .array(let details) = error?["details"] else { return error?["status"]?.text ?? error?.text ?? "" }
     let code = details.lazy.compactMap { $0["errorCode"]?.text }.first ?? error?["status"]?.text
     let field = details.lazy.compactMap { detail -> String? in
@@ -187,7 +185,7 @@ struct FCMViolation: Hashable, Sendable {
   var description: String
 
   var json: JSONValue {
-    var json: [String: JSONValue] = ["description": .string(description)]
+    var json: [UTF8String: JSONValue] = ["description": .string(description)]
     if !field.isEmpty { json["field"] = .string(field) }
     return .object(json)
   }

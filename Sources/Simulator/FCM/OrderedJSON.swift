@@ -47,10 +47,10 @@ indirect enum OrderedJSON {
     switch self {
     case .null: .null
     case .bool(let value): .bool(value)
-    case .number(let text): Int64(text).map(JSONValue.integer) ?? Double(text).map(JSONValue.number) ?? .null
+    case .number(let text): JSONNumber(text).map(JSONValue.number) ?? .null
     case .string(let text): .string(text)
     case .array(let elements): .array(elements.map(\.value))
-    case .object(let members): .object(Dictionary(members.map { ($0.name, $0.value.value) }) { _, last in last })
+    case .object(let members): .object(Dictionary(named: members.map { ($0.name, $0.value.value) }))
     }
   }
 

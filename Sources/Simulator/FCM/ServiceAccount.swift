@@ -44,9 +44,7 @@ extension SimulatedFCM {
         "client_x509_cert_url": .string("\(address)/robot/v1/metadata/x509/\(clientEmail)"),
         "universe_domain": "googleapis.com",
       ]
-      let encoder = JSONEncoder()
-      encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-      return (try? encoder.encode(members)).map { String(decoding: $0, as: UTF8.self) } ?? ""
+      return members.indented
     }
   }
 }
@@ -61,7 +59,7 @@ struct RegisteredAccount: Sendable {
 
   /// - Throws: if this is no key file of a service account.
   init(keyFile: String) throws {
-    let file = try JSONDecoder().decode(KeyFile.self, from: Data(keyFile.utf8))
+    let file = try JSONCoding.decode(KeyFile.self, from: keyFile.utf8)
     guard file.type == "service_account" else { throw CocoaError(.fileReadCorruptFile) }
     projectID = file.project_id
     clientEmail = file.client_email

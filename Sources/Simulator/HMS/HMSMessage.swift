@@ -3,7 +3,7 @@ import Wire
 /// The body of a `messages:send`, read as Push Kit reads it.
 struct HMSMessage: Sendable {
   /// The fields of `message`.
-  private(set) var fields: [String: JSONValue] = [:]
+  private(set) var fields: [UTF8String: JSONValue] = [:]
   private(set) var tokens: [String] = []
   private(set) var validateOnly = false
   /// Why the body is refused.
@@ -91,7 +91,7 @@ extension HMSMessage {
       return fields["notification"] == nil
         ? nil : .code("80100003", message: "A notification for Android needs message.android.")
     }
-    if case .integer(let key) = android["collapse_key"], !(-1...100).contains(key) {
+    if let key = android["collapse_key"]?.integer, !(-1...100).contains(key) {
       return .code("80100013", message: "The collapse_key must be from -1 to 100.")
     }
     if let ttl = android["ttl"]?.string {
@@ -101,7 +101,7 @@ extension HMSMessage {
       if seconds < 1 { return .code("80100004", message: "The ttl is in the past.") }
     }
     guard let notification = android["notification"] else { return nil }
-    guard case .integer(let type) = notification["click_action"]?["type"], (1...3).contains(type) else {
+    guard let type = notification["click_action"]?["type"]?.integer, (1...3).contains(type) else {
       return .code("80100003", message: "The click_action must have a type from 1 to 3.")
     }
     func title(_ name: String) -> JSONValue? { notification[name] ?? fields["notification"]?[name] }

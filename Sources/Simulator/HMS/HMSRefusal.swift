@@ -66,8 +66,8 @@ extension SimulatedHMS.Refusal: ListedRefusal {
 
   /// The code, or the token endpoint's error; pages and flow control have none.
   var reason: String {
-    let json = try? JSONDecoder().decode(JSONValue.self, from: Data(body.utf8))
-    if case .integer(let number) = json?["error"] { return String(number) }
+    let json = try? JSONValue(json: Array(body.utf8))
+    if let number = json?["error"]?.integer { return String(number) }
     return json?["code"]?.text ?? ""
   }
 }

@@ -1,3 +1,4 @@
+import Wire
 import CryptoExtras
 import FoundationEssentials
 
@@ -79,7 +80,7 @@ struct RegisteredHuaweiAccount: Sendable {
 
   /// - Throws: if this is no key file of a service account.
   init(keyFile: String) throws {
-    let file = try JSONDecoder().decode(KeyFile.self, from: Data(keyFile.utf8))
+    let file = try JSONCoding.decode(KeyFile.self, from: keyFile.utf8)
     projectID = file.project_id
     subAccount = file.sub_account
     keyID = file.key_id

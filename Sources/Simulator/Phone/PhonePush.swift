@@ -222,7 +222,10 @@ struct PhonePush {
   /// What an app would make of a notification of a data tree; nil if it is none.
   private static func notification(_ data: JSONValue?) -> (title: String, text: String)? {
     guard let path = data?[DatasyncPayload.path]?.text, case .object(let members) = data else { return nil }
-    guard let event = DatasyncPayload.event(in: members.compactMapValues { $0.text }) else {
+    guard
+      let event = DatasyncPayload.event(
+        in: Dictionary(members.compactMap { name, value in value.text.map { (name.text, $0) } }) { $1 })
+    else {
       return data?[DatasyncPayload.sealed]?.text.map { _ in ("Encrypted: \(path)", "Only the app can read it") }
     }
     let text =
@@ -273,21 +276,18 @@ struct PhonePush {
   }
 
   private static func json(_ payload: [UInt8]) -> JSONValue? {
-    let json = try? JSONDecoder().decode(JSONValue.self, from: Data(payload))
+    let json = try? JSONValue(json: Array(payload))
     return if case .object = json { json } else { nil }
   }
 
   private static func formatted(_ root: JSONValue?, or payload: [UInt8]) -> String {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-    let json = root.flatMap { try? encoder.encode($0) }
-    return String(decoding: json ?? Data(payload), as: UTF8.self)
+    root?.indented ?? String(decoding: payload, as: UTF8.self)
   }
 }
 
 extension JSONValue {
   fileprivate var text: String? { if case .string(let text) = self, !text.isEmpty { text } else { nil } }
-  fileprivate var count: Int? { if case .integer(let number) = self { Int(number) } else { nil } }
+  fileprivate var count: Int? { integer.map { Int($0) } }
   /// Only what a browser may safely open.
   fileprivate var webAddress: String? {
     text.flatMap { $0.hasPrefix("http://") || $0.hasPrefix("https://") ? $0 : nil }

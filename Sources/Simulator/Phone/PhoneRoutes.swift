@@ -1,3 +1,4 @@
+import Wire
 import FoundationEssentials
 import HTTPTypes
 import Hummingbird
@@ -76,7 +77,7 @@ struct PhoneRoutes: Sendable {
     let event = Event(
       number: push.number, phone: push.phone, token: push.token, card: PhoneCard.html(push),
       device: PhonePage.line(PhoneDevice(push), isWatched: false))
-    let json = String(decoding: try JSONEncoder().encode(event), as: UTF8.self)
+    let json = String(decoding: try JSONCoding.encode(event), as: UTF8.self)
     return ByteBuffer(string: "event: push\nid: \(push.number)\ndata: \(json)\n\n")
   }
 

@@ -71,13 +71,13 @@ struct RuleRoutes: Sendable {
     let bytes = Data(try await request.body.collect(upTo: 64 << 10).readableBytesView)
     let body: Body
     do {
-      body = try JSONDecoder().decode(type, from: bytes)
+      body = try JSONCoding.decode(type, from: bytes)
     } catch {
       throw HTTPError(.badRequest, message: problem(error))
     }
     let members = Body.CodingKeys.allCases.map(\.stringValue)
-    let given = try JSONDecoder().decode([String: JSONValue].self, from: bytes).keys
-    if let unknown = given.sorted().first(where: { !members.contains($0) }) {
+    let given = try JSONCoding.decode([UTF8String: JSONValue].self, from: bytes).keys
+    if let unknown = given.sorted().map(\.text).first(where: { !members.contains($0) }) {
       throw HTTPError(
         .badRequest, message: "There is no member \(unknown). Give some of: \(members.joined(separator: ", ")).")
     }
@@ -97,6 +97,6 @@ struct RuleRoutes: Sendable {
   private static func json(_ body: some Encodable, status: HTTPResponse.Status = .ok) throws -> Response {
     Response(
       status: status, headers: [.contentType: "application/json"],
-      body: ResponseBody(byteBuffer: ByteBuffer(bytes: try JSONEncoder().encode(body))))
+      body: ResponseBody(byteBuffer: ByteBuffer(bytes: try JSONCoding.encode(body))))
   }
 }

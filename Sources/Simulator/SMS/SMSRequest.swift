@@ -203,12 +203,12 @@ struct SMSAccounts: Sendable {
 }
 
 extension JSONValue {
-  var asInteger: Int64? { if case .integer(let number) = self { number } else { nil } }
+  var asInteger: Int64? { integer }
   var withLowercaseNames: JSONValue {
     switch self {
     case .array(let values): .array(values.map(\.withLowercaseNames))
     case .object(let members):
-      .object(Dictionary(members.map { ($0.key.lowercased(), $0.value.withLowercaseNames) }) { first, _ in first })
+      .object(Dictionary(members.map { ($0.key.lowercasedASCII, $0.value.withLowercaseNames) }) { first, _ in first })
     default: self
     }
   }

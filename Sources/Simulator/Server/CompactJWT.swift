@@ -1,3 +1,4 @@
+import Wire
 import FoundationEssentials
 
 /// A signed JWT in its compact form (RFC 7515, section 7.1), taken apart but not verified.
@@ -20,8 +21,8 @@ struct CompactJWT {
     signed = Data(text.utf8.prefix(parts[0].utf8.count + 1 + parts[1].utf8.count))
   }
 
-  func header<Header: Decodable>(as type: Header.Type) -> Header? { try? JSONDecoder().decode(type, from: header) }
-  func claims<Claims: Decodable>(as type: Claims.Type) -> Claims? { try? JSONDecoder().decode(type, from: claims) }
+  func header<Header: Decodable>(as type: Header.Type) -> Header? { try? JSONCoding.decode(type, from: header) }
+  func claims<Claims: Decodable>(as type: Claims.Type) -> Claims? { try? JSONCoding.decode(type, from: claims) }
 
   private static func bytes(_ part: some StringProtocol) -> Data? {
     guard !part.contains("="), !part.contains("+"), !part.contains("/") else { return nil }

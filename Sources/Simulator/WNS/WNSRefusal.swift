@@ -69,7 +69,7 @@ extension SimulatedWNS.Refusal: ListedRefusal {
   }
 
   private var oauthError: String? {
-    body.flatMap { try? JSONDecoder().decode(JSONValue.self, from: Data($0.utf8)) }?["error"]?.text
+    body.flatMap { try? JSONValue(json: Array($0.utf8)) }?["error"]?.text
   }
 
   /// WNS has a header of its own for it, in seconds; token endpoints have the usual one.

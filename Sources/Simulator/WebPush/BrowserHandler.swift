@@ -54,7 +54,7 @@ final class BrowserHandler: ChannelInboundHandler {
   }
 
   private func receive(_ bytes: ByteBuffer, _ context: ChannelHandlerContext) {
-    guard let message = try? JSONDecoder().decode(Message.self, from: Data(bytes.readableBytesView)) else {
+    guard let message = try? JSONCoding.decode(Message.self, from: bytes.readableBytesView) else {
       return context.close(promise: nil)
     }
     guard let agent else {

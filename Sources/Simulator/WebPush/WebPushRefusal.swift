@@ -79,8 +79,8 @@ extension SimulatedWebPush.Refusal: ListedRefusal {
 
   /// Mozilla's `errno`, Apple's word, or a text in place of JSON.
   var reason: String {
-    guard let json = try? JSONDecoder().decode(JSONValue.self, from: Data(body.utf8)) else { return body }
-    if case .integer(let number) = json["errno"] { return String(number) }
+    guard let json = try? JSONValue(json: Array(body.utf8)) else { return body }
+    if let number = json["errno"]?.integer { return String(number) }
     return json["reason"]?.text ?? ""
   }
 }

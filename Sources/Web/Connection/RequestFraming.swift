@@ -1,6 +1,7 @@
 import HTTPTypes
 import NIOHTTP1
 import NIOHTTPTypesHTTP1
+import Wire
 
 /// What the head of a request says about its body's end and the connection's (RFC 9112, sections 3.2, 6 and 9.3).
 struct RequestFraming: Equatable {
@@ -15,7 +16,9 @@ struct RequestFraming: Equatable {
     var isChunked = false
     var isUpgrade = head.method == .CONNECT
     var length = 0
+    guard CombiningMarks.areFew(inTarget: head.uri) else { throw .excessiveMarks }
     for (name, value) in head.headers {
+      guard CombiningMarks.areFew(in: value) else { throw .excessiveMarks }
       switch name.utf8.count {
       case 4 where name.isField("host"):
         hosts += 1
@@ -88,6 +91,8 @@ struct ChunkFraming {
 }
 
 extension HTTPErrorResponse {
+  fileprivate static let excessiveMarks = badRequest(
+    "The request's address or one of its headers \(CombiningMarks.problem).")
   static let malformedHost = badRequest("The Host header is missing, repeated or malformed.")
   static let unknownTransferEncoding = badRequest("Of transfer encodings only `chunked` is supported.")
 }

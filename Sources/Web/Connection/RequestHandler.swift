@@ -1,3 +1,4 @@
+import Wire
 import HTTPTypes
 import Hummingbird
 import HummingbirdCore
@@ -78,7 +79,7 @@ final class RequestHandler: Sendable {
     context.clientAddress = trustedProxies.client(
       of: IPAddress(channel.remoteAddress), request.headers[values: .forwardedFor])
     var request = request
-    if request.headers[.expect]?.lowercased() == "100-continue" {
+    if request.headers[.expect]?.lowercasedASCII == "100-continue" {
       request.body = RequestBody(asyncSequence: HeldBackBody(body: request.body, channel: channel))
     }
     var response = try await responder.respond(to: request, context: context)

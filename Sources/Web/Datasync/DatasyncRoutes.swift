@@ -122,7 +122,7 @@ public struct DatasyncRoutes: RouteSet {
 
   private static func value(_ request: Request) async throws -> JSONValue {
     let bytes = try await request.jsonBytes(upTo: DataTree.longestValue)
-    return try JSONValue(json: Array(bytes.readableBytesView))
+    return try JSONValue(json: Array(bytes.readableBytesView), rules: DatasyncPath.rules)
   }
 
   /// The place that the path names behind `/data`, name by name: what the router made of it has lost empty ones.

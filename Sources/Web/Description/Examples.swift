@@ -26,8 +26,7 @@ enum ExampleText {
     switch value {
     case .null: return "null"
     case .bool(let value): return "\(value)"
-    case .integer(let value): return "\(value)"
-    case .number(let value): return "\(value)"
+    case .number(let value): return value.text
     case .string(let text): return quoted(text)
     case .array(let items): return "[\(items.map { compact($0, schema.item) }.joined(separator: ", "))]"
     case .object(let members):
@@ -37,10 +36,10 @@ enum ExampleText {
   }
 
   private static func ordered(
-    _ members: [String: JSONValue], _ schema: Schema
+    _ members: [UTF8String: JSONValue], _ schema: Schema
   ) -> [(name: String, value: JSONValue, schema: Schema)] {
     let fields = schema.fields.map { ($0.name, $0.schema) }
-    let others = members.keys.filter { name in !fields.contains { $0.0 == name } }.sorted()
+    let others = members.keys.sorted().map(\.text).filter { name in !fields.contains { $0.0 == name } }
     return (fields + others.map { ($0, Schema(.anything)) }).compactMap { name, schema in
       members[name].map { (name, $0, schema) }
     }

@@ -17,7 +17,7 @@ enum OpenAPIDocument {
         description.tags.map { ["name": .string($0.tag.rawValue), "description": .string($0.description)] }),
       "paths": .object(paths(description.operations)),
       "components": [
-        "schemas": .object(Dictionary(uniqueKeysWithValues: schemas)),
+        "schemas": .object(Dictionary(named: schemas)),
         "securitySchemes": [
           "bearer": [
             "type": "http", "scheme": "bearer",
@@ -45,25 +45,25 @@ enum OpenAPIDocument {
     ]
   }
 
-  private static func paths(_ operations: [APIOperation]) -> [String: JSONValue] {
-    var paths: [String: [String: JSONValue]] = [:]
+  private static func paths(_ operations: [APIOperation]) -> [UTF8String: JSONValue] {
+    var paths: [UTF8String: [UTF8String: JSONValue]] = [:]
     for operation in operations {
-      paths[operation.path, default: [:]][operation.method.rawValue.lowercased()] = json(operation)
+      paths[UTF8String(operation.path), default: [:]][operation.method.rawValue.lowercasedASCII] = json(operation)
     }
     return paths.mapValues { .object($0) }
   }
 
   private static func json(_ operation: APIOperation) -> JSONValue {
-    var members: [String: JSONValue] = [
+    var members: [UTF8String: JSONValue] = [
       "operationId": .string(operation.id), "tags": [.string(operation.tag.rawValue)],
       "summary": .string(operation.summary), "description": .string(operation.description),
       "security": security(operation),
       "responses": .object(
-        Dictionary(uniqueKeysWithValues: operation.allResponses.map { (String($0.status.code), json($0)) })),
+        Dictionary(named: operation.allResponses.map { (String($0.status.code), json($0)) })),
     ]
     if !operation.parameters.isEmpty { members["parameters"] = .array(operation.parameters.map(json)) }
     if let body = operation.requestBody {
-      var content = ["application/json": media(body)]
+      var content: [UTF8String: JSONValue] = ["application/json": media(body)]
       content["application/xml"] = operation.xmlBody.map { text($0) }
       members["requestBody"] = ["required": true, "content": .object(content)]
     }
@@ -86,15 +86,15 @@ enum OpenAPIDocument {
   }
 
   private static func json(_ response: APIResponse) -> JSONValue {
-    var members: [String: JSONValue] = ["description": .string(response.description)]
+    var members: [UTF8String: JSONValue] = ["description": .string(response.description)]
     switch response.content {
     case .none: break
     case .json(let content): members["content"] = ["application/json": media(content)]
     case .text(let types, let example):
-      members["content"] = .object(Dictionary(uniqueKeysWithValues: types.map { ($0, text(example)) }))
+      members["content"] = .object(Dictionary(named: types.map { ($0, text(example)) }))
     case .jsonOrText(let content, let types, let example):
       let texts = types.map { ($0, text(example)) }
-      members["content"] = .object(Dictionary(uniqueKeysWithValues: texts + [("application/json", media(content))]))
+      members["content"] = .object(Dictionary(named: texts + [("application/json", media(content))]))
     }
     return .object(members)
   }
@@ -108,6 +108,6 @@ enum OpenAPIDocument {
       return ["schema": content.schema.openAPI(), "example": content.examples.first ?? .null]
     }
     let named = content.examples.enumerated().map { ("\($0 + 1)", ["value": $1] as JSONValue) }
-    return ["schema": content.schema.openAPI(), "examples": .object(Dictionary(uniqueKeysWithValues: named))]
+    return ["schema": content.schema.openAPI(), "examples": .object(Dictionary(named: named))]
   }
 }

@@ -70,10 +70,10 @@ struct ReferencePage {
   }
 
   private func anchor(_ tag: APIOperation.Tag) -> String {
-    "tag-" + tag.rawValue.lowercased().replacing(" ", with: "-")
+    "tag-" + tag.rawValue.lowercasedASCII.replacing(" ", with: "-")
   }
 
   func badge(_ method: HTTPRequest.Method) -> String {
-    "<b class=\"method \(method.rawValue.lowercased())\">\(method.rawValue)</b>"
+    "<b class=\"method \(method.rawValue.lowercasedASCII)\">\(method.rawValue)</b>"
   }
 }

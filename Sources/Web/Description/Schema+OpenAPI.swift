@@ -26,7 +26,7 @@ extension Schema {
     return .object(keywords)
   }
 
-  private var keywords: [String: JSONValue] {
+  private var keywords: [UTF8String: JSONValue] {
     switch shape {
     case .object(let fields, let others, let count): return Self.object(fields, others, count)
     case .array(let item, let count):
@@ -39,7 +39,7 @@ extension Schema {
     case .strings(let strings): return ["type": "string", "enum": .array(strings.map { .string($0) })]
     case .timestamp: return ["type": "string", "format": "date-time"]
     case .integer(let range):
-      var keywords: [String: JSONValue] = ["type": "integer", "format": "int64"]
+      var keywords: [UTF8String: JSONValue] = ["type": "integer", "format": "int64"]
       if range.lowerBound > .min { keywords["minimum"] = .integer(range.lowerBound) }
       if range.upperBound < .max { keywords["maximum"] = .integer(range.upperBound) }
       return keywords
@@ -54,20 +54,22 @@ extension Schema {
 
   private static func object(
     _ fields: [Field], _ others: Schema?, _ count: ClosedRange<Int>?
-  ) -> [String: JSONValue] {
+  ) -> [UTF8String: JSONValue] {
     var keywords = limits(count, "minProperties", "maxProperties")
     keywords["type"] = "object"
     keywords["additionalProperties"] = others?.openAPI() ?? false
     if !fields.isEmpty {
       keywords["properties"] = .object(
-        Dictionary(uniqueKeysWithValues: fields.map { ($0.name, $0.schema.openAPI($0.description)) }))
+        Dictionary(named: fields.map { ($0.name, $0.schema.openAPI($0.description)) }))
     }
     let required = fields.filter(\.isRequired)
     if !required.isEmpty { keywords["required"] = .array(required.map { .string($0.name) }) }
     return keywords
   }
 
-  private static func limits(_ range: ClosedRange<Int>?, _ minimum: String, _ maximum: String) -> [String: JSONValue] {
+  private static func limits(_ range: ClosedRange<Int>?, _ minimum: UTF8String, _ maximum: UTF8String) -> [UTF8String:
+    JSONValue]
+  {
     guard let range else { return [:] }
     return [minimum: .integer(Int64(range.lowerBound)), maximum: .integer(Int64(range.upperBound))]
   }

@@ -81,7 +81,7 @@ struct GatewayCheck {
   }
 
   private static func coding(_ message: GatewayRequest.Message) throws(GatewayRefusal) -> HybridMessage.Coding {
-    switch message.textType.given?.lowercased() {
+    switch message.textType.given?.lowercasedASCII {
     case nil, "text": break
     case "auto": return .automatic
     case "unicode": return .ucs2
@@ -133,8 +133,8 @@ struct GatewayCheck {
   private static func channels(_ field: [String]) throws(GatewayRefusal) -> Set<HybridMessage.Channel> {
     var channels: Set<HybridMessage.Channel> = []
     for name in field {
-      guard let name = name.trimmed.lowercased().nonEmpty else { continue }
-      guard let channel = HybridMessage.Channel.allCases.first(where: { $0.rawValue.lowercased() == name }) else {
+      guard let name = name.trimmed.lowercasedASCII.nonEmpty else { continue }
+      guard let channel = HybridMessage.Channel.allCases.first(where: { $0.rawValue.lowercasedASCII == name }) else {
         throw .badField("allowedChannels", "must be SMS or Push")
       }
       channels.insert(channel)
@@ -149,7 +149,7 @@ struct GatewayCheck {
   }
 
   private static func kind(_ field: String?) throws(GatewayRefusal) -> HybridMessage.Kind? {
-    guard let name = field.given?.lowercased() else { return nil }
+    guard let name = field.given?.lowercasedASCII else { return nil }
     guard let kind = HybridMessage.Kind(rawValue: name) else {
       throw .badField("appMessageType", "must be default, otp or critical")
     }

@@ -114,7 +114,7 @@ public struct GatewayRoutes: RouteSet {
     /// Everything else than XML is taken for JSON.
     init(_ body: ByteBuffer) { self = ParsedXML.isXML(body.readableBytesView) ? .xml : .json }
 
-    init(type: String?) { self = type?.lowercased().contains("xml") == true ? .xml : .json }
+    init(type: String?) { self = type?.lowercasedASCII.contains("xml") == true ? .xml : .json }
 
     func read(_ body: ByteBuffer) throws(GatewayProblem) -> GatewayRequest {
       switch self {

@@ -84,14 +84,16 @@ public struct MediatorRoutes: RouteSet {
 
   private func send(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     let sender = try await sender(request, context)
-    guard case .object(let attributes) = try JSONValue(json: Array(try await jsonBody(request).readableBytesView))
+    guard
+      case .object(let attributes) = try JSONValue(
+        json: Array(try await jsonBody(request).readableBytesView), rules: .cutTexts)
     else {
       throw HTTPErrorResponse.badRequest("The body must be a JSON object.")
     }
     return try await reply(to: attributes, sender)
   }
 
-  private func reply(to attributes: [String: JSONValue], _ sender: Sender) async throws -> Response {
+  private func reply(to attributes: [UTF8String: JSONValue], _ sender: Sender) async throws -> Response {
     Self.reply(try await verdict(on: attributes, sender))
   }
 
@@ -103,7 +105,7 @@ public struct MediatorRoutes: RouteSet {
   private func sendFromCaches(_ request: FastRequest, _ answer: @escaping FastCompletion) -> Bool {
     guard let type = request.header(.contentType), JSONBody.isType(type),
       let access = authenticator.cachedAccess(String(request.parameters[0]), needs: .send),
-      case .object(let attributes)? = try? JSONValue(json: Array(request.body.readableBytesView))
+      case .object(let attributes)? = try? JSONValue(json: Array(request.body.readableBytesView), rules: .cutTexts)
     else { return false }
     do {
       try authenticator.count(request, access)
@@ -121,7 +123,7 @@ public struct MediatorRoutes: RouteSet {
   /// - Returns: `false` if the caches do not know the app.
   /// - Throws: if the push is refused.
   private func sendFromCaches(
-    _ attributes: [String: JSONValue], _ sender: Sender, _ answer: @escaping FastCompletion
+    _ attributes: [UTF8String: JSONValue], _ sender: Sender, _ answer: @escaping FastCompletion
   ) throws -> Bool {
     let push = try SoftphonePush(attributes, isForm: false)
     guard [nil, push.appID].contains(sender.appID),
@@ -173,11 +175,16 @@ public struct MediatorRoutes: RouteSet {
   private func list(
     _ body: ByteBuffer, _ sender: Sender, _ logger: Logger
   ) async throws -> SoftphoneList {
-    let items: [JSONValue]
-    switch try JSONValue(json: Array(body.readableBytesView)) {
-    case .array(let list): items = list
-    case .object(let attributes): items = [.object(attributes)]
-    default: throw HTTPErrorResponse.badRequest("The body must be a JSON list or object.")
+    let items = try body.withUnsafeReadableBytes { bytes in
+      try JSONReader.read(bytes, rules: .cutTexts) { reader throws(JSONProblem) in
+        var items: [Result<JSONValue, JSONProblem>] = []
+        switch try reader.kind() {
+        case .array: try reader.array { reader, _ throws(JSONProblem) in items.append(try reader.item()) }
+        case .object: items.append(try reader.item())
+        default: throw JSONProblem("must be a JSON list or object")
+        }
+        return items
+      }
     }
     guard items.count <= Self.maximumCount else {
       throw HTTPErrorResponse.badRequest(
@@ -186,7 +193,14 @@ public struct MediatorRoutes: RouteSet {
     var verdicts = [SoftphoneVerdict](repeating: .noObject, count: items.count)
     var accepted: [(place: Int, message: DeviceMessage)] = []
     for (place, item) in items.enumerated() {
-      guard case .object(let attributes) = item else { continue }
+      let attributes: [UTF8String: JSONValue]
+      switch item {
+      case .success(.object(let members)): attributes = members
+      case .success: continue
+      case .failure(let problem):
+        verdicts[place] = .failed(400, problem.sentence + ".")
+        continue
+      }
       do {
         switch try await message(attributes, sender) {
         case .failure(let refusal): verdicts[place] = .failed(400, refusal.sentence)
@@ -250,7 +264,7 @@ extension MediatorRoutes {
 extension MediatorRoutes {
   /// - Throws: what keeps the hub itself from sending, such as a database that is away.
   private func verdict(
-    on attributes: [String: JSONValue], isForm: Bool = false, _ sender: Sender
+    on attributes: [UTF8String: JSONValue], isForm: Bool = false, _ sender: Sender
   ) async throws -> SoftphoneVerdict {
     switch try await message(attributes, isForm: isForm, sender) {
     case .failure(let refusal): .failed(400, refusal.sentence)
@@ -267,7 +281,7 @@ extension MediatorRoutes {
   }
 
   private func message(
-    _ attributes: [String: JSONValue], isForm: Bool = false, _ sender: Sender
+    _ attributes: [UTF8String: JSONValue], isForm: Bool = false, _ sender: Sender
   ) async throws -> Result<DeviceMessage, SoftphoneRefusal> {
     do {
       let push = try SoftphonePush(attributes, isForm: isForm)

@@ -72,7 +72,7 @@ extension SoftphonePush {
       let number: Int64?
       switch attributes["Badge"] {
       case nil, .string(""): return nil
-      case .integer(let value): number = value
+      case .number(let value): number = value.integer
       case .string(let text): number = Int64(text)
       default: number = nil
       }
@@ -87,14 +87,14 @@ extension SoftphonePush {
     get throws(SoftphoneRefusal) {
       guard verb == Verb.text, let type = try Self.text("ContentType", of: attributes) else { return false }
       let media = type.prefix { $0 != ";" }.filter { !$0.isWhitespace }
-      return Verb.silentContentTypes.contains(media.lowercased())
+      return Verb.silentContentTypes.contains(media.lowercasedASCII)
     }
   }
 
   /// What the app reads: the keys of the vendor's notification reporter, and every attribute under its own name. One whose name the hub
   /// writes itself, or FCM refuses, has `x-` before it.
-  private var fields: [String: JSONValue] {
-    var fields: [String: JSONValue] = [:]
+  private var fields: [UTF8String: JSONValue] {
+    var fields: [UTF8String: JSONValue] = [:]
     var attributes = attributes
     let account = selector.map(JSONValue.string)
     switch verb {
@@ -109,9 +109,11 @@ extension SoftphonePush {
     }
     // Without an account, which the old service does not ask for, nothing else would tell what it is.
     if account == nil { fields["type"] = .string(verb) }
-    for (name, value) in attributes.sorted(by: { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }) {
+    for (name, value) in attributes.sorted(by: { $0.key < $1.key }) {
       var free = name
-      while fields[free] != nil || free != name && attributes[free] != nil || Self.isTaken(free) { free = "x-\(free)" }
+      while fields[free] != nil || free != name && attributes[free] != nil || Self.isTaken(free.text) {
+        free = UTF8String("x-\(free)")
+      }
       fields[free] = value
     }
     return fields

@@ -11,7 +11,7 @@ struct SoftphonePush: Sendable {
   /// The account that is to process it.
   let selector: String?
   /// What else came along, by name.
-  let attributes: [String: JSONValue]
+  let attributes: [UTF8String: JSONValue]
   /// Whether it came to the old service.
   let isForm: Bool
   private let token: SoftphoneToken
@@ -20,9 +20,9 @@ struct SoftphonePush: Sendable {
   ///   a `+`, so blanks in the token and before the Selector stand for one.
   /// - Throws: `SoftphoneRefusal` for a required attribute that is missing, for a token that is no base64, and for U+0000, which nothing
   ///   can store: it is this push's fault alone.
-  init(_ members: [String: JSONValue], isForm: Bool = false) throws(SoftphoneRefusal) {
-    if let name = members.filter({ $0.key.utf8.contains(0) || $0.value.holdsNUL }).keys.min() {
-      throw SoftphoneRefusal(sentence: "\(name.replacing("\0", with: "")) holds U+0000.")
+  init(_ members: [UTF8String: JSONValue], isForm: Bool = false) throws(SoftphoneRefusal) {
+    if let name = members.filter({ $0.key.text.utf8.contains(0) || $0.value.holdsNUL }).keys.min() {
+      throw SoftphoneRefusal(sentence: "\(name.text.replacing("\0", with: "")) holds U+0000.")
     }
     func required(_ name: String) throws(SoftphoneRefusal) -> String {
       guard let text = try Self.text(name, of: members) else { throw SoftphoneRefusal(sentence: "\(name) is missing.") }
@@ -46,7 +46,7 @@ struct SoftphonePush: Sendable {
     attributes = members.filter { !Self.own.contains($0.key) && $0.value != .null }
   }
 
-  private static let own: Set<String> = ["verb", "AppId", "DeviceToken", "Selector"]
+  private static let own: Set<UTF8String> = ["verb", "AppId", "DeviceToken", "Selector"]
 
   /// A Selector as it was before a form made a blank of its first character: it can be a number, as in `+31612345678`.
   static func withPlus(_ selector: String) -> String {
@@ -55,7 +55,7 @@ struct SoftphonePush: Sendable {
 
   /// The attribute if it is there; null and an empty text count as absent.
   /// - Throws: `SoftphoneRefusal` if it is no text.
-  static func text(_ name: String, of members: [String: JSONValue]) throws(SoftphoneRefusal) -> String? {
+  static func text(_ name: String, of members: [UTF8String: JSONValue]) throws(SoftphoneRefusal) -> String? {
     switch members[name] {
     case .string(let text): return text.isEmpty ? nil : text
     case .null, nil: return nil
@@ -90,7 +90,7 @@ extension JSONValue {
     switch self {
     case .string(let text): text.utf8.contains(0)
     case .array(let values): values.contains(where: \.holdsNUL)
-    case .object(let members): members.contains { $0.key.utf8.contains(0) || $0.value.holdsNUL }
+    case .object(let members): members.contains { $0.key.text.utf8.contains(0) || $0.value.holdsNUL }
     default: false
     }
   }

@@ -88,11 +88,11 @@ public struct TokenReports: Sendable {
 
 /// The fields of a report, by the names that the client gave them.
 struct ReportedFields: Sendable {
-  let members: [String: JSONValue]
+  let members: [UTF8String: JSONValue]
   /// Whether they came in a form or a query.
   let isForm: Bool
 
-  init(_ members: [String: JSONValue]) { (self.members, isForm) = (members, false) }
+  init(_ members: [UTF8String: JSONValue]) { (self.members, isForm) = (members, false) }
   init(_ form: FormFields) { (members, isForm) = (form.attributes, true) }
 }
 
@@ -129,7 +129,7 @@ private struct TokenReport {
   func body(_ token: String, _ type: AppType) -> PushDevicesBody {
     var body = PushDevicesBody()
     body.originalId = selector
-    var properties: [String: JSONValue] = [:]
+    var properties: [UTF8String: JSONValue] = [:]
     properties["username"] = self[.username].map(JSONValue.string)
     properties["cloudUsername"] = self[.cloudUsername].map(JSONValue.string)
     if !properties.isEmpty { body.properties = String(decoding: JSONValue.object(properties).json, as: UTF8.self) }

@@ -1,3 +1,4 @@
+import Wire
 import Delivery
 import Embedded
 import HTTPTypes
@@ -7,7 +8,7 @@ import HTTPTypes
 enum BotDetector {
   static func reader(_ request: FastRequest) -> Open.Reader {
     if request.method == .head { return .machine }
-    for (header, value) in prefetches where request.header(header)?.lowercased().contains(value) == true {
+    for (header, value) in prefetches where request.header(header)?.lowercasedASCII.contains(value) == true {
       return .machine
     }
     return isMachine(userAgent: request.header(.userAgent) ?? "") ? .machine : .person

@@ -88,7 +88,7 @@ public struct Authenticator: Sendable {
   func token(inHeadersOf request: Request) -> String? {
     guard let authorization = request.headers[.authorization] else { return nil }
     if let token = bearer(authorization) { return token }
-    guard authorization.prefix(6).lowercased() == "basic ",
+    guard authorization.prefix(6).lowercasedASCII == "basic ",
       let pair = Data(base64Encoded: String(authorization.dropFirst(6))),
       let password = String(decoding: pair, as: UTF8.self).split(separator: ":", maxSplits: 1).last
     else { return nil }
@@ -124,7 +124,7 @@ public struct Authenticator: Sendable {
   public func forget() { keys.flush() }
 
   private func bearer(_ authorization: String) -> String? {
-    authorization.prefix(7).lowercased() == "bearer " ? String(authorization.dropFirst(7)) : nil
+    authorization.prefix(7).lowercasedASCII == "bearer " ? String(authorization.dropFirst(7)) : nil
   }
 
   private func check(_ access: Access?, _ scope: AccessScope, from client: IPAddress?) throws -> Access {

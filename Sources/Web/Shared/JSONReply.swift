@@ -1,4 +1,4 @@
-public import FoundationEssentials
+import FoundationEssentials
 public import HTTPTypes
 public import Hummingbird
 public import NIOCore
@@ -45,7 +45,7 @@ public enum JSONReply {
     return response
   }
 
-  /// From an `Encodable`, keys sorted, dates in ISO 8601.
+  /// From an `Encodable`, keys sorted.
   public static func make(_ status: HTTPResponse.Status = .ok, _ body: some Encodable, headers: HTTPFields = [:]) throws
     -> Response
   {
@@ -53,17 +53,12 @@ public enum JSONReply {
   }
 
   /// The bytes that `make` sends, for replies that are stored as well.
-  public static func encode(_ body: some Encodable) throws -> Data {
-    let encoder = JSONEncoder()
-    encoder.dateEncodingStrategy = .iso8601
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    return try encoder.encode(body)
-  }
+  public static func encode(_ body: some Encodable) throws -> [UInt8] { try JSONCoding.encode(body) }
 
   /// `{"error":"…"}`, or nothing if the error says nothing.
   static func make(_ error: HTTPErrorResponse) -> Response {
     if error.sentence.isEmpty { return Response(status: error.status, headers: error.headers) }
-    let body = (try? encode(ErrorReply(error: error.sentence))) ?? Data(#"{"error":"refused"}"#.utf8)
+    let body = (try? encode(ErrorReply(error: error.sentence))) ?? Array(#"{"error":"refused"}"#.utf8)
     return make(error.status, bytes: ByteBuffer(bytes: body), headers: error.headers)
   }
 }

@@ -67,7 +67,7 @@ enum JSONBody {
     try bytes.withUnsafeReadableBytes { bytes in
       try JSONReader.read(bytes) { reader throws(JSONProblem) in try schema.check(&reader) }
     }
-    return try JSONDecoder().decode(Body.self, from: Data(bytes.readableBytesView))
+    return try JSONCoding.decode(Body.self, from: bytes.readableBytesView)
   }
 
   /// `application/json`, with or without parameters, in any case.

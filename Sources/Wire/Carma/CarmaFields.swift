@@ -48,7 +48,7 @@ extension JSONReader {
     case .string, .number, .null: text = try self.text()
     case .object, .array: throw JSONProblem("must be \(expected)")
     }
-    switch text?.lowercased() {
+    switch text?.lowercasedASCII {
     case nil, "": return nil
     case "true", "1": return true
     case "false", "0": return false
@@ -87,56 +87,41 @@ extension JSONReader {
     return .set(date)
   }
 
-  /// A flat object of strings, numbers, booleans and nulls, as compact JSON; `nil` for `null`.
+  /// A flat object of strings, numbers, booleans and nulls, as compact JSON with its names in the order of their bytes; `nil` for
+  /// `null`. Of a name given twice the last value counts.
   ///
-  /// Numbers keep the digits they were sent with. Nested objects and arrays are refused: templates could not show them, and
-  /// merging them key by key would be ambiguous.
+  /// Nested objects and arrays are refused: templates could not show them, and merging them key by key would be ambiguous.
   /// - Parameter isKept: whether to keep the property of that name.
-  mutating func properties(where isKept: (String) -> Bool = { _ in true }) throws(JSONProblem) -> String? {
+  mutating func properties(where isKept: (UTF8String) -> Bool = { _ in true }) throws(JSONProblem) -> String? {
     if try null() { return nil }
     guard try kind() == .object else { throw JSONProblem("must be an object") }
-    var writer = JSONWriter()
+    var properties: [UTF8String: JSONValue] = [:]
     var count = 0
-    writer.open("{")
     try object { reader, key throws(JSONProblem) in
       count += 1
-      let name = key.description
+      let name = key.name
       guard count <= PropertyLimits.count else { throw JSONProblem("is one more than \(PropertyLimits.count)") }
-      guard !name.isEmpty, name.unicodeScalars.count <= PropertyLimits.name, !name.utf8.contains(0) else {
+      guard !name.text.isEmpty, name.text.unicodeScalars.count <= PropertyLimits.name, !name.text.utf8.contains(0),
+        CombiningMarks.areFew(in: name.text)
+      else {
         throw JSONProblem("must have a name of 1 to \(PropertyLimits.name) characters without U+0000")
       }
       guard isKept(name) else { return try reader.skip() }
-      writer.name(name)
-      try reader.property(into: &writer)
+      properties[name] = try reader.property()
     }
-    writer.close("}")
-    return String(decoding: writer.bytes, as: UTF8.self)
+    return String(decoding: JSONValue.object(properties).json, as: UTF8.self)
   }
 
-  private mutating func property(into writer: inout JSONWriter) throws(JSONProblem) {
+  private mutating func property() throws(JSONProblem) -> JSONValue {
     switch try kind() {
-    case .string:
-      let text = try string()
-      guard text.utf8.count <= PropertyLimits.value else {
-        throw JSONProblem("must not be longer than \(PropertyLimits.value) bytes")
-      }
-      writer.value(text)
-    case .number:
-      let text = try number()
-      guard text.utf8.count <= 64, Self.exponent(text) <= 300 else { throw JSONProblem("must be a smaller number") }
-      writer.raw(text)
-    case .boolean: writer.raw(try boolean() ? "true" : "false")
-    case .null:
-      _ = try null()
-      writer.raw("null")
     case .object, .array: throw JSONProblem("must be a string, a number, true, false or null")
+    case .string, .number, .boolean, .null: break
     }
-  }
-
-  /// PostgreSQL writes a number out in full, so an exponent must not be able to make it long.
-  private static func exponent(_ number: String) -> UInt {
-    guard let mark = number.firstIndex(where: { $0 == "e" || $0 == "E" }) else { return 0 }
-    return Int(number[number.index(after: mark)...])?.magnitude ?? .max
+    let value = try value()
+    guard value.text.map({ $0.utf8.count <= PropertyLimits.value }) ?? true else {
+      throw JSONProblem("must not be longer than \(PropertyLimits.value) bytes")
+    }
+    return value
   }
 }
 
@@ -151,13 +136,13 @@ enum PropertyLimits {
 }
 
 extension PushDevicesBody {
-  /// Drops every property but these, whose names are given and compared in UTF-8.
+  /// Drops every property but these.
   /// - Throws: `JSONProblem` when `properties` is not a flat object.
-  public mutating func keepProperties(_ names: Set<[UInt8]>) throws {
+  public mutating func keepProperties(_ names: Set<UTF8String>) throws {
     guard let text = properties else { return }
     let kept = try Array(text.utf8).withUnsafeBytes { bytes in
       try JSONReader.read(bytes) { reader throws(JSONProblem) in
-        try reader.properties { names.contains(Array($0.utf8)) }
+        try reader.properties { names.contains($0) }
       }
     }
     properties = kept == "{}" ? nil : kept

@@ -15,11 +15,11 @@ public enum DatasyncEvent: Sendable, Hashable {
 
   public struct ChildrenUpdate: Sendable, Hashable {
     /// By name; all null where the values are too large.
-    public var added: [String: JSONValue]
-    public var changed: [String: JSONValue]
+    public var added: [UTF8String: JSONValue]
+    public var changed: [UTF8String: JSONValue]
     public var removed: [String]
 
-    public init(added: [String: JSONValue] = [:], changed: [String: JSONValue] = [:], removed: [String] = []) {
+    public init(added: [UTF8String: JSONValue] = [:], changed: [UTF8String: JSONValue] = [:], removed: [String] = []) {
       self.added = added
       self.changed = changed
       self.removed = removed
@@ -103,8 +103,12 @@ public enum DatasyncPayload {
   /// authenticated with it.
   public static let sealed = "webcom.sealed"
 
-  /// How far JSON of an event can be nested: names of a path, an array below them, and what the event puts around it.
-  static let deepest = DatasyncPath.maximumDepth + JSONReader.maximumDepth + 4
+  /// JSON of an event may be nested more deeply: names of a path, an array below them, and what the event puts around it.
+  static let rules: JSONReader.Rules = {
+    var rules = DatasyncPath.rules
+    rules.deepest += DatasyncPath.maximumDepth + 4
+    return rules
+  }()
 
   /// The flat map of an event that is not encrypted.
   public static func map(_ event: DatasyncEvent, app appID: String, path: String) -> [String: String] {
@@ -115,7 +119,7 @@ public enum DatasyncPayload {
 
   /// What is encrypted of an event: its name, and its data as JSON.
   public static func plaintext(_ event: DatasyncEvent) -> [UInt8] {
-    var members: [String: JSONValue] = ["event": .string(event.name)]
+    var members: [UTF8String: JSONValue] = ["event": .string(event.name)]
     members["data"] = event.data
     return JSONValue.object(members).json
   }
@@ -126,12 +130,12 @@ public enum DatasyncPayload {
   /// The event of a flat map that is not encrypted; nil if there is none in it.
   public static func event(in map: [String: String]) -> DatasyncEvent? {
     guard let name = map[event] else { return nil }
-    return DatasyncEvent(name: name, data: map[data].flatMap { try? JSONValue(json: Array($0.utf8), deepest: deepest) })
+    return DatasyncEvent(name: name, data: map[data].flatMap { try? JSONValue(json: Array($0.utf8), rules: rules) })
   }
 
   /// The event of what was encrypted; nil if there is none in it.
   public static func event(plaintext: [UInt8]) -> DatasyncEvent? {
-    guard let object = try? JSONValue(json: plaintext, deepest: deepest), let name = object["event"]?.text else {
+    guard let object = try? JSONValue(json: plaintext, rules: rules), let name = object["event"]?.text else {
       return nil
     }
     return DatasyncEvent(name: name, data: object["data"])

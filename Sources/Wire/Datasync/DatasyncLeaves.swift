@@ -8,7 +8,7 @@ public struct DatasyncLeaves: Sendable, Equatable {
   public init(json: [String: String] = [:]) { self.json = json }
 
   /// The leaves of a value that stands at `path`.
-  /// - Throws: `JSONProblem` for names that no path has, more than 32 of them, and numbers beyond those of 64 bits.
+  /// - Throws: `JSONProblem` for names that no path has, and more than 32 of them.
   public init(_ value: JSONValue, at path: DatasyncPath) throws(JSONProblem) {
     json = [:]
     var left = Self.longestPaths
@@ -25,9 +25,8 @@ public struct DatasyncLeaves: Sendable, Equatable {
     left -= stored.utf8.count
     guard left >= 0 else { throw JSONProblem("has places whose paths take more than 16 MiB together") }
     if case .object(let members) = value {
-      for (name, member) in members { try add(member, try path.child(name), &left) }
+      for (name, member) in members { try add(member, try path.child(name.text), &left) }
     } else {
-      guard value.isFinite else { throw JSONProblem("holds a number that is too large") }
       json[stored] = String(decoding: value.json, as: UTF8.self)
     }
   }
@@ -54,14 +53,16 @@ public struct DatasyncLeaves: Sendable, Equatable {
 
   private static func value(_ leaves: ArraySlice<Leaf>, from offset: Int) -> JSONValue {
     guard let first = leaves.first else { return .null }
-    guard offset < first.path.count else { return (try? JSONValue(json: Array(first.json.utf8))) ?? .null }
-    var members: [String: JSONValue] = [:]
+    guard offset < first.path.count else {
+      return (try? JSONValue(json: Array(first.json.utf8), rules: DatasyncPath.rules)) ?? .null
+    }
+    var members: [UTF8String: JSONValue] = [:]
     var rest = leaves
     while let first = rest.first {
       let name = first.path[offset...].prefix { $0 != UInt8(ascii: "/") }
       let next = min(name.endIndex + 1, first.path.count)
       let member = rest.prefix { $0.path[offset...].starts(with: first.path[offset..<next]) }
-      members[String(decoding: name, as: UTF8.self)] = value(member, from: next)
+      members[UTF8String(String(decoding: name, as: UTF8.self))] = value(member, from: next)
       rest = rest.dropFirst(member.count)
     }
     return .object(members)
@@ -77,17 +78,5 @@ public struct DatasyncLeaves: Sendable, Equatable {
       last = leaf.path[...]
     }
     return count
-  }
-}
-
-extension JSONValue {
-  /// Whether every number in it can be written as JSON.
-  fileprivate var isFinite: Bool {
-    switch self {
-    case .number(let number): number.isFinite
-    case .array(let values): values.allSatisfy(\.isFinite)
-    case .object(let members): members.values.allSatisfy(\.isFinite)
-    default: true
-    }
   }
 }

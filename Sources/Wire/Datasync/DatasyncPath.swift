@@ -7,6 +7,12 @@ public struct DatasyncPath: Sendable, Hashable {
   public static let maximumDepth = 32
   /// Most bytes of a name in UTF-8.
   public static let longestName = 768
+  /// Of the JSON that is written to a place.
+  public static let rules: JSONReader.Rules = {
+    var rules = JSONReader.Rules.usual
+    rules.longestName = longestName
+    return rules
+  }()
   public static let root = DatasyncPath(checked: [])
 
   private init(checked names: [String]) { self.names = names }
@@ -38,6 +44,9 @@ public struct DatasyncPath: Sendable, Hashable {
     guard name.utf8.count <= longestName else {
       throw JSONProblem("holds a name of more than \(longestName) bytes", at: "path")
     }
+    guard CombiningMarks.areFew(in: name) else {
+      throw JSONProblem("holds a name that \(CombiningMarks.problem)", at: "path")
+    }
     guard !name.utf8.contains(0), !name.utf8.contains(UInt8(ascii: "/")) else {
       throw JSONProblem("holds a name with a slash or U+0000", at: "path")
     }
@@ -45,10 +54,11 @@ public struct DatasyncPath: Sendable, Hashable {
 
   /// The place of a child.
   /// - Throws: as `init(names:)`.
-  public func child(_ name: String) throws(JSONProblem) -> DatasyncPath {
+  public func child(_ name: some StringProtocol) throws(JSONProblem) -> DatasyncPath {
     guard names.count < Self.maximumDepth else {
       throw JSONProblem("has more than \(Self.maximumDepth) names", at: "path")
     }
+    let name = String(name)
     try Self.check(name)
     return DatasyncPath(checked: names + [name])
   }

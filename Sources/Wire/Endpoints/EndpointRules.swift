@@ -27,7 +27,7 @@ public struct HostList: Sendable, Hashable, CustomStringConvertible {
   /// - Returns: nil if something in the list is none of these.
   public init?(_ list: String) {
     var patterns: [Pattern] = []
-    for item in list.lowercased().split(separator: ",", omittingEmptySubsequences: false) {
+    for item in list.lowercasedASCII.split(separator: ",", omittingEmptySubsequences: false) {
       var name = item.drop { $0 == " " }
       while name.last == " " { name.removeLast() }
       let isWildcard = name.hasPrefix("*.")

@@ -4,7 +4,7 @@ extension GatewayRequest {
   public init(json bytes: UnsafeRawBufferPointer) throws(GatewayProblem) {
     var reading = JSONReading()
     do throws(JSONProblem) {
-      try JSONReader.read(bytes) { reader throws(JSONProblem) in try reading.document(&reader) }
+      try JSONReader.read(bytes, rules: .cutTexts) { reader throws(JSONProblem) in try reading.document(&reader) }
     } catch {
       throw reading.problem ?? .malformed(error.sentence + ".")
     }

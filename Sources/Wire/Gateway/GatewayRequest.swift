@@ -78,7 +78,7 @@ extension GatewayRequest {
       guard let name = Self.decoded(parts[0]), let value = parts.count == 1 ? "" : Self.decoded(parts[1]) else {
         throw .malformed("The query is not percent-encoded UTF-8.")
       }
-      switch name.lowercased() {
+      switch name.lowercasedASCII {
       case "producttoken": productToken = value
       case "body": message.text = value
       case "to": message.recipients.append(value)

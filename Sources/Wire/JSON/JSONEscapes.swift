@@ -1,7 +1,9 @@
 /// The backslash escapes of JSON strings (RFC 8259, section 7).
 enum JSONEscapes {
-  /// - Throws: for an unknown escape, half a surrogate pair, and, unless allowed, U+0000.
-  static func decode(_ raw: Slice<UnsafeBufferPointer<UInt8>>, allowsNull: Bool = false) throws(JSONProblem) -> String {
+  /// - Throws: for an unknown escape, and, unless allowed, U+0000 and half a surrogate pair, in whose place U+FFFD is put.
+  static func decode(
+    _ raw: Slice<UnsafeBufferPointer<UInt8>>, allowsNull: Bool = false, replacesHalfPairs: Bool = false
+  ) throws(JSONProblem) -> String {
     var text: [UInt8] = []
     text.reserveCapacity(raw.count)
     var position = raw.startIndex
@@ -16,7 +18,9 @@ enum JSONEscapes {
       let escape = raw[position]
       position += 1
       if escape == UInt8(ascii: "u") {
-        let scalar = try scalar(raw, &position)
+        guard let scalar = try scalar(raw, &position) ?? (replacesHalfPairs ? "\u{FFFD}" : nil) else {
+          throw JSONProblem("holds half a surrogate pair")
+        }
         guard scalar.value != 0 || allowsNull else { throw JSONProblem("must not hold U+0000") }
         text.append(contentsOf: UTF8.encode(scalar).unsafelyUnwrapped)
       } else if let plain = plain(escape) {
@@ -42,19 +46,20 @@ enum JSONEscapes {
     }
   }
 
+  /// - Returns: nil for half a surrogate pair. What follows it is read by itself.
   private static func scalar(
     _ raw: Slice<UnsafeBufferPointer<UInt8>>, _ position: inout Int
-  ) throws(JSONProblem) -> Unicode.Scalar {
+  ) throws(JSONProblem) -> Unicode.Scalar? {
     let first = try unit(raw, &position)
-    guard first & 0xF800 == 0xD800 else { return Unicode.Scalar(first).unsafelyUnwrapped }
+    guard first & 0xF800 == 0xD800 else { return Unicode.Scalar(first) }
     guard first < 0xDC00, position + 1 < raw.endIndex, raw[position] == UInt8(ascii: "\\"),
       raw[position + 1] == UInt8(ascii: "u")
-    else { throw JSONProblem("holds half a surrogate pair") }
-    position += 2
-    let second = try unit(raw, &position)
-    guard second & 0xFC00 == 0xDC00 else { throw JSONProblem("holds half a surrogate pair") }
-    let value = 0x10000 + (UInt32(first & 0x3FF) << 10 | UInt32(second & 0x3FF))
-    return Unicode.Scalar(value).unsafelyUnwrapped
+    else { return nil }
+    var next = position + 2
+    let second = try unit(raw, &next)
+    guard second & 0xFC00 == 0xDC00 else { return nil }
+    position = next
+    return Unicode.Scalar(0x10000 + (UInt32(first & 0x3FF) << 10 | UInt32(second & 0x3FF)))
   }
 
   private static func unit(

@@ -25,7 +25,7 @@ public struct JSONProblem: Error, Sendable, Equatable {
   /// The same, seen from the object that holds the value under `key`.
   func within(_ key: JSONKey) -> JSONProblem {
     if isOfBody { return self }
-    let key = String(key.description.prefix(64))
+    let key = String(key.description.unicodeScalars.prefix(64))
     return JSONProblem(problem, at: path.isEmpty || path.hasPrefix("[") ? key + path : "\(key).\(path)")
   }
 
@@ -43,20 +43,25 @@ public struct JSONKey: CustomStringConvertible {
 
   public var description: String { decoded ?? String(decoding: raw, as: UTF8.self) }
 
+  /// The name to keep.
+  public var name: UTF8String { UTF8String(description) }
+
+  /// Bytes of the name.
+  var length: Int { decoded?.utf8.count ?? raw.count }
+
+  private func withBytes<Answer>(_ body: (UnsafeBufferPointer<UInt8>) -> Answer) -> Answer {
+    guard var decoded else { return body(raw) }
+    return decoded.withUTF8(body)
+  }
+
   /// Lets `switch key { case "originalId": … }` compare bytes.
   public static func ~= (name: StaticString, key: JSONKey) -> Bool {
-    if let decoded = key.decoded { return decoded == name.description }
-    guard name.utf8CodeUnitCount == key.raw.count else { return false }
-    for offset in 0..<key.raw.count where name.utf8Start[offset] != key.raw[offset] { return false }
-    return true
+    key.withBytes { bytes in name.withUTF8Buffer { $0.elementsEqual(bytes) } }
   }
 
   /// Whether this is the name in any case of its letters, which are of ASCII.
   func equalsInAnyCase(_ name: StaticString) -> Bool {
-    if let decoded { return decoded.lowercased() == name.description.lowercased() }
-    guard name.utf8CodeUnitCount == raw.count else { return false }
-    for offset in 0..<raw.count where Self.small(name.utf8Start[offset]) != Self.small(raw[offset]) { return false }
-    return true
+    withBytes { bytes in name.withUTF8Buffer { $0.lazy.map(Self.small).elementsEqual(bytes.lazy.map(Self.small)) } }
   }
 
   private static func small(_ byte: UInt8) -> UInt8 {
@@ -64,5 +69,5 @@ public struct JSONKey: CustomStringConvertible {
   }
 
   /// Whether this is the name, whatever escapes it is written with.
-  func equals(_ name: String) -> Bool { decoded.map { $0 == name } ?? raw.elementsEqual(name.utf8) }
+  func equals(_ name: String) -> Bool { withBytes { $0.elementsEqual(name.utf8) } }
 }

@@ -7,27 +7,45 @@ public struct JSONReader {
   /// What stands next.
   public enum Kind: Sendable { case object, array, string, number, boolean, null }
 
-  /// Deepest nesting of arrays and objects.
-  public static let maximumDepth = 32
+  /// What a document may hold beyond its grammar.
+  public struct Rules: Sendable {
+    /// Deepest nesting of arrays and objects.
+    public var deepest = 32
+    /// Most bytes of a member's name. Longer ones are refused before anything looks at them.
+    public var longestName = 128
+    /// Whether half a surrogate pair becomes U+FFFD, as clients send them that cut texts by UTF-16; refused otherwise.
+    public var replacesHalfPairs = false
+
+    public static let usual = Rules()
+    /// For softphones and gateways, whose clients cut previews by units of UTF-16.
+    public static let cutTexts: Rules = {
+      var rules = Rules()
+      rules.replacesHalfPairs = true
+      return rules
+    }()
+
+    public init() {}
+  }
 
   private let bytes: UnsafeBufferPointer<UInt8>
-  private let deepest: Int
+  private let rules: Rules
   private var position = 0
   private var depth = 0
 
-  private init(_ bytes: UnsafeBufferPointer<UInt8>, deepest: Int = JSONReader.maximumDepth) {
+  private init(_ bytes: UnsafeBufferPointer<UInt8>, _ rules: Rules) {
     self.bytes = bytes
-    self.deepest = deepest
+    self.rules = rules
   }
 
-  /// Reads one document that fills `bytes`, whitespace around it aside. The reader must not leave `body`.
+  /// Reads one document that fills `bytes`, whitespace around it and a byte order mark aside. The reader must not leave `body`.
   public static func read<Value>(
-    _ bytes: UnsafeRawBufferPointer, deepest: Int = JSONReader.maximumDepth,
+    _ bytes: UnsafeRawBufferPointer, rules: Rules = .usual,
     _ body: (inout JSONReader) throws(JSONProblem) -> Value
   ) throws(JSONProblem) -> Value {
     let bytes = bytes.assumingMemoryBound(to: UInt8.self)
     guard String(validating: bytes, as: UTF8.self) != nil else { throw .ofBody("is not valid UTF-8") }
-    var reader = JSONReader(bytes, deepest: deepest)
+    var reader = JSONReader(bytes, rules)
+    if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { reader.position = 3 }
     let value = try body(&reader)
     reader.skipWhitespace()
     guard reader.position == bytes.count else { throw JSONProblem.malformed(at: reader.position) }
@@ -35,11 +53,13 @@ public struct JSONReader {
   }
 
   /// Looks into a document that is known to be good, such as PostgreSQL's, without having to read it to its end. The reader
-  /// must not leave `body`.
+  /// must not leave `body`. Names have any length.
   public static func glance<Value>(
     _ bytes: UnsafeBufferPointer<UInt8>, _ body: (inout JSONReader) throws(JSONProblem) -> Value
   ) throws(JSONProblem) -> Value {
-    var reader = JSONReader(bytes)
+    var rules = Rules.usual
+    rules.longestName = .max
+    var reader = JSONReader(bytes, rules)
     return try body(&reader)
   }
 
@@ -111,15 +131,26 @@ public struct JSONReader {
   /// Reads a string. PostgreSQL cannot hold U+0000, so no string may.
   public mutating func string() throws(JSONProblem) -> String {
     guard try kind() == .string else { throw JSONProblem("must be a string") }
-    let (range, isEscaped) = try scanString()
-    guard isEscaped else { return String(decoding: bytes[range], as: UTF8.self) }
-    return try JSONEscapes.decode(bytes[range])
+    let string = try scanString()
+    let text = try decode(string, allowsNull: false)
+    guard string.isASCII || CombiningMarks.areFew(in: text) else { throw JSONProblem(CombiningMarks.problem) }
+    return text
+  }
+
+  private func decode(_ string: ScannedString, allowsNull: Bool) throws(JSONProblem) -> String {
+    guard string.isEscaped else { return String(decoding: bytes[string.range], as: UTF8.self) }
+    return try JSONEscapes.decode(
+      bytes[string.range], allowsNull: allowsNull, replacesHalfPairs: rules.replacesHalfPairs)
   }
 
   /// Reads a number as it is written.
   public mutating func number() throws(JSONProblem) -> String {
     guard try kind() == .number else { throw JSONProblem("must be a number") }
-    return String(decoding: bytes[try scanNumber()], as: UTF8.self)
+    let range = try scanNumber()
+    guard range.count <= JSONNumber.longest else {
+      throw JSONProblem("must be a number of at most \(JSONNumber.longest) characters")
+    }
+    return String(decoding: bytes[range], as: UTF8.self)
   }
 
   public mutating func boolean() throws(JSONProblem) -> Bool {
@@ -141,7 +172,9 @@ public struct JSONReader {
     skipWhitespace()
     let start = position
     try skip()
-    return String(decoding: bytes[start..<position], as: UTF8.self)
+    let text = String(decoding: bytes[start..<position], as: UTF8.self)
+    guard CombiningMarks.areFew(in: text) else { throw JSONProblem(CombiningMarks.problem) }
+    return text
   }
 
   /// Checks the next value and passes over it.
@@ -149,9 +182,7 @@ public struct JSONReader {
     switch try kind() {
     case .object: try object { reader, _ throws(JSONProblem) in try reader.skip() }
     case .array: try array { reader, _ throws(JSONProblem) in try reader.skip() }
-    case .string:
-      let (range, isEscaped) = try scanString()
-      if isEscaped { _ = try JSONEscapes.decode(bytes[range], allowsNull: true) }
+    case .string: _ = try decode(try scanString(), allowsNull: true)
     case .number: _ = try scanNumber()
     case .boolean: _ = try boolean()
     case .null: _ = try null()
@@ -181,7 +212,7 @@ extension JSONReader {
   private mutating func enter() throws(JSONProblem) {
     depth += 1
     position += 1
-    guard depth <= deepest else { throw .ofBody("is nested more than \(deepest) deep") }
+    guard depth <= rules.deepest else { throw .ofBody("is nested more than \(rules.deepest) deep") }
   }
 
   private mutating func word(_ expected: StaticString) throws(JSONProblem) {
@@ -194,27 +225,45 @@ extension JSONReader {
   private mutating func key() throws(JSONProblem) -> JSONKey {
     skipWhitespace()
     guard current == UInt8(ascii: "\"") else { throw malformed }
-    let (range, isEscaped) = try scanString()
+    let string = try scanString()
     skipWhitespace()
     guard take(UInt8(ascii: ":")) else { throw malformed }
-    let raw = UnsafeBufferPointer(rebasing: bytes[range])
-    return JSONKey(raw: raw, decoded: isEscaped ? try JSONEscapes.decode(bytes[range], allowsNull: true) : nil)
+    let key = JSONKey(
+      raw: UnsafeBufferPointer(rebasing: bytes[string.range]),
+      decoded: string.isEscaped ? try decode(string, allowsNull: true) : nil)
+    guard key.length <= rules.longestName else {
+      throw .ofBody("has a name of more than \(rules.longestName) bytes, before byte \(position)")
+    }
+    return key
   }
 
-  /// The range between the quotes, and whether a backslash stands in it.
-  private mutating func scanString() throws(JSONProblem) -> (Range<Int>, isEscaped: Bool) {
+  /// What stands between quotation marks.
+  private struct ScannedString {
+    var range: Range<Int>
+    /// Whether a backslash stands in it.
+    var isEscaped = false
+    /// Whether its text can have no other characters.
+    var isASCII = true
+  }
+
+  private mutating func scanString() throws(JSONProblem) -> ScannedString {
     position += 1
     let start = position
-    var isEscaped = false
+    var string = ScannedString(range: start..<start)
     while position < bytes.count {
       switch bytes[position] {
       case UInt8(ascii: "\""):
+        string.range = start..<position
         position += 1
-        return (start..<position - 1, isEscaped)
+        return string
       case UInt8(ascii: "\\"):
-        isEscaped = true
+        string.isEscaped = true
+        string.isASCII = false
         position += 2
       case 0..<0x20: throw malformed
+      case 0x80...:
+        string.isASCII = false
+        position += 1
       default: position += 1
       }
     }

@@ -87,7 +87,7 @@ extension JSONWriter {
     raw(flag ? "true" : "false")
   }
 
-  fileprivate mutating func member(ifPresent name: StaticString, _ members: [String: JSONValue]?) {
+  fileprivate mutating func member(ifPresent name: StaticString, _ members: [UTF8String: JSONValue]?) {
     guard let members else { return }
     self.name(name)
     value(.object(members))

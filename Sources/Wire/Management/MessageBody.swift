@@ -15,7 +15,7 @@ public struct MessageBody: APIRequest, Hashable {
   public var threadId: String?
   public var silent: Bool?
   public var pushType: PushType?
-  public var fields: [String: JSONValue]?
+  public var fields: [UTF8String: JSONValue]?
   public var optionalFields: [String]?
   public var trackOpens: Bool?
   public var overrides: MessageOverrides?
@@ -28,7 +28,7 @@ public struct MessageBody: APIRequest, Hashable {
     category: String? = nil,
     image: String? = nil, url: String? = nil, ttl: Int? = nil, priority: MessagePriority? = nil,
     collapseKey: String? = nil, threadId: String? = nil, silent: Bool? = nil, pushType: PushType? = nil,
-    fields: [String: JSONValue]? = nil, optionalFields: [String]? = nil, trackOpens: Bool? = nil,
+    fields: [UTF8String: JSONValue]? = nil, optionalFields: [String]? = nil, trackOpens: Bool? = nil,
     overrides: MessageOverrides? = nil
   ) {
     self.verbatim = verbatim
@@ -126,14 +126,14 @@ public struct MessageBody: APIRequest, Hashable {
 /// Changes for one push service each, merged into its request last (RFC 7396: null removes). Texts in them are templates.
 public struct MessageOverrides: APIRequest, Hashable {
   public var apns: APNsOverride?
-  public var fcm: [String: JSONValue]?
-  public var hms: [String: JSONValue]?
+  public var fcm: [UTF8String: JSONValue]?
+  public var hms: [UTF8String: JSONValue]?
   public var wns: WNSOverride?
   public var webpush: WebPushOverride?
   public var sms: SMSOverride?
 
   public init(
-    apns: APNsOverride? = nil, fcm: [String: JSONValue]? = nil, hms: [String: JSONValue]? = nil,
+    apns: APNsOverride? = nil, fcm: [UTF8String: JSONValue]? = nil, hms: [UTF8String: JSONValue]? = nil,
     wns: WNSOverride? = nil, webpush: WebPushOverride? = nil,
     sms: SMSOverride? = nil
   ) {
@@ -150,7 +150,7 @@ public struct MessageOverrides: APIRequest, Hashable {
 
   /// The same as JSON.
   public var value: JSONValue {
-    func object(_ members: [String: JSONValue?]) -> JSONValue { .object(members.compactMapValues(\.self)) }
+    func object(_ members: [UTF8String: JSONValue?]) -> JSONValue { .object(members.compactMapValues(\.self)) }
     return object([
       "apns": apns.map {
         object(["headers": $0.headers.map(JSONValue.object), "payload": $0.payload.map(JSONValue.object)])
@@ -226,10 +226,10 @@ public struct SMSOverride: APIRequest, Hashable {
 }
 
 public struct APNsOverride: APIRequest, Hashable {
-  public var headers: [String: JSONValue]?
-  public var payload: [String: JSONValue]?
+  public var headers: [UTF8String: JSONValue]?
+  public var payload: [UTF8String: JSONValue]?
 
-  public init(headers: [String: JSONValue]? = nil, payload: [String: JSONValue]? = nil) {
+  public init(headers: [UTF8String: JSONValue]? = nil, payload: [UTF8String: JSONValue]? = nil) {
     self.headers = headers
     self.payload = payload
   }
@@ -253,10 +253,10 @@ public struct APNsOverride: APIRequest, Hashable {
 }
 
 public struct WNSOverride: APIRequest, Hashable {
-  public var headers: [String: JSONValue]?
+  public var headers: [UTF8String: JSONValue]?
   public var type: String?
 
-  public init(headers: [String: JSONValue]? = nil, type: String? = nil) {
+  public init(headers: [UTF8String: JSONValue]? = nil, type: String? = nil) {
     self.headers = headers
     self.type = type
   }
@@ -276,9 +276,9 @@ public struct WNSOverride: APIRequest, Hashable {
 }
 
 public struct WebPushOverride: APIRequest, Hashable {
-  public var headers: [String: JSONValue]?
+  public var headers: [UTF8String: JSONValue]?
 
-  public init(headers: [String: JSONValue]? = nil) { self.headers = headers }
+  public init(headers: [UTF8String: JSONValue]? = nil) { self.headers = headers }
 
   public enum CodingKeys: String, CodingKey, CaseIterable { case headers }
   public static let schemaName: String? = "WebPushOverride"

@@ -5,7 +5,7 @@ public struct MessagePreviewRequest: APIRequest, Equatable {
   public var appType: AppType?
   public var to: MessageTarget?
   public var message: MessageBody
-  public var properties: [String: JSONValue]?
+  public var properties: [UTF8String: JSONValue]?
   public var template: String?
   public var deliverAt: Timestamp?
   public var reference: String?
@@ -13,7 +13,7 @@ public struct MessagePreviewRequest: APIRequest, Equatable {
 
   public init(
     appId: String? = nil, appIds: [String]? = nil, appType: AppType? = nil, to: MessageTarget? = nil,
-    message: MessageBody, properties: [String: JSONValue]? = nil, template: String? = nil,
+    message: MessageBody, properties: [UTF8String: JSONValue]? = nil, template: String? = nil,
     deliverAt: Timestamp? = nil, reference: String? = nil, wait: Int? = nil
   ) {
     self.appId = appId

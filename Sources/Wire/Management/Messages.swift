@@ -7,7 +7,7 @@ public struct MessageRequest: APIRequest, Equatable {
   public var appType: AppType?
   public var to: MessageTarget
   public var message: MessageBody
-  public var properties: [String: JSONValue]?
+  public var properties: [UTF8String: JSONValue]?
   public var template: String?
   public var deliverAt: Timestamp?
   public var reference: String?
@@ -22,7 +22,7 @@ public struct MessageRequest: APIRequest, Equatable {
 
   public init(
     appId: String? = nil, appIds: [String]? = nil, appType: AppType? = nil, to: MessageTarget, message: MessageBody,
-    properties: [String: JSONValue]? = nil, template: String? = nil, deliverAt: Timestamp? = nil,
+    properties: [UTF8String: JSONValue]? = nil, template: String? = nil, deliverAt: Timestamp? = nil,
     reference: String? = nil, wait: Int? = nil
   ) {
     self.appId = appId
@@ -118,10 +118,8 @@ public struct TokenText: Codable, Sendable, Hashable, SchemaProviding {
     if let text = try? container.decode(String.self) {
       self.text = text
     } else {
-      let object = try container.decode([String: JSONValue].self)
-      let encoder = JSONEncoder()
-      encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-      text = String(decoding: try encoder.encode(object), as: UTF8.self)
+      let object = try container.decode([UTF8String: JSONValue].self)
+      text = String(decoding: JSONValue.object(object).json, as: UTF8.self)
     }
   }
 

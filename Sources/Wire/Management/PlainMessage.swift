@@ -3,7 +3,8 @@ extension MessageRequest {
   /// several times as long.
   /// - Returns: `nil` for any other body, good or bad. What it returns, the schema lets pass and a decoder reads alike.
   public init?(plain bytes: UnsafeRawBufferPointer) {
-    guard let request = try? JSONReader.read(bytes, { reader throws(JSONProblem) in try reader.plainMessage() }) else {
+    guard let request = try? JSONReader.read(bytes, { reader throws(JSONProblem) in try reader.plainMessage() })
+    else {
       return nil
     }
     self = request
@@ -58,22 +59,19 @@ extension JSONReader {
     return body
   }
 
-  private mutating func plainObject() throws(JSONProblem) -> [String: JSONValue] {
-    var members: [String: JSONValue] = [:]
+  private mutating func plainObject() throws(JSONProblem) -> [UTF8String: JSONValue] {
+    var members: [UTF8String: JSONValue] = [:]
     try object { reader, key throws(JSONProblem) in
-      guard members.updateValue(try reader.plainValue(), forKey: key.description) == nil else { throw .notPlain }
+      guard members.updateValue(try reader.plainValue(), forKey: key.name) == nil else { throw .notPlain }
     }
     return members
   }
 
-  /// Numbers are whole ones: how a decoder reads others is its own affair.
   private mutating func plainValue() throws(JSONProblem) -> JSONValue {
     switch try kind() {
     case .string: return .string(try string())
     case .boolean: return .bool(try boolean())
-    case .number:
-      guard let number = Int64(try number()) else { throw .notPlain }
-      return .integer(number)
+    case .number: return .number(JSONNumber(checked: try number()))
     case .object, .array, .null: throw .notPlain
     }
   }

@@ -30,7 +30,7 @@ public struct ReportReply: APIObject, Equatable {
   public var rows: [Row]
 
   /// A row of the view, a field for each column.
-  public typealias Row = [String: JSONValue]
+  public typealias Row = [UTF8String: JSONValue]
 
   public init(report: Report, rows: [Row]) {
     self.report = report

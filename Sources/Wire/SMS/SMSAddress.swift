@@ -13,7 +13,7 @@ public struct SMSAddress: Sendable, Hashable {
   /// - Throws: `JSONProblem` for what is no address, and for one that the rule does not allow.
   public init(url text: String, _ rule: EndpointRule) throws(JSONProblem) {
     let scheme = text.prefix { $0 != ":" }
-    isPlain = scheme.lowercased() == "http"
+    isPlain = scheme.lowercasedASCII == "http"
     let endpoint: PushEndpoint
     do throws(JSONProblem) {
       endpoint = try PushEndpoint(url: isPlain ? "https" + text.dropFirst(scheme.count) : text)
@@ -24,7 +24,7 @@ public struct SMSAddress: Sendable, Hashable {
     host = endpoint.host
     path = endpoint.path
     let authority = text.dropFirst(scheme.count + 3).prefix { $0 != "/" && $0 != "?" }
-    let hasPort = PushEndpoint.parts(authority.lowercased())?.port != nil
+    let hasPort = PushEndpoint.parts(authority.lowercasedASCII)?.port != nil
     port = hasPort || !isPlain ? endpoint.port : 80
     mayBePrivate = rule.isListed(host, port)
     let isLoopback =

@@ -30,7 +30,7 @@ public struct SMSReference: Sendable, Hashable {
     else { return nil }
     self.init(
       sendout: SendoutID(sendout), push: PushNumber(push),
-      code: hasCode ? text.suffix(Self.codeDigits).lowercased() : nil)
+      code: hasCode ? text.suffix(Self.codeDigits).lowercasedASCII : nil)
   }
 
   public var text: String {

@@ -85,7 +85,7 @@ extension Array: SchemaProviding where Element: SchemaProviding {
   public static var schema: Schema { Schema(.array(of: Element.schema, count: nil)) }
 }
 
-extension Dictionary: SchemaProviding where Key == String, Value: SchemaProviding {
+extension Dictionary: SchemaProviding where Key: CodingKeyRepresentable, Value: SchemaProviding {
   public static var schema: Schema { Schema(.object([], others: Value.schema, count: nil)) }
 }
 

@@ -8,7 +8,7 @@ extension Schema {
     case .array(let item, let count): try check(&reader, item, count)
     case .string(let length, nil): try Self.check(try string(&reader), length)
     case .strings(let words):
-      guard words.contains(try string(&reader)) else { throw mismatch }
+      guard let word = Optional(try string(&reader)), words.contains(where: word.hasSameBytes) else { throw mismatch }
     case .timestamp:
       guard Timestamp(try string(&reader)) != nil else { throw mismatch }
     case .integer(let range):
@@ -29,16 +29,16 @@ extension Schema {
     _ reader: inout JSONReader, _ fields: [Field], _ others: Schema?, _ count: ClosedRange<Int>?
   ) throws(JSONProblem) {
     guard try reader.kind() == .object else { throw mismatch }
-    var names: Set<String> = []
+    var names: Set<UTF8String> = []
     try reader.object { reader, key throws(JSONProblem) in
-      let name = key.description
+      let name = key.name
       guard names.insert(name).inserted else { throw JSONProblem("is given twice") }
-      guard let schema = fields.first(where: { $0.name == name })?.schema ?? others else {
+      guard let schema = fields.first(where: { key.equals($0.name) })?.schema ?? others else {
         throw JSONProblem("is not a known field; known are \(fields.map(\.name).joined(separator: ", "))")
       }
       try schema.check(&reader)
     }
-    if let missing = fields.first(where: { $0.isRequired && !names.contains($0.name) }) {
+    if let missing = fields.first(where: { $0.isRequired && !names.contains(UTF8String($0.name)) }) {
       throw JSONProblem("is missing", at: missing.name)
     }
     if let count, !count.contains(names.count) { throw mismatch }

@@ -1,20 +1,56 @@
 @_spi(_Unicode) import Swift
 
-/// Unicode's form NFC, and the limit within which it costs what its bytes cost.
+/// Unicode's form NFC, and the limit within which it costs what its bytes cost (UAX #15, stream-safe text).
+///
+/// Putting text into a normal form sorts each run of marks, which takes a time that grows with the square of the run. Nobody's language has
+/// runs of more than a few marks. So readers refuse longer ones, and no other code has to think of them.
 public enum CombiningMarks {
-  /// Most combining marks in a row (UAX #15, stream-safe text). Whatever asks for a normal form sorts a run of them.
+  /// Most marks in a row.
   public static let most = 30
 
-  /// Whether no run of combining marks is longer than `most`.
-  public static func areBounded(in text: String) -> Bool {
-    // Without one, in most texts, bytes are all that is looked at.
-    guard text.utf8.contains(where: { $0 >= 0xCC }) else { return true }
-    var run = 0
-    for scalar in text.unicodeScalars {
-      run = isMark(scalar) ? run + 1 : 0
-      guard run <= most else { return false }
+  /// Ends the sentence that begins with the text.
+  public static let problem = "has more than \(most) combining marks in a row"
+
+  /// Whether no run of marks in UTF-8 is longer than `most`.
+  public static func areFew(in bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+    // Each mark takes two bytes or more beyond ASCII, and so does every character between two marks that ends their run.
+    var start: Int?
+    for (index, byte) in bytes.enumerated() {
+      if byte >= 0x80 {
+        if start == nil { start = index }
+      } else if let begin = start {
+        start = nil
+        if index - begin > 2 * most, !areFew(amongLetters: bytes[begin..<index]) { return false }
+      }
     }
-    return true
+    guard let begin = start, bytes.count - begin > 2 * most else { return true }
+    return areFew(amongLetters: bytes[begin...])
+  }
+
+  /// Whether no run of marks in a text is longer than `most`.
+  public static func areFew(in text: String) -> Bool {
+    var text = text
+    return text.withUTF8 { areFew(in: $0) }
+  }
+
+  /// Whether no run of marks in a URL is longer than `most`, with its escapes decoded or not.
+  public static func areFew(inTarget url: String) -> Bool {
+    guard url.utf8.contains(where: { $0 == UInt8(ascii: "%") || $0 >= 0x80 }) else { return true }
+    return areFew(in: FormPairs.decoded(Array(url.utf8)[...]))
+  }
+
+  private static func areFew(amongLetters bytes: Slice<UnsafeBufferPointer<UInt8>>) -> Bool {
+    var run = 0
+    var (decoder, rest) = (UTF8(), bytes.makeIterator())
+    while true {
+      switch decoder.decode(&rest) {
+      case .emptyInput: return true
+      case .error: run = 0
+      case .scalarValue(let scalar):
+        run = isMark(scalar) ? run + 1 : 0
+        if run > most { return false }
+      }
+    }
   }
 
   private static func isMark(_ scalar: Unicode.Scalar) -> Bool {
@@ -28,7 +64,7 @@ public enum CombiningMarks {
 
   /// The text in form NFC; nil if a run of marks in it is too long.
   public static func composed(_ text: String) -> String? {
-    guard areBounded(in: text) else { return nil }
+    guard areFew(in: text) else { return nil }
     // What is below U+0300 is composed.
     guard text.utf8.contains(where: { $0 >= 0xCC }) else { return text }
     var composed = String.UnicodeScalarView()

@@ -54,8 +54,10 @@ import Testing
       try await roundTrip("bytea", bytes, on: database)
       let nilUUID = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
       try await roundTrip("uuid", [UUID(), nilUUID], on: database)
-      let documents = [JSONB("{}"), JSONB("[]"), JSONB("null"), JSONB("{\"a\": [1, \"\\\"\", {\"b\": null}]}")]
-      try await roundTrip("jsonb", documents, on: database)
+      let documents = ["{}", "[]", "null", "{\"a\": [1, \"\\\"\", {\"b\": null}]}"]
+      try await roundTrip("jsonb", documents.map { JSONB($0) }, on: database)
+      let asWritten = documents + ["{ \"b\":1.50,\"a\":1e400, \"a\" : 100.00 }"]
+      try await roundTrip("json", asWritten.map { JSONDocument($0) }, on: database)
       let large = JSONB("\"\(String(repeating: "x", count: 1 << 20))\"")
       try await roundTrip("jsonb", [large], on: database)
     }

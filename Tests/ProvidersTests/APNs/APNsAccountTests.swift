@@ -139,7 +139,7 @@ import Wire
     try await withAPNs { _, services in
       let account = services.account(
         appID: "com.acme.app", of: CustomerID(1), credentials: APNsCredentials.sample.shared)
-      var headers: [String: JSONValue] = ["apns-push-type": .string(type)]
+      var headers: [UTF8String: JSONValue] = ["apns-push-type": .string(type)]
       headers["apns-priority"] = own.map(JSONValue.string)
       var message = message
       message.overrides = ["apns": ["headers": .object(headers)]]

@@ -159,7 +159,7 @@ import Wire
 extension SimulatedFCM.Refusal {
   /// The response as FCM writes it; a page where it says nothing.
   fileprivate init(_ response: FCMResponse) throws {
-    var error: [String: JSONValue] = [:]
+    var error: [UTF8String: JSONValue] = [:]
     error["status"] = response.rpcStatus.map(JSONValue.string)
     error["message"] = response.message.map(JSONValue.string)
     var details: [JSONValue] = []

@@ -49,7 +49,7 @@ import Wire
     guard case .array(let rows) = rows else { return [] }
     return rows.map { row in
       guard case .object(let members) = row else { return "" }
-      return plain(members.map { ($0, $1) })
+      return plain(members.map { ($0.text, $1) })
     }.sorted()
   }
 

@@ -218,7 +218,7 @@ import Wire
       #expect(told[.lastName] == "Lee")
       #expect(told.listID == nil)
       #expect(told.dateOfBirth == nil)
-      #expect(told.properties == #"{"y": 1, "z": 2}"#)
+      #expect(told.properties == #"{"y":1,"z":2}"#)
       #expect(try await fixture.contact("a") == told)
     }
   }

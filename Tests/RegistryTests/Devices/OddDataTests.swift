@@ -78,7 +78,7 @@ import Wire
       let fixture = try await RegistryFixture(database)
       try await fixture.register("a", token: "t")
       let stored = #"{"a": [1, {"b": [[]]}], "n": 1\#(String(repeating: "0", count: 400)), "z": null}"#
-      try await database.query("UPDATE contact SET properties = $1::jsonb", JSONB(stored))
+      try await database.query("UPDATE contact SET properties = $1::json", JSONDocument(stored))
       #expect(try await fixture.contact("a")?.properties == stored)
     }
   }

@@ -108,7 +108,7 @@ private struct Model {
     init(_ contact: Contact) {
       for field in Request.texts { texts[field] = contact[field] }
       for key in Request.keys {
-        guard let found = contact.properties.firstRange(of: #""\#(key)": "#) else { continue }
+        guard let found = contact.properties.firstRange(of: #""\#(key)":"#) else { continue }
         properties[key] = Int(String(contact.properties[found.upperBound]))
       }
       devices = Set(

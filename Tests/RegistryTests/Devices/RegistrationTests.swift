@@ -23,7 +23,7 @@ import Wire
       #expect(contact[.emailAddress] == "lars@somewhere.se")
       #expect(contact[.country] == "Sweden")
       #expect(contact[.middleName] == nil)
-      #expect(contact.properties == #"{"food": "meat", "drink": "tea"}"#)
+      #expect(contact.properties == #"{"drink":"tea","food":"meat"}"#)
       let device = try #require(contact.devices.first)
       #expect(device.token == "abc123abc123kmlkmlkml")
       #expect(device.manufacturer == "apple")
@@ -92,11 +92,11 @@ import Wire
           #"{"originalId":"a","properties":\#(properties),"deviceInfo":[{"devicetoken":"t"}]}"#
         ).properties
       }
-      #expect(try await put(#"{"a":"1","b":2,"c":true}"#) == #"{"a": "1", "b": 2, "c": true}"#)
-      #expect(try await put(#"{"b":null,"d":"4","a":""}"#) == #"{"a": "", "c": true, "d": "4"}"#)
-      #expect(try await put("null") == #"{"a": "", "c": true, "d": "4"}"#)
-      #expect(try await put("{}") == #"{"a": "", "c": true, "d": "4"}"#)
-      #expect(try await put(#"{"n":1.50,"z":null}"#) == #"{"a": "", "c": true, "d": "4", "n": 1.50}"#)
+      #expect(try await put(#"{"a":"1","b":2,"c":true}"#) == #"{"a":"1","b":2,"c":true}"#)
+      #expect(try await put(#"{"b":null,"d":"4","a":""}"#) == #"{"a":"","c":true,"d":"4"}"#)
+      #expect(try await put("null") == #"{"a":"","c":true,"d":"4"}"#)
+      #expect(try await put("{}") == #"{"a":"","c":true,"d":"4"}"#)
+      #expect(try await put(#"{"n":1.50,"z":null}"#) == #"{"a":"","c":true,"d":"4","n":1.50}"#)
     }
   }
 
@@ -105,7 +105,7 @@ import Wire
       let fixture = try await RegistryFixture(database)
       let contact = try await fixture.register(
         #"{"originalId":"a","firstName":"","properties":{"x":null,"y":1},"deviceInfo":[{"devicetoken":"t"}]}"#)
-      #expect(contact.properties == #"{"y": 1}"#)
+      #expect(contact.properties == #"{"y":1}"#)
       #expect(contact[.firstName] == nil)
     }
   }

@@ -105,7 +105,7 @@ import Wire
       let first = try #require(recipients.first { $0.device.id == ids[299] })
       #expect(first.contact.originalID == "user299")
       #expect(first.contact[.firstName] == "Name 299")
-      #expect(first.contact.properties == #"{"n": 299}"#)
+      #expect(first.contact.properties == #"{"n":299}"#)
       #expect(first.device.token == "token299")
       #expect(Set(recipients.filter(\.device.isSandbox).map(\.device.id)) == Set((0..<150).map { ids[2 * $0] }))
       #expect(try await Devices(database.pool).recipients(fixture.customer, []).isEmpty)

@@ -29,7 +29,7 @@ public struct SendingBench: Sendable {
   /// A sendout that is started: to everybody, unless told otherwise.
   public func send(
     _ alert: String = "Hello {{firstName}}", audience: Audience = .all, template: String? = nil,
-    onUncertain: UncertainPolicy? = nil, fields: [String: JSONValue]? = nil, info: String? = nil,
+    onUncertain: UncertainPolicy? = nil, fields: [UTF8String: JSONValue]? = nil, info: String? = nil,
     trackOpens: Bool? = nil
   ) async throws -> SendoutKey {
     let reply = try await sendouts.create(

@@ -33,7 +33,7 @@ public final class APIContract: Sendable {
     guard case .object(let paths) = document["paths"] else { return [] }
     return paths.flatMap { path, methods in
       guard case .object(let methods) = methods else { return [Operation]() }
-      return methods.keys.map { Operation(method: $0.uppercased(), path: path) }
+      return methods.keys.map { Operation(method: $0.text.uppercased(), path: path.text) }
     }
   }
 
@@ -77,7 +77,7 @@ public final class APIContract: Sendable {
       let described = document["paths"]?[operation.path]?[operation.method.lowercased()]
       var contents = [("request", described?["requestBody"]?["content"])]
       if case .object(let responses) = described?["responses"] {
-        contents += responses.map { ($0.key, $0.value["content"]) }
+        contents += responses.map { ($0.key.text, $0.value["content"]) }
       }
       let name = "\(operation.method) \(operation.path)"
       return contents.flatMap { place, content -> [String] in

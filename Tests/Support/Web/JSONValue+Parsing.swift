@@ -3,7 +3,7 @@ public import Wire
 
 extension JSONValue {
   public init(parsing bytes: some Sequence<UInt8>) throws {
-    self = try JSONDecoder().decode(JSONValue.self, from: Data(bytes))
+    self = try JSONValue(json: Array(bytes))
   }
 
   /// The member's text, if it is one.
@@ -13,7 +13,14 @@ extension JSONValue {
 
   /// The member's number, if it is a whole one.
   public func integer(_ name: String) -> Int64? {
-    if case .integer(let number) = self[name] { number } else { nil }
+    self[name]?.integer
+  }
+
+  /// The members that are texts by their names, if this is an object.
+  public var texts: [String: String]? {
+    guard case .object(let members) = self else { return nil }
+    let texts = members.compactMap { name, value in value.text.map { (name.text, $0) } }
+    return Dictionary(uniqueKeysWithValues: texts)
   }
 
   /// The member's items, if it is an array.

@@ -13,12 +13,12 @@ public struct SchemaCheck: Sendable {
   public func problems(of value: JSONValue, against schema: JSONValue, at path: String = "$") -> [String] {
     guard case .object(let keywords) = schema else { return ["\(path): the schema is no object"] }
     return keywords.sorted { $0.key < $1.key }.flatMap { keyword, argument in
-      problems(of: value, keyword, argument, in: keywords, at: path)
+      problems(of: value, keyword.text, argument, in: keywords, at: path)
     }
   }
 
   private func problems(
-    of value: JSONValue, _ keyword: String, _ argument: JSONValue, in schema: [String: JSONValue], at path: String
+    of value: JSONValue, _ keyword: String, _ argument: JSONValue, in schema: [UTF8String: JSONValue], at path: String
   ) -> [String] {
     switch (keyword, argument) {
     case ("description", _), ("example", _): []
@@ -34,8 +34,8 @@ public struct SchemaCheck: Sendable {
     case ("required", .array(let names)): missing(value, names.compactMap(\.text), path)
     case ("additionalProperties", _): further(value, argument, schema["properties"], path)
     case ("items", _): items(value, argument, path)
-    case ("minItems", .integer), ("maxItems", .integer), ("minLength", .integer), ("maxLength", .integer),
-      ("minimum", .integer), ("maximum", .integer), ("minProperties", .integer), ("maxProperties", .integer):
+    case ("minItems", .number), ("maxItems", .number), ("minLength", .number), ("maxLength", .number),
+      ("minimum", .number), ("maximum", .number), ("minProperties", .number), ("maxProperties", .number):
       limit(value, keyword, argument, path)
     case ("format", .string(let format)): form(value, format, path)
     case ("pattern", .string(let pattern)): matches(value, pattern) ? [] : ["\(path): does not match \(pattern)"]
@@ -53,15 +53,15 @@ public struct SchemaCheck: Sendable {
     switch value {
     case .null: types.contains("null")
     case .bool: types.contains("boolean")
-    case .integer: types.contains("integer") || types.contains("number")
-    case .number: types.contains("number")
+    case .number(let number):
+      types.contains("number") || number.integer != nil && types.contains("integer")
     case .string: types.contains("string")
     case .array: types.contains("array")
     case .object: types.contains("object")
     }
   }
 
-  private func fields(_ value: JSONValue, _ properties: [String: JSONValue], _ path: String) -> [String] {
+  private func fields(_ value: JSONValue, _ properties: [UTF8String: JSONValue], _ path: String) -> [String] {
     guard case .object(let members) = value else { return [] }
     return members.flatMap { name, member in
       properties[name].map { problems(of: member, against: $0, at: "\(path).\(name)") } ?? []
@@ -75,7 +75,7 @@ public struct SchemaCheck: Sendable {
 
   private func further(_ value: JSONValue, _ rule: JSONValue, _ properties: JSONValue?, _ path: String) -> [String] {
     guard case .object(let members) = value else { return [] }
-    let others = members.filter { properties?[$0.key] == nil }
+    let others = members.filter { properties?[$0.key.text] == nil }
     if rule == .bool(false) { return others.keys.map { "\(path).\($0): is not described" } }
     return others.flatMap { problems(of: $0.value, against: rule, at: "\(path).\($0.key)") }
   }
@@ -86,14 +86,16 @@ public struct SchemaCheck: Sendable {
   }
 
   private func limit(_ value: JSONValue, _ keyword: String, _ argument: JSONValue, _ path: String) -> [String] {
-    guard case .integer(let limit) = argument else { return [] }
+    guard let limit = argument.integer else { return [] }
     let measure: Int64
     switch (keyword, value) {
     case ("minItems", .array(let items)), ("maxItems", .array(let items)): measure = Int64(items.count)
     case ("minProperties", .object(let members)), ("maxProperties", .object(let members)):
       measure = Int64(members.count)
     case ("minLength", .string(let text)), ("maxLength", .string(let text)): measure = Int64(text.unicodeScalars.count)
-    case ("minimum", .integer(let number)), ("maximum", .integer(let number)): measure = number
+    case ("minimum", .number(let number)), ("maximum", .number(let number)):
+      guard let whole = number.integer else { return [] }
+      measure = whole
     default: return []
     }
     let fits = keyword.hasPrefix("min") ? measure >= limit : measure <= limit

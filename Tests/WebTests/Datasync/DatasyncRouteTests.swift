@@ -178,7 +178,7 @@ import Wire
       #expect(other.status == 403)
       #expect(try await tree.server.send("GET", "/datasync/v2/com.acme.app/data/a", key: "pck_1_x").status == 401)
       #expect(try await tree.send("PUT", "/a", "\"\(String(repeating: "x", count: 1 << 20))\"").status == 413)
-      #expect(try await tree.send("PUT", "/a", "1e999").status == 400)
+      #expect(try await tree.send("PUT", "/a", "1e\(String(repeating: "9", count: 99))").status == 400)
       #expect(try await tree.send("PUT", "/a", #"{"a/b":1}"#).status == 400)
       #expect(try await tree.send("PATCH", "/a", "[]").status == 400)
       #expect(try await tree.server.send("PUT", "/datasync/v2/com.acme.app/data/a", key: tree.secret).status == 415)

@@ -114,7 +114,7 @@ private struct Tour: Sendable {
       ("report", ["selector": "a", "pushTokenOther": token, "pushappid_other": "com.acme.app"]),
       ("removal", ["selector": "a"]),
     ] {
-      let json = String(decoding: try JSONEncoder().encode(fields), as: UTF8.self)
+      let json = String(decoding: try JSONCoding.encode(fields), as: UTF8.self)
       try await send("POST", "/k/\(key)/tokens/\(path)", json)
       let query = fields.map { "\($0)=\($1.replacing("+", with: "%2B"))" }.joined(separator: "&")
       try await send("GET", "/k/\(key)/tokens/\(path)?\(query)")

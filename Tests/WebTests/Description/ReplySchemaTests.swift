@@ -61,15 +61,15 @@ import Wire
     return contact
   }()
 
-  private func names(_ object: JSONValue?) -> Set<String> {
+  private func names(_ object: JSONValue?) -> Set<UTF8String> {
     if case .object(let members) = object { Set(members.keys) } else { [] }
   }
 
-  private func nulls(in object: JSONValue?) -> Set<String> {
+  private func nulls(in object: JSONValue?) -> Set<UTF8String> {
     if case .object(let members) = object { Set(members.filter { $0.value == .null }.keys) } else { [] }
   }
 
-  private func nullable(_ schema: JSONValue?) -> Set<String> {
+  private func nullable(_ schema: JSONValue?) -> Set<UTF8String> {
     guard case .object(let fields) = schema?["properties"] else { return [] }
     return Set(fields.filter { $0.value.array("type")?.contains("null") == true }.keys)
   }

@@ -129,7 +129,7 @@ import Wire
     _ managed: ManagementServer, _ operation: BodiedOperation, _ key: String, _ body: JSONValue
   ) async throws -> (reply: TestReply, error: String?) {
     let headers = operation.path.hasPrefix("/rest/") ? [("X-Carma-Authentication-Token", key)] : []
-    let json = String(decoding: try JSONEncoder().encode(body), as: UTF8.self)
+    let json = String(decoding: try JSONCoding.encode(body), as: UTF8.self)
     let reply = try await managed.server.send(
       operation.method, operation.path, key: key, headers: headers, json: json)
     var error = reply.status == 400 ? reply.error ?? "" : nil
@@ -240,7 +240,7 @@ private struct BodyVariant {
 private struct BodyVariants {
   private let document: JSONValue
   private static let probes: [JSONValue] = [
-    nil, true, false, 0, 1, -1, .number(1.5), 32_768, .integer(.max), "", "x", "1", "true", "1980-02-29",
+    nil, true, false, 0, 1, -1, .number(1.5), 32_768, .integer(Int64.max), "", "x", "1", "true", "1980-02-29",
     "2026-11-20T09:00:00.000Z", [], [1], [:], ["unknown": 1],
   ]
 
@@ -282,15 +282,16 @@ private struct BodyVariants {
   }
 
   private func members(
-    of members: [String: JSONValue], _ schema: JSONValue, at path: String, in body: @escaping (JSONValue) -> JSONValue
+    of members: [UTF8String: JSONValue], _ schema: JSONValue, at path: String,
+    in body: @escaping (JSONValue) -> JSONValue
   ) -> [BodyVariant] {
-    func inside(_ name: String) -> String { path.isEmpty ? name : "\(path).\(name)" }
-    var described: [String: JSONValue] = [:]
+    func inside(_ name: UTF8String) -> String { path.isEmpty ? name.text : "\(path).\(name)" }
+    var described: [UTF8String: JSONValue] = [:]
     if case .object(let properties) = schema["properties"] { described = properties }
     var found: [BodyVariant] = []
     for (name, value) in members {
       let without = members.filter { $0.key != name }
-      let isRequired = schema.array("required")?.contains(.string(name)) == true
+      let isRequired = schema.array("required")?.contains(.string(name.text)) == true
       if moments == nil {
         found.append(
           BodyVariant(
@@ -305,7 +306,7 @@ private struct BodyVariants {
     }
     if moments != nil { return found }
     for count in counts(schema, "minProperties", "maxProperties") + [members.count + 1] where count > members.count {
-      let more = (members.count..<count).map { ("more\($0)", JSONValue.integer(1)) }
+      let more = (members.count..<count).map { (UTF8String("more\($0)"), JSONValue.integer(1)) }
       let merged = members.merging(more) { $1 }
       found.append(
         BodyVariant(
@@ -335,8 +336,9 @@ private struct BodyVariants {
     let lengths = counts(schema, "minLength", "maxLength").filter { $0 < 50_000 }
     let bounds = ["minimum", "maximum"].compactMap { schema.integer($0) }
     return lengths.map { .string(String(repeating: "a", count: $0)) }
-      + bounds.flatMap { bound in [-1, 0, 1].map { bound.addingReportingOverflow($0).partialValue } }.map(
-        JSONValue.integer)
+      + bounds.flatMap { bound in
+        [-1, 0, 1].map { JSONValue.integer(bound.addingReportingOverflow($0).partialValue) }
+      }
       + (schema.array("anyOf") ?? []).flatMap(limits)
   }
 
@@ -349,20 +351,20 @@ private struct BodyVariants {
 
 extension JSONValue {
   /// The object with these members in place of its own.
-  fileprivate func with(_ members: [String: JSONValue]) -> JSONValue {
+  fileprivate func with(_ members: [UTF8String: JSONValue]) -> JSONValue {
     if case .object(let own) = self { .object(own.merging(members) { $1 }) } else { self }
   }
 
   /// The object with the value at a path changed.
   fileprivate func changing(_ path: [String], _ change: (JSONValue) -> JSONValue) -> JSONValue {
     guard let name = path.first else { return change(self) }
-    return with([name: (self[name] ?? [:]).changing(Array(path.dropFirst()), change)])
+    return with([UTF8String(name): (self[name] ?? [:]).changing(Array(path.dropFirst()), change)])
   }
 
   /// The schema of an object with a required field under another name.
   fileprivate func renaming(_ field: String, to name: String) -> JSONValue {
     guard case .object(var fields) = self["properties"] else { return self }
-    fields[name] = fields.removeValue(forKey: field)
+    (fields[name], fields[field]) = (fields[field], nil)
     let required = (array("required") ?? []).map { $0.text == field ? .string(name) : $0 }
     return with(["properties": .object(fields), "required": .array(required)])
   }

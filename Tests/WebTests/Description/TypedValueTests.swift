@@ -232,8 +232,8 @@ private struct Place: Hashable, CustomStringConvertible {
     var found = (schema.array("anyOf") ?? []).flatMap { fields($0, document, phrase, depth: depth + 1) }
     if case .object(let properties) = schema["properties"] {
       for (name, property) in properties.sorted(by: { $0.key < $1.key }) {
-        if property.string("description")?.contains(phrase) == true { found.append([name]) }
-        found += fields(property, document, phrase, depth: depth + 1).map { [name] + $0 }
+        if property.string("description")?.contains(phrase) == true { found.append([name.text]) }
+        found += fields(property, document, phrase, depth: depth + 1).map { [name.text] + $0 }
       }
     }
     if let items = schema["items"] {
@@ -283,7 +283,7 @@ extension JSONValue {
       return .array([first.setting(rest, to: value, onlyIfThere: onlyIfThere)] + items.dropFirst())
     }
     guard case .object(var members) = self else {
-      return onlyIfThere ? self : .object([name: JSONValue.null.setting(rest, to: value)])
+      return onlyIfThere ? self : .object([UTF8String(name): JSONValue.null.setting(rest, to: value)])
     }
     if onlyIfThere, members[name] == nil { return self }
     members[name] = (members[name] ?? .null).setting(rest, to: value, onlyIfThere: onlyIfThere)

@@ -481,7 +481,7 @@ import Wire
         let pin = String(text.suffix(5))
         #expect(text == "Your code is \(pin)" && pin.utf8.allSatisfy { (0x30...0x39).contains($0) })
         let stored = """
-          SELECT m.body ->> 'alert', position($1::text IN (m.body #- '{fields,pinSource}')::text) > 0
+          SELECT m.body ->> 'alert', position($1::text IN (m.body::jsonb #- '{fields,pinSource}')::text) > 0
               OR position($1::text IN coalesce(m.properties::text, '')) > 0 FROM message m
           """
         for isUsed in [false, true] {

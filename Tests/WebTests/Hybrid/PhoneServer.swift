@@ -34,7 +34,7 @@ struct PhoneServer: Sendable {
     return try await database.query(
       """
       SELECT m.body ->> 'alert', m.body -> 'fields' ->> 'pinSource' FROM message m JOIN contact c USING (customer_id, contact_id)
-      WHERE c.original_id = $1::text AND m.body -> 'fields' ? 'pinSource' ORDER BY m.sendout_id, m.message_no
+      WHERE c.original_id = $1::text AND m.body -> 'fields' ->> 'pinSource' IS NOT NULL ORDER BY m.sendout_id, m.message_no
       """, number
     ).map { row in
       let (text, source) = try row.decode(String.self, String.self)

@@ -4,7 +4,7 @@ import Wire
 @testable import Web
 
 @Suite struct SoftphonePushTests {
-  private static let good: [String: JSONValue] = [
+  private static let good: [UTF8String: JSONValue] = [
     "verb": "NotifyTextMessage", "AppId": "valid.appid", "DeviceToken": "ValidToken", "Selector": "a", "Message": "Hi",
   ]
 
@@ -15,7 +15,7 @@ import Wire
     ] as [(String, JSONValue)])
   func `U+0000 in an attribute is the push's own fault`(_ name: String, _ value: JSONValue) {
     let refusal = #expect(throws: SoftphoneRefusal.self) {
-      try SoftphonePush(Self.good.merging([name: value]) { $1 })
+      try SoftphonePush(Self.good.merging([UTF8String(name): value]) { $1 })
     }
     #expect(refusal?.sentence == "\(name) holds U+0000.")
     #expect(throws: Never.self) { try SoftphonePush(Self.good) }

@@ -23,7 +23,7 @@ import Wire
   }
 
   private func json(_ fields: [String: String]) throws -> String {
-    String(decoding: try JSONEncoder().encode(fields), as: UTF8.self)
+    String(decoding: try JSONCoding.encode(fields), as: UTF8.self)
   }
 
   /// The selector's tokens in each app, valid ones only.

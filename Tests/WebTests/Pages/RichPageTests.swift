@@ -16,7 +16,7 @@ import Wire
       """
     try await withPages(template) { pages in
       try await pages.bench.database.query(
-        "UPDATE contact SET properties = $1::jsonb WHERE first_name = 'N2'", JSONB(#"{"food":"<script>\"&"}"#))
+        "UPDATE contact SET properties = $1::json WHERE first_name = 'N2'", JSONDocument(#"{"food":"<script>\"&"}"#))
       let reply = try await pages.server.send("GET", pages.page(1))
       #expect(reply.status == 200)
       #expect(

@@ -75,8 +75,8 @@ enum GatewayOperations {
 
   private static let token: JSONValue = "00000000-0000-0000-0000-000000000000"
 
-  private static func example(_ more: [String: JSONValue]) -> JSONValue {
-    let message: [String: JSONValue] = [
+  private static func example(_ more: [UTF8String: JSONValue]) -> JSONValue {
+    let message: [UTF8String: JSONValue] = [
       "from": "SenderName", "to": [["number": "00447911123456"]],
       "body": ["content": "This message will be delivered as a push message"], "appKey": token,
     ]

@@ -1,0 +1,73 @@
+/// Text of others, compared, hashed and ordered by its bytes in UTF-8.
+///
+/// `String` compares normal forms (UAX #15). That calls texts equal that are not, and takes longer than the texts are. Whatever names
+/// something that others named is compared by this type.
+public struct UTF8String: Sendable, Hashable, Comparable {
+  public let text: String
+
+  public init(_ text: some StringProtocol) { self.text = String(text) }
+
+  public static func == (one: UTF8String, other: UTF8String) -> Bool { one.text.hasSameBytes(as: other.text) }
+
+  public static func < (one: UTF8String, other: UTF8String) -> Bool {
+    one.text.utf8.lexicographicallyPrecedes(other.text.utf8)
+  }
+
+  public func hash(into hasher: inout Hasher) {
+    var text = text
+    text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+    hasher.combine(UInt8(0xFF))
+  }
+}
+
+extension UTF8String {
+  /// As `String.lowercasedASCII`.
+  public var lowercasedASCII: UTF8String { UTF8String(text.lowercasedASCII) }
+}
+
+extension UTF8String: CustomStringConvertible, ExpressibleByStringLiteral, Codable, CodingKeyRepresentable {
+  public var description: String { text }
+  public init(stringLiteral text: String) { self.text = text }
+  public init(from decoder: any Decoder) throws { text = try decoder.singleValueContainer().decode(String.self) }
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(text)
+  }
+  public var codingKey: any CodingKey { NamedKey(text) }
+  public init(codingKey: some CodingKey) { text = codingKey.stringValue }
+}
+
+/// A coding key of any name.
+struct NamedKey: CodingKey {
+  let stringValue: String
+  var intValue: Int? { nil }
+
+  init(_ name: String) { stringValue = name }
+  init(stringValue: String) { self.stringValue = stringValue }
+  init?(intValue: Int) { nil }
+}
+
+extension StringProtocol {
+  /// Whether both have the same bytes in UTF-8.
+  public func hasSameBytes(as other: some StringProtocol) -> Bool {
+    utf8.count == other.utf8.count && utf8.elementsEqual(other.utf8)
+  }
+
+  /// The text with its letters of ASCII in lower case, and all others as they are: for names that protocols compare in any case.
+  public var lowercasedASCII: String {
+    String(decoding: utf8.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }, as: UTF8.self)
+  }
+}
+
+extension Dictionary where Key == UTF8String {
+  /// Of values of the same name, the last one.
+  public init(named members: some Sequence<(String, Value)>) {
+    self = Dictionary(members.map { (UTF8String($0), $1) }) { $1 }
+  }
+
+  /// The value of that name.
+  public subscript(_ name: some StringProtocol) -> Value? {
+    get { self[UTF8String(name)] }
+    set { self[UTF8String(name)] = newValue }
+  }
+}
