@@ -122,5 +122,5 @@ extension RenderedMessage {
 
 extension [UInt8] {
   /// JSON with a merge patch (RFC 7396).
-  func merging(_ patch: JSONValue) -> [UInt8] { (try? JSONValue(json: self))?.merging(patch).json ?? self }
+  func merging(_ patch: JSONValue) -> [UInt8] { (try? JSONValue(json: self, rules: .own))?.merging(patch).json ?? self }
 }

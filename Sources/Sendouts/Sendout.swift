@@ -33,7 +33,7 @@ struct Sendout: Sendable {
   let fallback: PushAppID?
 
   func audience() throws -> Audience { try JSONCoding.decode(Audience.self, from: audienceJSON.utf8) }
-  func message() throws -> MessageBody { try JSONCoding.decode(MessageBody.self, from: messageJSON.utf8) }
+  func message() throws -> MessageBody { try JSONCoding.decode(MessageBody.self, from: messageJSON.utf8, rules: .own) }
 }
 
 extension Sendout {

@@ -146,7 +146,7 @@ struct NotificationQueue: Sendable {
         tells: [added, changed, removed], target: target,
         key: key.flatMap { bytes in masterKey.map { Sealed(bytes: bytes.bytes, masterKeyID: $0) } },
         revoked: try row.get("revoked"),
-        changes: try changes.map { try JSONValue(json: Array($0.text.utf8)) },
+        changes: try changes.map { try JSONValue(json: Array($0.text.utf8), rules: DatasyncPath.rules) },
         attempts: Int(try row.get("attempts") as Int32), isExpired: try row.get("is_expired"))
     }
   }

@@ -80,9 +80,10 @@ struct TreeWrite {
       let path = leaves[number - 1].key
       there.append(path)
       if isEqual { written[path] = nil }
-      if let other, try JSONValue(json: Array(other.utf8)) == JSONValue(json: Array(leaves[number - 1].value.utf8)) {
-        rewritten.insert(path)
+      func value(_ json: String) throws -> JSONValue {
+        try JSONValue(json: Array(json.utf8), rules: DatasyncPath.rules)
       }
+      if let other, try value(other) == value(leaves[number - 1].value) { rewritten.insert(path) }
     }
     before = TreeChange.places(there)
     try await removeStale()

@@ -83,7 +83,7 @@ import Testing
     (#""from":[]"#, nil), (#""from":null"#, nil), (#""body":"text""#, nil), (#""body":{"content":{}}"#, nil),
     (#""body":{"content":"a\u0000b"}"#, nil), (#""to":[{"number":{}}]"#, nil), (#""to":{"number":"1"}"#, nil),
     (#""reference":{}"#, "reference"), (#""appKey":true"#, "appKey"), (#""validity":[]"#, "validity"),
-    (#""dcs":{}"#, "dcs"), (#""appMessageType":"\ud800""#, "appMessageType"), (#""reference":null"#, nil),
+    (#""dcs":{}"#, "dcs"), (#""appMessageType":"\u0000""#, "appMessageType"), (#""reference":null"#, nil),
     (#""maximumNumberOfMessageParts":[]"#, "maximumNumberOfMessageParts"),
   ])
   func `A field of another type concerns its message alone`(field: String, unreadable: String?) throws {
@@ -94,7 +94,16 @@ import Testing
   }
 
   @Test(arguments: [
-    "", " ", "null", "[]", "{", "{}}", #"{"messages":[]}"#, #"{"messages":{"msg":[{}}}"#, "\u{FEFF}{}",
+    (#"Hi \ud83d"#, "Hi \u{FFFD}"), (#"\ude00 Hi"#, "\u{FFFD} Hi"), (#"\ud83d\ud83d\ude00"#, "\u{FFFD}😀"),
+    (#"\ud83dx"#, "\u{FFFD}x"),
+  ])
+  func `Half a surrogate pair is replaced: clients cut texts between the two`(text: String, read: String) throws {
+    let request = try json(messages(#"[{"from":"\#(text)","body":{"content":"\#(text)"}}]"#))
+    #expect(request.messages[0].text == read && request.messages[0].sender == read)
+  }
+
+  @Test(arguments: [
+    "", " ", "null", "[]", "{", "{}}", #"{"messages":[]}"#, #"{"messages":{"msg":[{}}}"#,
     #"{"messages":"x"}"#,
     #"{"messages":{"msg":[{"from":"a]}}"#, String(repeating: "[", count: 100_000),
     #"{"x":"# + String(repeating: "[", count: 40) + String(repeating: "]", count: 40) + "}",

@@ -65,7 +65,7 @@ extension MessageContent {
   /// Reads the columns of `MessageQueries.contents`, behind the number.
   init(_ row: Row, _ traits: StreamTraits) throws {
     let (_, body, properties, expiresAt) = try row.decode(Int32.self, JSONDocument.self, JSONDocument?.self, Date?.self)
-    let message = try JSONCoding.decode(MessageBody.self, from: body.text.utf8)
+    let message = try JSONCoding.decode(MessageBody.self, from: body.text.utf8, rules: .own)
     self = traits.content(message, try MessageTemplate(message, mayNamePIN: true))
     self.properties = properties?.text
     self.expiresAt = expiresAt

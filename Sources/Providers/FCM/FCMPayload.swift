@@ -90,7 +90,7 @@ enum FCMPayload {
 
   /// The same of a body.
   static func size(ofBody body: [UInt8]) -> Int {
-    let message = (try? JSONValue(json: body))?["message"]
+    let message = (try? JSONValue(json: body, rules: .own))?["message"]
     let android = message?["android"]
     var size = 0
     for part in [message?["data"], message?["notification"], android?["data"], android?["notification"]] {

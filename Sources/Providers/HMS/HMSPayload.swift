@@ -55,7 +55,9 @@ enum HMSPayload {
 
   /// The same with an override. The tokens stay last, so members of equal content have equal bytes up to there.
   private static func overridden(_ opening: [UInt8], _ patch: JSONValue) -> [UInt8] {
-    guard case .object(var body) = try? JSONValue(json: opening + Array("}}".utf8)) else { return opening + tokens }
+    guard case .object(var body) = try? JSONValue(json: opening + Array("}}".utf8), rules: .own) else {
+      return opening + tokens
+    }
     let message = (body.removeValue(forKey: "message") ?? [:]).merging(patch).json
     var bytes = JSONValue.object(body).json
     bytes[bytes.count - 1] = UInt8(ascii: ",")

@@ -48,7 +48,7 @@ extension AuditEntryReply {
       Int64.self, Date.self, Int64?.self, String?.self, String?.self, String.self, String.self, JSONDocument?.self,
       JSONDocument?.self)
     func value(_ json: JSONDocument?) throws -> JSONValue? {
-      try json.map { try JSONValue(json: Array($0.text.utf8)) }
+      try json.map { try JSONValue(json: Array($0.text.utf8), rules: .own) }
     }
     self.init(
       auditId: AuditEntryID(id), at: Timestamp(at), keyId: key.map { AccessKeyID($0) }, osUser: user, address: address,

@@ -167,7 +167,7 @@ extension TriggerReply {
       Date.self)
     self.init(
       triggerId: TriggerID(id), name: name, description: description, appIds: apps,
-      message: try JSONCoding.decode(MessageBody.self, from: message.text.utf8), template: template,
+      message: try JSONCoding.decode(MessageBody.self, from: message.text.utf8, rules: .own), template: template,
       active: isActive, createdAt: Wire.Timestamp(createdAt), updatedAt: Wire.Timestamp(updatedAt))
   }
 }

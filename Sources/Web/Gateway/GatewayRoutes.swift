@@ -125,8 +125,7 @@ public struct GatewayRoutes: RouteSet {
 
     private static func readJSON(_ body: ByteBuffer) throws(GatewayProblem) -> GatewayRequest {
       let result = body.withUnsafeReadableBytes { bytes in
-        let text = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? UnsafeRawBufferPointer(rebasing: bytes[3...]) : bytes
-        return Result { () throws(GatewayProblem) in try GatewayRequest(json: text) }
+        Result { () throws(GatewayProblem) in try GatewayRequest(json: bytes) }
       }
       return try result.get()
     }

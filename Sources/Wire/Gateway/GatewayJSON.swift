@@ -146,7 +146,8 @@ private struct JSONReading {
     if !isNull, message[keyPath: field] == nil { message.unreadableField = name }
   }
 
-  /// A text, or a number as it is written; nil for anything else, and for a text that nothing can store.
+  /// A text, in which half a surrogate pair is U+FFFD, or a number as it is written; nil for anything else, and for a text that nothing
+  /// can store.
   private static func text(_ reader: inout JSONReader) throws(JSONProblem) -> String? {
     switch try reader.kind() {
     case .string:

@@ -15,12 +15,20 @@ public struct JSONReader {
     public var longestName = 128
     /// Whether half a surrogate pair becomes U+FFFD, as clients send them that cut texts by UTF-16; refused otherwise.
     public var replacesHalfPairs = false
+    /// Whether texts may hold U+0000. PostgreSQL cannot hold it, so whoever reads has to refuse it then.
+    public var allowsNUL = false
 
     public static let usual = Rules()
-    /// For softphones and gateways, whose clients cut previews by units of UTF-16.
+    /// For softphones and gateways: their clients cut previews by units of UTF-16, and U+0000 spoils one push or message of many.
     public static let cutTexts: Rules = {
       var rules = Rules()
-      rules.replacesHalfPairs = true
+      (rules.replacesHalfPairs, rules.allowsNUL) = (true, true)
+      return rules
+    }()
+    /// For documents that the hub wrote itself: their names were read before, and have become a little longer at times.
+    public static let own: Rules = {
+      var rules = Rules()
+      rules.longestName = .max
       return rules
     }()
 
@@ -57,9 +65,7 @@ public struct JSONReader {
   public static func glance<Value>(
     _ bytes: UnsafeBufferPointer<UInt8>, _ body: (inout JSONReader) throws(JSONProblem) -> Value
   ) throws(JSONProblem) -> Value {
-    var rules = Rules.usual
-    rules.longestName = .max
-    var reader = JSONReader(bytes, rules)
+    var reader = JSONReader(bytes, .own)
     return try body(&reader)
   }
 
@@ -128,11 +134,11 @@ public struct JSONReader {
     depth -= 1
   }
 
-  /// Reads a string. PostgreSQL cannot hold U+0000, so no string may.
+  /// Reads a string. PostgreSQL cannot hold U+0000, so no string may, unless the rules say so.
   public mutating func string() throws(JSONProblem) -> String {
     guard try kind() == .string else { throw JSONProblem("must be a string") }
     let string = try scanString()
-    let text = try decode(string, allowsNull: false)
+    let text = try decode(string, allowsNull: rules.allowsNUL)
     guard string.isASCII || CombiningMarks.areFew(in: text) else { throw JSONProblem(CombiningMarks.problem) }
     return text
   }

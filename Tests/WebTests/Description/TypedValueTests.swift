@@ -130,6 +130,21 @@ import Wire
     }
   }
 
+  @Test func `Every body of JSON may begin with a byte order mark`() async throws {
+    try await withManagementServer { managed in
+      let document = managed.contract.document
+      for operation in managed.contract.operations.sorted(by: { ($0.path, $0.method) < ($1.path, $1.method) }) {
+        let place = Place(method: operation.method, template: operation.path, names: [], isParameter: false)
+        guard let body = place.example(document) else { continue }
+        let header = operation.path.hasPrefix("/rest/") ? [("X-Carma-Authentication-Token", managed.key)] : []
+        let reply = try await managed.server.send(
+          operation.method, place.path(document), key: managed.key, headers: header,
+          json: "\u{FEFF}" + String(decoding: body.json, as: UTF8.self))
+        #expect(!reply.text.contains("well-formed") && reply.status < 500, "\(place): \(reply.text)")
+      }
+    }
+  }
+
   @Test func `README says of numbers and senders what is read`() throws {
     let readme = try String(
       contentsOf: URL(filePath: #filePath).appending(path: "../../../../README.md").standardized, encoding: .utf8)
@@ -249,17 +264,17 @@ private struct Place: Hashable, CustomStringConvertible {
 
   /// The operation's example with the field set to that; nil for a parameter.
   func body(_ document: JSONValue, holding value: JSONValue) -> JSONValue? {
-    guard !isParameter, let media = operation(document)?["requestBody"]?["content"]?["application/json"] else {
-      return nil
-    }
-    var example = media["example"] ?? [:]
-    if case .object(let named) = media["examples"] {
-      example = named.sorted { $0.key < $1.key }.first?.value["value"] ?? example
-    }
-    let body = example.setting(names, to: value)
+    guard !isParameter, let body = example(document)?.setting(names, to: value) else { return nil }
     // A change alone of a message is none.
     guard names.first == "message", body["message"]?["alert"] == nil else { return body }
     return body.setting(["message", "alert"], to: "x")
+  }
+
+  /// The operation's example; nil if it takes no JSON.
+  func example(_ document: JSONValue) -> JSONValue? {
+    guard let media = operation(document)?["requestBody"]?["content"]?["application/json"] else { return nil }
+    guard case .object(let named) = media["examples"] else { return media["example"] ?? [:] }
+    return named.min { $0.key < $1.key }?.value["value"] ?? media["example"] ?? [:]
   }
 
   /// The path with the examples of its parameters.

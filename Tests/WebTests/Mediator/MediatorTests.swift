@@ -81,7 +81,7 @@ import Wire
   @Test func `What is no request of the protocol is an HTTP 400`() async throws {
     try await withSoftphoneGateway { gateway in
       for path in ["/send", "/multisend"] {
-        for body in ["null", "5", #""x""#, "{", "", #"{"verb":"Notify\u0000"}"#] {
+        for body in ["null", "5", #""x""#, "{", ""] {
           #expect(try await gateway.send(path, body).status == 400, "\(path) \(body)")
         }
         #expect(try await gateway.send(path, nil, headers: [("Content-Type", "text/plain")]).status == 400)
@@ -96,6 +96,23 @@ import Wire
       #expect(try await gateway.send("/multisend", many).status == 400)
       let most = "[" + Array(repeating: "null", count: 1000).joined(separator: ",") + "]"
       #expect(try await gateway.send("/multisend", most).status == 200)
+    }
+  }
+
+  @Test func `Half a surrogate pair is replaced, and U+0000 is its push's own fault`() async throws {
+    try await withSoftphoneGateway { gateway in
+      func push(_ text: String) -> String {
+        #"{"DeviceToken":"ValidToken","Selector":"a","AppId":"valid.appid","verb":"NotifyGenericTextMessage","Message":"\#(text)"}"#
+      }
+      let list = "[\(push(#"Hi \ud83d"#)),\(push(#"a\u0000b"#)),\(push("Bye"))]"
+      let refusal = #"{"code":400,"status":400,"response":"Message holds U+0000."}"#
+      let answered = try await gateway.send("/multisend", list).text
+      #expect(answered == "[\(Self.sent),\(refusal),\(Self.sent)]")
+      let messages = gateway.bench.simulator.fcm.requests.compactMap { $0.message["data"]?.string("Message") }
+      #expect(Set(messages) == ["Hi \u{FFFD}", "Bye"])
+      #expect(try await gateway.send("/send", push(#"a\u0000b"#)).text == refusal)
+      #expect(try await gateway.send("/send", push(#"\udc00"#)).text == Self.sent)
+      #expect(try gateway.data().string("Message") == "\u{FFFD}")
     }
   }
 
