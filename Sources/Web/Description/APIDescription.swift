@@ -55,6 +55,10 @@ extension APIDescription {
       A self-hosted marketing push hub. Mobile back ends register devices through Carma's REST API under `/rest`. Marketers \
       send through the management API under `/api/v1`. Phones open the rich pages.
 
+      Names and texts are compared byte for byte. A name in JSON, XML or a form has at most \(JSONReader.Rules.usual.longestName) bytes, and \
+      \(DatasyncPath.longestName) in a data tree. A text has at most \(CombiningMarks.most) combining marks in a row. A number has at most \
+      \(JSONNumber.longest) characters and stays as it was written. JSON may begin with a byte order mark.
+
       Every body is JSON, and at the gateway XML too. Every error but the gateway's own is `{"error": "…"}` with one sentence that names the field. A 2xx reply means that the \
       change is committed. Moments are those of RFC 3339, with `Z` or an offset; a day or time that does not exist is refused, a leap second \
       too. Every reply carries an `X-Request-Id`; the hub's log names it for each 5xx reply.

@@ -23,7 +23,7 @@ enum GatewayOperations {
 
         Limits: a body has 4 MiB, a request \(GatewayRequest.maximumMessages) messages with \(GatewayRequest.maximumRecipients) \
         numbers each and \(GatewayRequest.maximumTotal) in all, and a text 4096 bytes; a longer one is cut. XML may be nested 20 \
-        deep, with 256 attributes an element, and in UTF-8, UTF-16, ISO-8859-1 or windows-1252 as it declares. A field has all text \
+        deep, with 256 attributes an element and 64 declarations of namespaces, and in UTF-8, UTF-16, ISO-8859-1 or windows-1252 as it declares. A field has all text \
         within its element, that of elements in it too. A document type, entities of its own and XInclude are refused.
         """,
       requestBody: APIContent(
