@@ -150,7 +150,9 @@ extension SMSStatusReport {
     _ request: SMSStatusRequest, _ fields: [(name: String, value: String)], authToken: String
   ) -> Bool {
     guard let code = request.signature.flatMap({ Data(base64Encoded: $0) }) else { return false }
-    let sorted = fields.sorted { ($0.name, $0.value) < ($1.name, $1.value) }
+    let sorted = fields.sorted {
+      (UTF8String($0.name), UTF8String($0.value)) < (UTF8String($1.name), UTF8String($1.value))
+    }
     let text = request.url + sorted.map { $0.name + $0.value }.joined()
     return HMAC<Insecure.SHA1>.isValidAuthenticationCode(
       code, authenticating: Data(text.utf8), using: SymmetricKey(data: Data(authToken.utf8)))

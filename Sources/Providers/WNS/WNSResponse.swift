@@ -19,7 +19,8 @@ struct WNSResponse: Hashable, Sendable {
   static let headers = ["x-wns-status", "x-wns-notificationstatus", "x-wns-continue-after"]
 
   init(_ response: ServiceResponse) {
-    let word = response.headers["x-wns-notificationstatus"] ?? response.headers["x-wns-status"]
+    let header = response.headers["x-wns-notificationstatus"] ?? response.headers["x-wns-status"]
+    let word = header.flatMap { CombiningMarks.areFew(in: $0) ? $0 : nil }
     self.init(
       status: response.status, notificationStatus: word?.lowercasedASCII,
       continueAfter: response.headers["x-wns-continue-after"].flatMap(UInt32.init).map { .seconds(Int64($0)) }

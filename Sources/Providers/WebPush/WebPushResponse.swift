@@ -9,7 +9,7 @@ struct WebPushResponse: Hashable, Sendable, StatusBearing {
   var errno: Int?
   /// Apple's word, as in `VapidPkHashMismatch`.
   var reason: String?
-  /// The body, if it is text and not JSON.
+  /// The body, if it is text and not JSON, and has few combining marks in a row.
   var text: String?
   var retryAfter: Duration?
 
@@ -28,7 +28,7 @@ struct WebPushResponse: Hashable, Sendable, StatusBearing {
       errno = body.errno
       reason = body.reason.flatMap { Self.isWord($0) ? $0 : nil }
     } else {
-      text = String(validating: response.body, as: UTF8.self)
+      text = String(validating: response.body, as: UTF8.self).flatMap { CombiningMarks.areFew(in: $0) ? $0 : nil }
     }
   }
 

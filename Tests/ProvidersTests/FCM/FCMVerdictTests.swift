@@ -171,7 +171,7 @@ extension SimulatedFCM.Refusal {
       details.append(["@type": "type.googleapis.com/google.rpc.BadRequest", "fieldViolations": .array(violations)])
     }
     if !details.isEmpty { error["details"] = .array(details) }
-    let json = try JSONEncoder().encode(["error": error])
+    let json = JSONValue.object(["error": .object(error)]).json
     self.init(
       status: response.status, body: error.isEmpty ? "<html>" : String(decoding: json, as: UTF8.self),
       retryAfter: response.retryAfter.map { "\($0.components.seconds)" })

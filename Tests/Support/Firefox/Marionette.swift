@@ -29,8 +29,7 @@ actor Marionette {
   /// Sends a command and waits for its result. One at a time.
   func send(_ command: String, _ parameters: JSONValue = [:]) async throws -> JSONValue {
     last += 1
-    let message = try JSONEncoder().encode(
-      JSONValue.array([.integer(0), .integer(last), .string(command), parameters]))
+    let message = JSONValue.array([.integer(0), .integer(last), .string(command), parameters]).json
     var bytes = ByteBuffer(string: "\(message.count):")
     bytes.writeBytes(message)
     try await channel.writeAndFlush(bytes)
