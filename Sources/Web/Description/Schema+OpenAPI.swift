@@ -67,9 +67,9 @@ extension Schema {
     return keywords
   }
 
-  private static func limits(_ range: ClosedRange<Int>?, _ minimum: UTF8String, _ maximum: UTF8String) -> [UTF8String:
-    JSONValue]
-  {
+  private static func limits(
+    _ range: ClosedRange<Int>?, _ minimum: UTF8String, _ maximum: UTF8String
+  ) -> [UTF8String: JSONValue] {
     guard let range else { return [:] }
     return [minimum: .integer(Int64(range.lowerBound)), maximum: .integer(Int64(range.upperBound))]
   }
