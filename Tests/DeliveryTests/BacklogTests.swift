@@ -86,18 +86,18 @@ import Wire
 
   @Test func `A freeze costs by its audience, though its plan was made while nobody was registered`() async throws {
     try await withSendingBench { bench in
+      let customer = bench.customer, app = bench.app.id
+      try await bench.database.query("INSERT INTO list (customer_id, name) VALUES (\(customer), 'All')")
+      try await bench.database.query("ANALYZE contact, device, list")
       try await bench.database.pool.transaction(limit: .seconds(600)) { transaction in
         func run(_ sql: String) async throws -> Rows {
           try await transaction.query(Statement("test.\(sql.hashValue)", .write, sql))
         }
-        let customer = bench.customer, app = bench.app.id
         let freezes = [
           (FreezeQueries.list, "(\(customer), '{\(app)}', 1, %, 1000)"),
           (FreezeQueries.originalIDs, "(\(customer), '{\(app)}', '{user1@example.com}', %, 1000)"),
           (FreezeQueries.everyone, "(\(customer), '{\(app)}', %, 1000)"),
         ]
-        _ = try await run("INSERT INTO list (customer_id, name) VALUES (\(customer), 'All')")
-        _ = try await run("ANALYZE contact, device, list")
         for (number, (statement, arguments)) in freezes.enumerated() {
           _ = try await run("PREPARE freeze_\(number) AS \(statement.sql)")
           // From the sixth time on the plan is kept.
@@ -105,17 +105,14 @@ import Wire
             _ = try await run("EXECUTE freeze_\(number)\(arguments.replacing("%", with: "\(sendout)"))")
           }
         }
-        _ = try await run(
-          """
-          INSERT INTO contact (customer_id, original_id, list_id)
-          SELECT \(customer), 'user' || n || '@example.com', 1 FROM generate_series(1, 5000) AS n
-          """)
-        _ = try await run(
-          """
-          INSERT INTO device (customer_id, push_app_id, contact_id, token, token_key)
-          SELECT customer_id, \(app), contact_id, contact_id, sha256(convert_to(contact_id::text, 'UTF8')) FROM contact
-          """)
-        try await Devices(transaction).refreshStatistics()
+        try await bench.addDevices(5000, list: ListID(1))
+        // Each connection of the pool tells what it has done.
+        try await waitUntil {
+          try await bench.database.query(
+            "SELECT n_live_tup FROM pg_stat_force_next_flush(), pg_stat_user_tables WHERE relname = 'device'")[0]
+            .decode(Int.self) >= 5000
+        }
+        try await Devices(bench.pool).refreshStatistics()
         _ = try await transaction.query(FreezeQueries.unlimited)
         for (number, (_, arguments)) in freezes.enumerated() {
           let plan = try await run(

@@ -62,7 +62,7 @@ people() {
 INSERT INTO list (customer_id, name) VALUES (:c, :'p');
 INSERT INTO contact (customer_id, original_id, first_name, list_id, properties)
 SELECT :c, :'name' || i, 'First' || i, (SELECT list_id FROM list WHERE customer_id = :c AND name = :'p'),
-  jsonb_build_object('text', repeat('x', :bytes)) FROM generate_series(:first::bigint, :first::bigint + :n - 1) i;
+  json_build_object('text', repeat('x', :bytes)) FROM generate_series(:first::bigint, :first::bigint + :n - 1) i;
 INSERT INTO device (customer_id, push_app_id, contact_id, token, token_key)
 SELECT customer_id, push_app_id, contact_id, token,
   CASE app_type WHEN 1 THEN decode(token, 'hex') ELSE sha256(convert_to(token, 'UTF8')) END

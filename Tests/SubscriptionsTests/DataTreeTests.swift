@@ -37,7 +37,7 @@ import Wire
         for _ in 1...20 {
           let reading = try await reader.read(customer, app: "app", at: .root)
           #expect(reading.memory != nil)
-          #expect(try JSONValue(json: reading.json) == value)
+          #expect(try JSONValue(parsing: reading.json) == value)
         }
         #expect(await other.status.sharedConnections > 0)
       }
@@ -48,7 +48,7 @@ import Wire
     try await withTree { database, tree, customer in
       func write(_ path: String, _ json: String) async throws {
         try await tree.write(
-          .put(try JSONValue(json: Array(json.utf8))), customer, app: "app", at: try DatasyncPath(text: path))
+          .put(try JSONValue(parsing: Array(json.utf8))), customer, app: "app", at: try DatasyncPath(text: path))
       }
       let groups = (0..<40).map { group in
         "\"g\(group)\":{\((0..<100).map { "\"\($0)\":\($0)" }.joined(separator: ","))}"
@@ -247,6 +247,6 @@ import Wire
 extension DataTree {
   /// What is read, as a value.
   func value(_ customer: CustomerID, app: String, at path: DatasyncPath) async throws -> JSONValue {
-    try JSONValue(json: try await read(customer, app: app, at: path).json)
+    try JSONValue(parsing: try await read(customer, app: app, at: path).json)
   }
 }

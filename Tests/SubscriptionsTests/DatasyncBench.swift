@@ -69,7 +69,7 @@ struct DatasyncBench: Sendable {
 
   func put(_ path: String, _ json: String) async throws {
     try await DataTree(bench.pool).write(
-      .put(try JSONValue(json: Array(json.utf8))), bench.customer, app: name, at: try DatasyncPath(text: path))
+      .put(try JSONValue(parsing: Array(json.utf8))), bench.customer, app: name, at: try DatasyncPath(text: path))
   }
 
   @discardableResult

@@ -44,7 +44,7 @@ import Wire
         let form = try #require(one.forms.first { LadderCase.size($0, service, isSealed) <= 4096 }, name)
         #expect(push.size == LadderCase.size(form, service, isSealed), name)
         let event = try #require(
-          DatasyncEvent(name: form.event, data: try form.data.map { try .init(json: Array($0.utf8)) }))
+          DatasyncEvent(name: form.event, data: try form.data.map { try .init(parsing: Array($0.utf8)) }))
         let plain = DatasyncPayload.map(event, app: SendingBench.appID, path: LadderCase.path(number))
         #expect(
           try PushNotificationEvent(push.data, key: key).event == PushNotificationEvent(plain).event, name)
@@ -186,7 +186,7 @@ extension DatasyncBench {
     case .hms:
       for request in bench.simulator.hms.requests where request.isAccepted && request.tokens.count == 1 {
         let text = try #require(request.message["data"]?.text)
-        guard let data = try JSONValue(json: Array(text.utf8)).texts else { continue }
+        guard let data = try JSONValue(parsing: Array(text.utf8)).texts else { continue }
         let size = request.payload.count - request.tokens[0].utf8.count - 2
         arrived[request.tokens[0]] = (data, size)
       }

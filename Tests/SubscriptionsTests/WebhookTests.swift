@@ -24,7 +24,7 @@ import Wire
       #expect(request.headers["host"] == hook.receiver.authority)
       let known: Set = ["host", "content-type", "content-length", "x-webcom-webhook-token", "user-agent"]
       #expect(Set(request.headers.keys).subtracting(known).isEmpty)
-      let map = try JSONValue(json: Array(request.body.utf8))
+      let map = try JSONValue(parsing: Array(request.body.utf8))
       #expect(
         map == [
           "webcom.app": "com.acme.app", "webcom.path": "/users", "webcom.event": "Value.Changed",
@@ -49,7 +49,7 @@ import Wire
         }
         try await datasync.untilIdle()
       }
-      let told = try hook.receiver.requests.map { try JSONValue(json: Array($0.body.utf8))["webcom.data"] }
+      let told = try hook.receiver.requests.map { try JSONValue(parsing: Array($0.body.utf8))["webcom.data"] }
       #expect(told == ["1", "2", "3", "4", "5"])
       let outcomes = try await datasync.outcomes()
       #expect(
@@ -127,10 +127,10 @@ import Wire
       let value = ["a", "b", "c", "d"].reduce(leaves) { #"{"\#(String(repeating: $1, count: 768))":\#($0)}"# }
       try await datasync.put("/n", value)
       try await hook.withRunner { try await datasync.untilIdle() }
-      let told = try JSONValue(json: Array(try #require(hook.receiver.requests.first).body.utf8))
+      let told = try JSONValue(parsing: Array(try #require(hook.receiver.requests.first).body.utf8))
       #expect(told["webcom.event"] == "Value.Changed")
       #expect(
-        try told["webcom.data"]?.text.map { try JSONValue(json: Array($0.utf8)) } == JSONValue(json: Array(value.utf8)))
+        try told["webcom.data"]?.text.map { try JSONValue(parsing: Array($0.utf8)) } == JSONValue(parsing: Array(value.utf8)))
     }
   }
 

@@ -15,7 +15,7 @@ import Wire
   }
 
   @Test(arguments: [
-    "", "-", "+1", "01", "1.", ".5", "1e", "1e+", "0x1", "1 ", "NaN", "Infinity", "٣",
+    "", "-", "+1", "01", "1.", ".5", "1e", "1e+", "0x1", "1 2", "NaN", "Infinity", "٣",
     String(repeating: "1", count: 101),
   ])
   func `What JSON does not write is no number`(text: String) {

@@ -21,9 +21,10 @@ import Wire
     writer.name("key \"2\"" as String)
     writer.raw("1.50")
     writer.close("}")
-    let read = try JSONCoding.decode([UTF8String: JSONValue].self, from: writer.bytes)
+    let read = try #require(try JSONSerialization.jsonObject(with: Data(writer.bytes)) as? [String: Any])
+    #expect(read["text"] as? String == hostile)
     #expect(
-      read == [
+      try JSONValue(json: writer.bytes, rules: .cutTexts) == [
         "text": .string(hostile), "none": .null, "number": -12, "no": .null, "list": ["a", true, [:] as JSONValue],
         "key \"2\"": .number(1.5),
       ])

@@ -35,7 +35,6 @@ import Wire
     #"{"to":{"originalId":"a"},"to":{"originalId":"b"},"message":{"alert":"a"}}"#,
     #"{"to":{"originalId":"a"},"message":{"alert":"a"},"message":{"alert":"b"}}"#,
     #"{"to":{"originalId":"a"},"message":{"alert":"a"},"properties":{"a":1,"\u0061":2}}"#,
-    #"{"to":{"originalId":"a"},"message":{"alert":"a"},"properties":{"a":1.5}}"#,
     #"{"to":{"originalId":"a"},"message":{"alert":"a"},"properties":{"a":null}}"#,
     #"{"to":{"originalId":"a"},"message":{"alert":"a"},"wait":31}"#,
     #"{"to":{"originalId":"a"},"message":{"alert":"a"},"wait":"1"}"#,

@@ -187,7 +187,7 @@ struct OutgoingSMS: Sendable {
   private static let pinField = JSONText.quoted(SMSText.pinField)
 
   private static func text(_ json: [UInt8]?) -> String? {
-    json.flatMap { (try? JSONValue(json: $0))?.text }.flatMap { $0.isEmpty ? nil : $0 }
+    json.flatMap { (try? JSONValue(json: $0, rules: .own))?.text }.flatMap { $0.isEmpty ? nil : $0 }
   }
 }
 

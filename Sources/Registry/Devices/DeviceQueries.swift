@@ -151,8 +151,8 @@ enum DeviceQueries {
     "device.analyze", .write,
     """
     SELECT refresh_statistics('contact', 'device', 'device_event')
-    WHERE EXISTS (SELECT FROM pg_class WHERE oid IN ('contact'::regclass, 'device'::regclass)
-                     AND pg_relation_size(oid) / current_setting('block_size')::int > 2 * relpages + 16)
+    WHERE EXISTS (SELECT FROM pg_stat_user_tables JOIN pg_class ON oid = relid
+                   WHERE relid IN ('contact'::regclass, 'device'::regclass) AND n_live_tup > 2 * reltuples + 500)
     """)
 
   /// Of events of customer `$1` that are older than `$3` days: the highest contact of the next piece, after contact `$2`; NULL if

@@ -17,7 +17,7 @@ public struct DatasyncPath: Sendable, Hashable {
 
   private init(checked names: [String]) { self.names = names }
 
-  /// - Throws: `JSONProblem` when there are more than 32 names, or one of them is no name.
+  /// - Throws: `JSONProblem` when there are more than 32 names, or one of them is no name or not in Unicode's form NFC.
   public init(names: [String]) throws(JSONProblem) {
     guard names.count <= Self.maximumDepth else {
       throw JSONProblem("has more than \(Self.maximumDepth) names", at: "path")
@@ -35,6 +35,9 @@ public struct DatasyncPath: Sendable, Hashable {
     try self.init(names: text.utf8.count == 1 ? [] : names.map { String(Substring($0)) })
   }
 
+  /// Ends the sentence that begins with the path. Names that look the same are the same, then, in Swift as in PostgreSQL.
+  public static let notComposed = "holds a name that is not in Unicode's form NFC. Send it in NFC"
+
   private static func check(_ name: String) throws(JSONProblem) {
     switch name {
     case "": throw JSONProblem("holds an empty name", at: "path")
@@ -44,9 +47,10 @@ public struct DatasyncPath: Sendable, Hashable {
     guard name.utf8.count <= longestName else {
       throw JSONProblem("holds a name of more than \(longestName) bytes", at: "path")
     }
-    guard CombiningMarks.areFew(in: name) else {
+    guard let composed = CombiningMarks.composed(name) else {
       throw JSONProblem("holds a name that \(CombiningMarks.problem)", at: "path")
     }
+    guard composed.hasSameBytes(as: name) else { throw JSONProblem(notComposed, at: "path") }
     guard !name.utf8.contains(0), !name.utf8.contains(UInt8(ascii: "/")) else {
       throw JSONProblem("holds a name with a slash or U+0000", at: "path")
     }

@@ -18,6 +18,9 @@ public struct JSONReader {
     /// Whether texts may hold U+0000. PostgreSQL cannot hold it, so whoever reads has to refuse it then.
     public var allowsNUL = false
 
+    /// Whether texts may have no more than `CombiningMarks.most` marks in a row.
+    public var limitsMarks = true
+
     public static let usual = Rules()
     /// For softphones and gateways: their clients cut previews by units of UTF-16, and U+0000 spoils one push or message of many.
     public static let cutTexts: Rules = {
@@ -25,10 +28,11 @@ public struct JSONReader {
       (rules.replacesHalfPairs, rules.allowsNUL) = (true, true)
       return rules
     }()
-    /// For documents that the hub wrote itself: their names were read before, and have become a little longer at times.
+    /// For documents that the hub wrote itself: what they hold was read before. Their names have become a little longer at times, and
+    /// texts were put together of several.
     public static let own: Rules = {
       var rules = Rules()
-      rules.longestName = .max
+      (rules.longestName, rules.limitsMarks) = (.max, false)
       return rules
     }()
 
@@ -139,7 +143,9 @@ public struct JSONReader {
     guard try kind() == .string else { throw JSONProblem("must be a string") }
     let string = try scanString()
     let text = try decode(string, allowsNull: rules.allowsNUL)
-    guard string.isASCII || CombiningMarks.areFew(in: text) else { throw JSONProblem(CombiningMarks.problem) }
+    guard !rules.limitsMarks || string.isASCII || CombiningMarks.areFew(in: text) else {
+      throw JSONProblem(CombiningMarks.problem)
+    }
     return text
   }
 
@@ -179,7 +185,7 @@ public struct JSONReader {
     let start = position
     try skip()
     let text = String(decoding: bytes[start..<position], as: UTF8.self)
-    guard CombiningMarks.areFew(in: text) else { throw JSONProblem(CombiningMarks.problem) }
+    guard !rules.limitsMarks || CombiningMarks.areFew(in: text) else { throw JSONProblem(CombiningMarks.problem) }
     return text
   }
 

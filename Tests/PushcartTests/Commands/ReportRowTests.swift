@@ -53,12 +53,13 @@ import Wire
     }.sorted()
   }
 
-  /// Moments to the second, since psql and JSON write fractions differently.
+  /// Moments to the second, since psql and JSON write fractions differently. So they do with numbers.
   private static func plain(_ members: [(String, JSONValue?)]) -> String {
     members.sorted { $0.0 < $1.0 }.map { name, value in
       if case .string(let text) = value, text.wholeMatch(of: #/\d{4}-\d\d-\d\dT.*/#) != nil {
         return "\(name)=\(text.prefix(19))"
       }
+      if case .number(let number) = value { return "\(name)=\(number.double)" }
       return "\(name)=\(value ?? .null)"
     }.joined(separator: " ")
   }

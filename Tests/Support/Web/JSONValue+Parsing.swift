@@ -3,7 +3,10 @@ public import Wire
 
 extension JSONValue {
   public init(parsing bytes: some Sequence<UInt8>) throws {
-    self = try JSONValue(json: Array(bytes))
+    // A reply may repeat what is refused in requests.
+    var rules = JSONReader.Rules.own
+    rules.allowsNUL = true
+    self = try JSONValue(json: Array(bytes), rules: rules)
   }
 
   /// The member's text, if it is one.
