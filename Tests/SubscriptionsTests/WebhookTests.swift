@@ -130,7 +130,8 @@ import Wire
       let told = try JSONValue(parsing: Array(try #require(hook.receiver.requests.first).body.utf8))
       #expect(told["webcom.event"] == "Value.Changed")
       #expect(
-        try told["webcom.data"]?.text.map { try JSONValue(parsing: Array($0.utf8)) } == JSONValue(parsing: Array(value.utf8)))
+        try told["webcom.data"]?.text.map { try JSONValue(parsing: Array($0.utf8)) }
+          == JSONValue(parsing: Array(value.utf8)))
     }
   }
 
