@@ -16,7 +16,7 @@ public struct DataTree: Sendable {
 
   /// Lets one large value of each customer be read at a time; a few others of it may wait.
   private let largeReads = KeyedSemaphore<CustomerID>(1, mostWaiting: 8)
-  /// Of all customers one: it takes a processor for up to a second, and twenty times the memory of its reply.
+  /// Of all customers one: it takes a processor for up to a second, and several times the memory of its reply.
   private let largeRead = AsyncSemaphore(1)
   /// Large values that are being read, or are on their way to clients.
   private let largeReplies = ByteBudget<CustomerID>(key: 16 << 20, all: 64 << 20)
@@ -89,16 +89,26 @@ public struct DataTree: Sendable {
     }
   }
 
+  private static let tooLarge = SubscriptionsError.valueTooLarge(leaves: mostLeaves, bytes: longestRead)
+
   private func readLarge(
     _ customer: CustomerID, app: String, at path: DatasyncPath, isShallow: Bool
   ) async throws -> Reading {
     let size = try await Self.sizes(reading, customer, app, of: [path.stored], upTo: Self.mostLeaves + 1)[0]
     guard size.leaves <= Self.mostLeaves, size.bytes <= Self.longestRead else {
-      throw SubscriptionsError.valueTooLarge(leaves: Self.mostLeaves, bytes: Self.longestRead)
+      throw Self.tooLarge
     }
     let memory = try largeReplies.reserve(size.bytes, for: customer)
-    let value = try await Self.values(reading, customer, app, at: [path.stored], most: Self.mostPlaces)[0]
-    return Reading(json: isShallow ? value.shallow.json : value.json, memory: memory, tag: nil)
+    let range = Range(path.stored)
+    let rows = try await reading.query(
+      DatasyncQueries.leaves, customer.rawValue, app, [path.stored], [range.lower], [range.upper])
+    var value = DatasyncValueWriter(isShallow: isShallow)
+    for row in rows {
+      let (_, path, json) = try row.decode(Int.self, String.self, String.self)
+      value.add(path, json)
+      guard value.placeCount <= Self.mostPlaces else { throw Self.tooLarge }
+    }
+    return Reading(json: value.finish(), memory: memory, tag: nil)
   }
 
   /// - Throws: `SubscriptionsError.notNormalized`.
@@ -151,9 +161,7 @@ public struct DataTree: Sendable {
       leaves[number - 1].json[path] = json
     }
     return try leaves.map { leaves in
-      guard let value = leaves.value(at: "", most: most) else {
-        throw SubscriptionsError.valueTooLarge(leaves: Self.mostLeaves, bytes: Self.longestRead)
-      }
+      guard let value = leaves.value(at: "", most: most) else { throw Self.tooLarge }
       return value
     }
   }

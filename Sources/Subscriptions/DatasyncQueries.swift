@@ -117,13 +117,14 @@ enum DatasyncQueries {
      ORDER BY place.number
     """)
 
-  /// The leaves at or below each place, by its number from 1 and their paths from there.
+  /// The leaves at or below each place, by its number from 1 and their paths from there, in the order of these.
   static let leaves = Statement(
     "datasync.leaves", .read,
     """
     SELECT place.number, substr(node.path, char_length(place.path) + 1), node.value
       FROM \(places)
       JOIN datasync_node AS node ON \(isBelow)
+     ORDER BY place.number, node.path COLLATE "C"
     """)
 
   /// The paths of leaves at or below places, `$8` at most. Those of one place come in the order of the index, from behind the
