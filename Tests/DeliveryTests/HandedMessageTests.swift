@@ -70,7 +70,7 @@ import Wire
             Statement(
               "test.waiting", .read,
               """
-              SELECT FROM pg_locks WHERE NOT granted AND relation = 'message'::regclass
+              SELECT FROM \(TestDatabase.locks) WHERE NOT granted AND relation = 'message'::regclass
                 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
               """)
           ).count == 1

@@ -263,7 +263,8 @@ import Wire
         for await _ in locked { break }
         group.addTask { try await bench.pool.transaction { try await Ledger($0).cancel(key) } }
         try await waitUntil {
-          try await bench.database.query("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")[0]
+          try await bench.database.query(
+            "SELECT count(*) FROM \(TestDatabase.activity) WHERE wait_event_type = 'Lock'")[0]
             .decode(Int.self) == 1
         }
         try await ledger.settle(accepted(batch.pushes))

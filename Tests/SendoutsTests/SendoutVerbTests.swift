@@ -72,7 +72,7 @@ import Wire
         try await transaction.query(Statement("test.lock", .write, "LOCK TABLE device IN ACCESS EXCLUSIVE MODE"))
         var keys: [SendoutKey] = []
         for _ in 1...count { keys.append(try await bench.send()) }
-        let waiting = "SELECT FROM pg_locks WHERE relation = 'device'::regclass AND NOT granted"
+        let waiting = "SELECT FROM \(TestDatabase.locks) WHERE relation = 'device'::regclass AND NOT granted"
         try await waitUntil { try await !bench.database.query(waiting).isEmpty }
         try await body(keys)
         return keys
@@ -101,7 +101,7 @@ import Wire
           let finished = try await bench.until(key, .finished)
           #expect(finished.counts == SendoutCounts(audience: 100, sent: 100, accepted: 100))
         }
-        let freezes = "SELECT FROM pg_locks WHERE locktype = 'advisory'"
+        let freezes = "SELECT FROM \(TestDatabase.locks) WHERE locktype = 'advisory'"
         try await waitUntil { try await bench.database.query(freezes).isEmpty }
         for key in keys.suffix(3) {
           let counts = try await bench.show(key).counts

@@ -78,7 +78,6 @@ import Wire
       try await withProvider(settings) { services in
         var hub = TestHub()
         hub.dispatch.patience = DispatchSettings().patience
-        hub.dispatch.connectTimeout = DispatchSettings().connectTimeout
         let runner = bench.runner(hub, services: services)
         try await withThrowingTaskGroup(of: Void.self) { group in
           group.addTask { try await runner.run() }

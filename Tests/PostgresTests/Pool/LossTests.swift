@@ -149,7 +149,7 @@ import Testing
       let record = Statement("event.record", .write, "INSERT INTO event VALUES ($1)")
       let kill = Statement(
         "test.kill", .write,
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'victim' ORDER BY random() LIMIT 1"
+        "SELECT pg_terminate_backend(pid) FROM \(TestDatabase.activity) WHERE application_name = 'victim' ORDER BY random() LIMIT 1"
       )
       let outcomes = try await database.withPool({ $0.applicationName = "victim" }) { pool in
         try await withThrowingTaskGroup(of: (Int, Outcome).self) { group in

@@ -53,7 +53,7 @@ import Wire
         let sendout = try await fixture.send(through: first.server)
         try await waitUntil {
           try await !fixture.database.query(
-            "SELECT 1 FROM pg_locks WHERE relation = 'push_batch'::regclass AND mode = 'RowExclusiveLock' AND NOT granted"
+            "SELECT 1 FROM \(TestDatabase.locks) WHERE relation = 'push_batch'::regclass AND mode = 'RowExclusiveLock' AND NOT granted"
           ).isEmpty
         }
         await first.process.die()

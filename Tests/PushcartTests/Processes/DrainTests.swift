@@ -65,5 +65,6 @@ import Testing
   private static let lock = Statement("test.lock", .write, "LOCK TABLE contact IN EXCLUSIVE MODE")
   private static let waiting = Statement(
     "test.waiting", .read,
-    "SELECT 1 FROM pg_locks WHERE NOT granted AND locktype = 'relation' AND relation = 'contact'::regclass")
+    "SELECT 1 FROM \(TestDatabase.locks) WHERE NOT granted AND locktype = 'relation' AND relation = 'contact'::regclass"
+  )
 }

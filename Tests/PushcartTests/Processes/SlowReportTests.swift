@@ -19,7 +19,8 @@ import Testing
             Task { try await hub.server.send("GET", "/api/v1/reports/failures", key: fixture.key).status }
           }
           let waiting = Statement(
-            "test.waiting", .read, "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'push'::regclass")
+            "test.waiting", .read,
+            "SELECT count(*) FROM \(TestDatabase.locks) WHERE NOT granted AND relation = 'push'::regclass")
           try await waitUntil { try await observer.query(waiting)[0].decode(Int.self) >= 1 }
           for number in 1...8 {
             let put = try await hub.server.send(

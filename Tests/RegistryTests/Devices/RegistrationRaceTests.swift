@@ -194,7 +194,7 @@ import Wire
             }
             if number % 200 == 100 {
               try await database.query(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'victim'")
+                "SELECT pg_terminate_backend(pid) FROM \(TestDatabase.activity) WHERE application_name = 'victim'")
             }
           }
           try await group.waitForAll()

@@ -30,6 +30,14 @@ public struct TestDatabase: Sendable {
 }
 
 extension TestDatabase {
+  /// What `pg_locks` has of this database, for FROM. The view shows those of all tests, whose tables have the same numbers.
+  public static let locks = """
+    (SELECT lock.* FROM pg_locks AS lock JOIN pg_database AS own ON own.oid = lock.database
+      WHERE own.datname = current_database()) AS lock
+    """
+  /// The same of `pg_stat_activity`.
+  public static let activity = "(SELECT * FROM pg_stat_activity WHERE datname = current_database()) AS activity"
+
   /// Returns when a statement waits for somebody's lock.
   public func someoneWaits(_ count: Int = 1, as observer: Pool) async throws {
     let look = Statement(
