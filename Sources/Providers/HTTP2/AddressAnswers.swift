@@ -3,12 +3,13 @@ import NIOCore
 
 /// What an address that a customer, an app or a device has named leaves unanswered. A value without a task or a clock.
 ///
-/// A request is *overdue* once it has had no answer for a second. An address with `limit` overdue requests is silent, and so is one that
+/// A request is *overdue* once it has had no answer for `patience`. An address with `limit` overdue requests is silent, and so is one that
 /// has lost as many since its last answer: no more are sent to it. It is tried by one request after 1, 2, 4, up to 30 seconds, until it
 /// answers. So one that hangs soon holds nothing that others need.
 struct AddressAnswers: Sendable {
-  /// After which time without an answer a request is overdue.
-  static let patience = TimeAmount.seconds(1)
+  /// After which time without an answer a request is overdue. It is less than a hub's window waits: what gets the room of overdue pushes is
+  /// not sent after them.
+  static let patience = TimeAmount.milliseconds(750)
   /// The longest time between two tries of a silent address.
   static let longestPause = TimeAmount.seconds(30)
 

@@ -16,13 +16,13 @@ import Testing
 
   private static func at(_ milliseconds: Int64) -> NIODeadline { .uptimeNanoseconds(1) + .milliseconds(milliseconds) }
 
-  @Test func `An address is silent while too many requests have had no answer for a second`() {
+  @Test func `An address is silent while too many requests have had no answer for too long`() {
     var answers = AddressAnswers(limit: 4, isStranger: false)
     #expect(Self.room(answers, for: 100, at: Self.at(0)) == 100)
     let first = answers.begin(3, at: Self.at(0))
     let second = answers.begin(3, at: Self.at(500))
-    #expect(!Self.isSilent(answers, at: Self.at(1499)) && Self.room(answers, for: 7, at: Self.at(1499)) == 7)
-    #expect(Self.isSilent(answers, at: Self.at(1500)) && Self.room(answers, for: 7, at: Self.at(1500)) == 0)
+    #expect(!Self.isSilent(answers, at: Self.at(1249)) && Self.room(answers, for: 7, at: Self.at(1249)) == 7)
+    #expect(Self.isSilent(answers, at: Self.at(1250)) && Self.room(answers, for: 7, at: Self.at(1250)) == 0)
     answers.end(3, of: second, isAnswered: true, at: Self.at(1600))
     #expect(!Self.isSilent(answers, at: Self.at(1600)))
     answers.end(2, of: first, isAnswered: nil, at: Self.at(1700))
