@@ -13,6 +13,8 @@ final class HandoverBudget: Sendable {
   private struct State {
     var total = 0
     var customers: [CustomerID: Use] = [:]
+    /// Bytes of a recipient with properties, on the average of the last ones that were handed over.
+    var recipients: [CustomerID: Int] = [:]
   }
 
   private static let mostBytes = 48 << 20
@@ -20,13 +22,17 @@ final class HandoverBudget: Sendable {
   private static let mostPushesOfCustomer = 10_000
   private let state = Mutex(State())
 
-  /// Whether more of a customer's messages may be handed over.
-  func hasRoom(for customer: CustomerID) -> Bool {
+  /// Whether so many more of a customer's messages may be handed over. Their recipients are not read yet, and are expected to be as
+  /// large as the last ones.
+  /// - Parameter fields: what the messages name of them.
+  func hasRoom(for messages: Int, of customer: CustomerID, naming fields: RecipientFields) -> Bool {
     state.withLock { state in
-      guard state.total < Self.mostBytes, let use = state.customers[customer] else {
-        return state.total < Self.mostBytes
-      }
-      return use.bytes < Self.mostBytesOfCustomer && use.pushes < Self.mostPushesOfCustomer
+      let use = state.customers[customer] ?? Use()
+      let expected = fields.hasProperties ? messages * state.recipients[customer, default: 0] : 0
+      // A single message always may: its recipient is read whole wherever it is sent from.
+      let fits = use.bytes + expected <= Self.mostBytesOfCustomer || (messages == 1 && use.bytes == 0)
+      return fits && state.total < Self.mostBytes && use.bytes < Self.mostBytesOfCustomer
+        && use.pushes < Self.mostPushesOfCustomer
     }
   }
 
@@ -34,11 +40,15 @@ final class HandoverBudget: Sendable {
   func pushes(of customer: CustomerID) -> Int { state.withLock { $0.customers[customer]?.pushes ?? 0 } }
 
   /// Counts a batch until its part is given up.
-  func take(_ handed: HandedBatch, of customer: CustomerID) -> Part {
+  /// - Parameter fields: with which its recipients were read.
+  func take(_ handed: HandedBatch, of customer: CustomerID, with fields: RecipientFields) -> Part {
     let contents = handed.batch.contents.values.reduce(0) { $0 + $1.size }
+    let recipients = handed.recipients.reduce(0) { $0 + $1.size }
     let part = Part(
-      customer: customer, bytes: handed.recipients.reduce(contents) { $0 + $1.size },
-      pushes: handed.batch.pushes.count, budget: self)
+      customer: customer, bytes: contents + recipients, pushes: handed.batch.pushes.count, budget: self)
+    if fields.hasProperties, !handed.recipients.isEmpty {
+      state.withLock { $0.recipients[customer] = recipients / handed.recipients.count }
+    }
     change(part, by: 1)
     return part
   }

@@ -150,7 +150,11 @@ public final class MessageDispatcher: Service {
   ) async throws -> [[Acceptance]] {
     let stream = items[0].stream
     let messages = items.flatMap(\.messages)
-    let lanes = allLanes.flatMap { !$0.isClosed && dispatcher.handover.hasRoom(for: stream.key.customer) ? $0 : nil }
+    let fields = MessageLedger.fields(of: messages)
+    let handover = dispatcher.handover
+    let lanes = allLanes.flatMap {
+      !$0.isClosed && handover.hasRoom(for: messages.count, of: stream.key.customer, naming: fields) ? $0 : nil
+    }
     let active = dispatcher.streams.active(stream.key)
     var (numbers, verifications) = active.reserved.withLock { $0 }
     if numbers?.suffice(for: messages.count) != true { numbers = try await stream.reserve() }
@@ -168,7 +172,7 @@ public final class MessageDispatcher: Service {
     defer { if !isAssigned { window.release(room) } }
     // Whatever happens, numbers that may be used are not used again.
     active.reserved.withLock { $0.numbers = nil }
-    let (acceptances, batches) = try await ledger.accept(messages, &numbers)
+    let (acceptances, batches) = try await ledger.accept(messages, &numbers, reading: fields)
     // If it was paused meanwhile, what was accepted waits in the ledger.
     let mayGoOn = active.reserved.withLock { [left = numbers] in
       if $0.verifications == verifications { $0.numbers = left }
@@ -189,7 +193,7 @@ public final class MessageDispatcher: Service {
         room, to: batches.map { (LaneKey(customer: stream.key.customer, lane: $0.lane), $0.batch.markedCount) })
       for (var batch, room) in zip(batches, rooms) {
         batch.marked = room
-        batch.memory = dispatcher.handover.take(batch, of: stream.key.customer)
+        batch.memory = handover.take(batch, of: stream.key.customer, with: fields)
         if !mayGoOn || !lanes.hand(batch, stream, active.run) { await release(batch, of: ledger, dispatcher) }
       }
     } else if !batches.isEmpty {

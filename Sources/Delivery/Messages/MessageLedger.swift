@@ -136,14 +136,16 @@ struct MessageLedger: Sendable {
   var hybrid: HybridTraits?
 
   /// Accepts messages of the stream; once this returns, they are committed. Should the reply be lost, it finds out whether they are.
-  /// - Parameter numbers: enough for them; what is used is taken from them.
+  /// - Parameters:
+  ///   - numbers: enough for them; what is used is taken from them.
+  ///   - fields: what recipients are read with for the batches; those that the messages name if `nil`.
   func accept(
-    _ messages: [NewMessage], _ numbers: inout StreamNumbers
+    _ messages: [NewMessage], _ numbers: inout StreamNumbers, reading fields: RecipientFields? = nil
   ) async throws -> (acceptances: [Acceptance], batches: [HandedBatch]) {
     let first = numbers.message
     let asked = ContinuousClock.now
-    let columns = RecipientColumns(
-      messages.reduce(into: []) { $0.formUnion(RecipientFields(named: $1.content.template.recipientFields)) })
+    // Whoever claims what is not handed over reads its recipients then.
+    let columns = RecipientColumns(run == nil ? [] : fields ?? Self.fields(of: messages))
     let (rows, repeated) = try await rows(messages, numbers, columns)
     var acceptances = [Acceptance](repeating: .addresseeUnknown, count: messages.count)
     var pushes = [[(number: PushNumber, app: PushAppID)]](repeating: [], count: messages.count)
@@ -199,6 +201,11 @@ struct MessageLedger: Sendable {
         return handed
       }
     )
+  }
+
+  /// What messages name of their recipients.
+  static func fields(of messages: [NewMessage]) -> RecipientFields {
+    messages.reduce(into: []) { $0.formUnion(RecipientFields(named: $1.content.template.recipientFields)) }
   }
 
   private func handed(_ batch: Int32, _ push: Int64, _ recipient: Recipient, _ asked: ContinuousClock.Instant)

@@ -40,6 +40,9 @@ public struct RecipientFields: OptionSet, Hashable, Sendable {
       ("device", .device),
     ])
 
+  /// Whether a contact's properties are among them, which may be much larger than all else.
+  public var hasProperties: Bool { contains(.properties) }
+
   /// Most bytes of a recipient with these fields, as PostgreSQL keeps them.
   public var maximumSize: Int {
     // A token, and numbers and dates. A character has up to four bytes.
