@@ -145,13 +145,14 @@ enum DeviceQueries {
     ORDER BY d.device_id + 0 LIMIT \(Device.maximumOfContact)
     """)
 
-  /// Tells the planner how large the tables have become, if one is more than twice as large as when it last looked. Else what it knows
-  /// serves, and looking takes seconds.
+  /// Tells the planner how large the tables have become, if one is more than twice as large as when it last looked, or there are more
+  /// than twice as many devices, `$1` at least. Else what it knows serves, and looking takes seconds.
   static let analyze = Statement(
     "device.analyze", .write,
     """
     SELECT refresh_statistics('contact', 'device', 'device_event')
-    WHERE EXISTS (SELECT FROM pg_stat_user_tables JOIN pg_class ON oid = relid
+    WHERE (SELECT greatest(reltuples, 0) FROM pg_class WHERE oid = 'device'::regclass) < $1::bigint / 2
+       OR EXISTS (SELECT FROM pg_stat_user_tables JOIN pg_class ON oid = relid
                    WHERE relid IN ('contact'::regclass, 'device'::regclass) AND n_live_tup > 2 * reltuples + 500)
     """)
 

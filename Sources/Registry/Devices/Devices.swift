@@ -10,7 +10,10 @@ public struct Devices: Sendable {
 
   /// Tells the planner how large the registry's tables have become, if one is more than twice as large as when it last looked. Plans made
   /// when the tables were all but empty compare all contacts with all devices.
-  public func refreshStatistics() async throws { _ = try await database.query(DeviceQueries.analyze) }
+  /// - Parameter devices: how many there are at least. PostgreSQL counts them too, some seconds later.
+  public func refreshStatistics(atLeast devices: Int = 0) async throws {
+    _ = try await database.query(DeviceQueries.analyze, devices)
+  }
 
   /// Marks the pairs as no longer valid, all or none; their rows stay. Repeating it keeps the first date, unless the
   /// request gives another.

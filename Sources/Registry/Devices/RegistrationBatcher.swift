@@ -149,12 +149,13 @@ private final class PlannerStatistics: Sendable {
   init(_ database: any Querying) { self.database = database }
 
   func registered(_ count: Int) {
-    let isMany = state.withLock { state in
+    let grownTo = state.withLock { state in
       state.devices += count
-      guard state.devices >= state.threshold, state.threshold <= 1_000_000 else { return false }
+      guard state.devices >= state.threshold, state.threshold <= 1_000_000 else { return nil as Int? }
       state.threshold *= 10
-      return true
+      return state.devices
     }
-    if isMany { Task { [database] in try? await Devices(database).refreshStatistics() } }
+    guard let grownTo else { return }
+    Task { [database] in try? await Devices(database).refreshStatistics(atLeast: grownTo) }
   }
 }
