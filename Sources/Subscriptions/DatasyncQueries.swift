@@ -149,8 +149,8 @@ enum DatasyncQueries {
      CROSS JOIN LATERAL (SELECT FROM datasync_node AS node WHERE \(isBelow) LIMIT 1) AS leaf
     """)
 
-  /// Of the leaves with the keys `$3` those that are there, by their numbers from 1, whether their values are written like `$4`, and the
-  /// value where it is not, but may be the same: a number, or an array, which may hold numbers.
+  /// Of the leaves with the keys `$3` those that are there, by their numbers from 1, and whether their values are written like `$4`. One
+  /// that is not may be the same number in other digits, or an array of such: it comes with its value.
   static let known = Statement(
     "datasync.known", .read,
     """

@@ -1,12 +1,12 @@
 /// Reads `application/x-www-form-urlencoded` as far as it can be read: what is no escape, or not UTF-8, is no fault. Pairs with a name of
-/// more than 128 bytes, or too many combining marks, are passed over.
+/// more than `UTF8String.longestName` bytes, or too many combining marks, are passed over.
 public enum FormPairs {
   /// Names and values in their order; the value is empty where there is no equals sign.
   public static func read(_ bytes: [UInt8]) -> [(name: String, value: String)] {
     bytes.split(separator: UInt8(ascii: "&")).compactMap { pair in
       let sides = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
       let (name, value) = (decoded(sides[0]), sides.count == 2 ? decoded(sides[1]) : "")
-      return name.utf8.count <= 128 && CombiningMarks.areFew(in: value) ? (name, value) : nil
+      return name.utf8.count <= UTF8String.longestName && CombiningMarks.areFew(in: value) ? (name, value) : nil
     }
   }
 

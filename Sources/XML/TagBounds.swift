@@ -1,9 +1,10 @@
+import Wire
+
 /// Bounds what tags hold before libxml2 sees them: it compares each attribute of an element with all before it, and each prefix with all
 /// namespaces that are declared.
 enum TagBounds {
   static let mostAttributes = 256
   static let mostNamespaces = 64
-  static let longestName = 128
 
   private enum Place {
     case text
@@ -49,7 +50,9 @@ enum TagBounds {
         default:
           if name == 0, starts(text, at: index, with: "xmlns") { namespaces += 1 }
           guard namespaces <= mostNamespaces else { return "declares more than \(mostNamespaces) namespaces" }
-          guard name < longestName else { return "has a name of more than \(longestName) bytes" }
+          guard name < UTF8String.longestName else {
+            return "has a name of more than \(UTF8String.longestName) bytes"
+          }
           place = .tag(count: count, quote: nil, name: name + 1)
         }
       }

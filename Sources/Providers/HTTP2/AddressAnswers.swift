@@ -17,7 +17,7 @@ struct AddressAnswers: Sendable {
   let limit: Int
   /// Whether it has at most `limit` requests until it has answered one.
   let isStranger: Bool
-  /// When it is forgotten, if it is still silent and nobody has tried it.
+  /// When requests to it last began or ended. The one that has been idle for longest is forgotten first.
   private(set) var lastUse = NIODeadline.uptimeNanoseconds(0)
   private var lastTicket = 0
   /// Requests that began together and are not overdue, the oldest first. Some may have ended.

@@ -82,9 +82,9 @@ final class Quotas: Sendable {
     var origins = 64
     /// Most origins that all customers have connections to.
     var allOrigins = 512
-    /// How many unanswered requests make an address silent whose places are bounded.
+    /// How many unanswered requests make a stranger's address silent.
     var unansweredByStrangers = 16
-    /// The same of others.
+    /// How many make a trusted address silent: as many as a lane begins with.
     var unanswered = 100
     /// How many silent addresses are known, of all customers.
     var silentAddresses = 1024

@@ -145,8 +145,8 @@ enum DeviceQueries {
     ORDER BY d.device_id + 0 LIMIT \(Device.maximumOfContact)
     """)
 
-  /// Tells the planner how large the tables have become, if one is more than twice as large as when it last looked, or there are more
-  /// than twice as many devices, `$1` at least. Else what it knows serves, and looking takes seconds.
+  /// Tells the planner how large the tables have become, if one has more than doubled since it last looked. There are `$1` devices at
+  /// least; PostgreSQL's own count comes later. A smaller change makes no other plan, and looking takes seconds.
   static let analyze = Statement(
     "device.analyze", .write,
     """

@@ -55,7 +55,7 @@ extension APIDescription {
       A self-hosted marketing push hub. Mobile back ends register devices through Carma's REST API under `/rest`. Marketers \
       send through the management API under `/api/v1`. Phones open the rich pages.
 
-      Names and texts are compared byte for byte. A name in JSON, XML or a form has at most \(JSONReader.Rules.usual.longestName) bytes, and \
+      Names and texts are compared byte for byte. A name in JSON, XML or a form has at most \(UTF8String.longestName) bytes, and \
       \(DatasyncPath.longestName) in a data tree. A text has at most \(CombiningMarks.most) combining marks in a row. A number has at most \
       \(JSONNumber.longest) characters and stays as it was written. JSON may begin with a byte order mark.
 

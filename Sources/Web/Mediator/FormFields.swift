@@ -29,13 +29,13 @@ struct FormFields {
       guard let name = Self.decode(parts[0]), let value = Self.decode(parts.count == 2 ? parts[1] : "") else {
         throw Self.malformed
       }
-      guard name.utf8.count <= 128, CombiningMarks.areFew(in: value) else { throw Self.excessive }
+      guard name.utf8.count <= UTF8String.longestName, CombiningMarks.areFew(in: value) else { throw Self.excessive }
       fields[name] = value
     }
   }
 
   private static let excessive = HTTPErrorResponse.badRequest(
-    "The form has a name of more than 128 bytes, or a value that \(CombiningMarks.problem).")
+    "The form has a name of more than \(UTF8String.longestName) bytes, or a value that \(CombiningMarks.problem).")
   private static let malformed = HTTPErrorResponse.badRequest("The form is not percent-encoded UTF-8.")
 
   private static func decode(_ text: Substring) -> String? { PathPart.decode(text.replacing("+", with: " ")[...]) }

@@ -12,7 +12,7 @@ public struct JSONReader {
     /// Deepest nesting of arrays and objects.
     public var deepest = 32
     /// Most bytes of a member's name. Longer ones are refused before anything looks at them.
-    public var longestName = 128
+    public var longestName = UTF8String.longestName
     /// Whether half a surrogate pair becomes U+FFFD, as clients send them that cut texts by UTF-16; refused otherwise.
     public var replacesHalfPairs = false
     /// Whether texts may hold U+0000. PostgreSQL cannot hold it, so whoever reads has to refuse it then.

@@ -5,6 +5,9 @@
 public struct UTF8String: Sendable, Hashable, Comparable {
   public let text: String
 
+  /// Most bytes of a name in JSON, XML and forms. A data tree allows more: `DatasyncPath.longestName`.
+  public static let longestName = 128
+
   public init(_ text: some StringProtocol) { self.text = String(text) }
 
   public static func == (one: UTF8String, other: UTF8String) -> Bool { one.text.hasSameBytes(as: other.text) }

@@ -35,7 +35,7 @@ extension TestDatabase {
     (SELECT lock.* FROM pg_locks AS lock JOIN pg_database AS own ON own.oid = lock.database
       WHERE own.datname = current_database()) AS lock
     """
-  /// The same of `pg_stat_activity`.
+  /// The backends of this database, for FROM.
   public static let activity = "(SELECT * FROM pg_stat_activity WHERE datname = current_database()) AS activity"
 
   /// Returns when a statement waits for somebody's lock.
