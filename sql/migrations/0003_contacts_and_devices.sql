@@ -42,9 +42,13 @@ CREATE TABLE contact (
   CONSTRAINT contact_original_id_key UNIQUE (customer_id, original_id),
   CONSTRAINT contact_list_id_fkey FOREIGN KEY (customer_id, list_id) REFERENCES list
 ) WITH (fillfactor = 85);
--- Equal properties are equal texts. Most requests send what is there already.
-CREATE FUNCTION merged_properties(kept json, sent json) RETURNS json LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-  SELECT CASE WHEN sent::text IN ('{}', kept::text) THEN kept ELSE (
+-- Both are as the hub writes JSON: without blanks, each name once and in the order of their bytes. So equal properties are equal texts, and most
+-- requests send what is there already, or all that there is. In PL/pgSQL, as a function in SQL is planned anew by each statement that calls it.
+CREATE FUNCTION merged_properties(kept json, sent json) RETURNS json LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
+BEGIN
+  IF sent::text IN ('{}', kept::text) THEN RETURN kept; END IF;
+  IF kept::text = '{}' AND position(':null' IN sent::text) = 0 THEN RETURN sent; END IF;
+  RETURN (
     SELECT coalesce('{' || string_agg(to_json(key)::text || ':' || value::text, ',' ORDER BY key COLLATE "C") || '}', '{}')::json
     FROM (
       SELECT key, value FROM json_each(sent)
@@ -52,7 +56,8 @@ CREATE FUNCTION merged_properties(kept json, sent json) RETURNS json LANGUAGE sq
       SELECT k.key, k.value FROM json_each(kept) AS k WHERE NOT EXISTS (SELECT FROM json_each(sent) AS s WHERE s.key = k.key)
     ) AS all_properties
     WHERE json_typeof(value) <> 'null'
-  ) END
+  );
+END
 $$;
 COMMENT ON FUNCTION merged_properties IS 'A contact''s properties after a request: each one sent replaces the one kept, and null removes it.';
 CREATE INDEX contact_list ON contact (customer_id, list_id) WHERE list_id IS NOT NULL;
