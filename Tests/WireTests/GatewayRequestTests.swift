@@ -21,6 +21,22 @@ import Testing
     try #require(try json(messages("[{\(fields)}]")).messages.first)
   }
 
+  @Test(arguments: [
+    (#"{"messages":{"authentication":{"productToken" : "a-1"},"#, ["a-1"]),
+    (#"{"text":"producttoken","ProductToken":"a-1","x":1"#, ["a-1"]),
+    ("<PRODUCTTOKEN>a-1</PRODUCTTOKEN><MSG>", ["a-1"]), ("<ProductToken x='y'> a-1\n</ProductToken>", ["a-1"]),
+    ("<PRODUCTTOKEN><![CDATA[a-1]]></PRODUCTTOKEN>", []), (#""producttoken":"a-1"#, []), (#""producttoken":""}"#, []),
+    (#""producttoken":"\#(String(repeating: "x", count: 129))" "#, []),
+    ("<a><producttoken>1</producttoken><producttoken>2</producttoken></a>", ["1", "2"]),
+    (String(repeating: "<producttoken>1", count: 9), ["1", "1", "1", "1"]),
+  ]) func `The beginning of a body shows its product token`(beginning: String, tokens: [String]) {
+    #expect(GatewayRequest.productTokens(in: beginning.utf8) == tokens)
+    for isLittleEndian in [true, false] {
+      let bytes: [UInt8] = beginning.utf8.flatMap { isLittleEndian ? [$0, 0] : [0, $0] }
+      #expect(GatewayRequest.productTokens(in: bytes) == tokens)
+    }
+  }
+
   @Test func `JSON of CM's documentation is read field by field`() throws {
     let request = try json(
       """

@@ -39,7 +39,7 @@ public struct GatewayRoutes: RouteSet {
     var form = Form(type: request.headers[.contentType])
     do {
       return try await room.withBody(
-        of: request, from: context.clientAddress.client, upTo: GatewayRequest.maximumBytes
+        of: request, from: context.clientAddress.client, upTo: GatewayRequest.maximumBytes, isKnown: hasKnownToken
       ) { bytes in
         form = Form(bytes)
         let gateway: GatewayRequest
@@ -52,6 +52,15 @@ public struct GatewayRoutes: RouteSet {
     } catch {
       return try form.reply(failure: error)
     }
+  }
+
+  /// Whether the beginning of a body has a product token that opens the gateway. What is read in the end decides whose.
+  private func hasKnownToken(_ beginning: ByteBuffer) async throws -> Bool {
+    for token in GatewayRequest.productTokens(in: beginning.readableBytesView)
+    where try await authenticator.gatewayAccess(token) != nil {
+      return true
+    }
+    return false
   }
 
   /// As `send`, for a short request whose product token is cached. It is read on the event loop.
@@ -176,24 +185,36 @@ private final class BodyRoom: Sendable {
   private let shares = Mutex(BodyShares())
 
   /// Reads a body, and keeps its place until `use` has ended.
-  /// - Throws: `HTTPErrorResponse`: 413 when the body is larger than `limit`, 400 when it breaks off, 503 without room.
+  /// - Parameter isKnown: whether the first 64 KiB say whose the body is. It is asked only about a longer one.
+  /// - Throws: `HTTPErrorResponse`: 413 when the body is larger than `limit`, or than 64 KiB of somebody who is not known, 400 when
+  ///   it breaks off, 503 without room.
   func withBody(
-    of request: Request, from client: IPAddress, upTo limit: Int, _ use: (ByteBuffer) async throws -> Response
+    of request: Request, from client: IPAddress, upTo limit: Int, isKnown: (ByteBuffer) async throws -> Bool,
+    _ use: (ByteBuffer) async throws -> Response
   ) async throws -> Response {
     if let length = request.headers[.contentLength], UInt64(length).map({ $0 > UInt64(limit) }) ?? true {
       throw HTTPErrorResponse.tooLarge(limit: limit)
     }
     var body = ByteBuffer()
     var size = 0
+    // Of a long body: whether it is known whose it is. If it is not, its rest is read and dropped, so that the client gets its reply.
+    var isWanted: Bool?
     defer { shares.withLock { $0.giveBack(size) } }
     do {
       defer { shares.withLock { $0.end(size, of: client) } }
+      var dropped = 0
       for try await chunk in request.body {
+        guard size + dropped + chunk.readableBytes <= limit else { throw HTTPErrorResponse.tooLarge(limit: limit) }
+        guard isWanted != false else {
+          dropped += chunk.readableBytes
+          continue
+        }
         guard shares.withLock({ $0.take(chunk.readableBytes, of: client) }) else { throw HTTPErrorResponse.busy }
         size += chunk.readableBytes
-        guard size <= limit else { throw HTTPErrorResponse.tooLarge(limit: limit) }
         body.writeImmutableBuffer(chunk)
+        if isWanted == nil, size > Limits.body { isWanted = try await isKnown(body) }
       }
+      guard isWanted != false else { throw HTTPErrorResponse.tooLargeForStrangers }
     } catch  where !(error is HTTPErrorResponse) && !(error is CancellationError) {
       throw HTTPErrorResponse.brokenBody
     }

@@ -43,6 +43,11 @@ extension HTTPErrorResponse {
     HTTPErrorResponse(.contentTooLarge, "The body is larger than \(limit) bytes.")
   }
 
+  /// A body that names its sender itself, and does not do so at its beginning.
+  static let tooLargeForStrangers = HTTPErrorResponse(
+    .contentTooLarge,
+    "The body is larger than \(Limits.body) bytes, and these have no valid product token. Put it before the messages.")
+
   public static let brokenBody = badRequest("The body is incomplete or its framing is invalid.")
 
   /// Where clients take a 404 for something else.

@@ -52,6 +52,32 @@ public enum GatewayProblem: Error, Sendable, Equatable {
 }
 
 extension GatewayRequest {
+  /// What stands where a product token does in the beginning of a body, JSON or XML in any encoding of ASCII or UTF-16; at most four.
+  /// A token that is written with escapes or as CDATA is not found.
+  public static func productTokens(in beginning: some Sequence<UInt8>) -> [String] {
+    let bytes = beginning.filter { $0 != 0 }
+    let name = Array("producttoken".utf8)
+    var tokens: [String] = []
+    var index = 0
+    while index + name.count < bytes.count, tokens.count < 4 {
+      guard (0..<name.count).allSatisfy({ bytes[index + $0] | 0x20 == name[$0] }) else {
+        index += 1
+        continue
+      }
+      // The name of a member is followed by a quotation mark and a colon, and that of an element by its attributes and a bracket.
+      index += name.count
+      let rest = bytes[index...].prefix(512)
+      let mark = UInt8(ascii: rest.first == UInt8(ascii: "\"") ? ":" : ">")
+      guard let end = rest.firstIndex(of: mark), mark == UInt8(ascii: ">") || end <= index + 8 else { continue }
+      let value = rest[(end + 1)...].drop { "\" \t\r\n".utf8.contains($0) }
+      let token = value.prefix { !"\"<\\& \t\r\n".utf8.contains($0) }
+      if !token.isEmpty, token.count <= 128, token.endIndex < rest.endIndex {
+        tokens.append(String(decoding: token, as: UTF8.self))
+      }
+    }
+    return tokens
+  }
+
   /// Adds a message, if there is room for it and its telephone numbers.
   package mutating func add(_ message: Message) throws(GatewayProblem) {
     guard messages.count < Self.maximumMessages else {

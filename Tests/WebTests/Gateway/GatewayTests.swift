@@ -268,8 +268,14 @@ import Wire
       #expect(json.status == 413 && json.text.contains(#""errorCode":202,"messages":[]}"#), "\(json.text)")
       let xml = try #require(try await raw.send(start + "Content-Type: application/xml\r\n" + length))
       #expect(xml.status == 413 && xml.text.contains("\r\n\r\nError: ERROR The body is larger than"), "\(xml.text)")
-      let fits = blanks.dropLast(2) + "{}"
-      #expect(try await gateway.post(String(fits)).status == 400)
+      // Of somebody who is not known, no more than 64 KiB are read.
+      let strange = try await gateway.post(String(blanks.dropLast(2) + "{}"))
+      #expect(strange.status == 413 && strange.text.contains("Put it before the messages"), "\(strange.text)")
+      let known = gateway.json(gateway.message("", to: "0031600000001"))
+      let rest = blanks.dropLast(known.utf8.count)
+      #expect(try await gateway.post(known + rest).status == 200)
+      #expect(try await gateway.post(rest + known).status == 413)
+      #expect(try await gateway.post(known.replacing(gateway.token, with: "\(UUID())") + rest).status == 413)
       let chunk = "10000\r\n\(String(repeating: " ", count: 65_536))\r\n"
       let chunked =
         start + "Transfer-Encoding: chunked\r\n\r\n" + String(repeating: chunk, count: 65) + "0\r\n\r\n"

@@ -21,7 +21,7 @@ enum GatewayOperations {
         field, 402 the number has opted out, 403 there is no SMS provider, 500 the hub or its database is overloaded or away, 999 whether the message was accepted is \
         unknown. A request fails as a whole with 500 only where none of its messages was accepted, or that is unknown.
 
-        Limits: a body has 4 MiB, a request \(GatewayRequest.maximumMessages) messages with \(GatewayRequest.maximumRecipients) \
+        Limits: a body has 4 MiB, and its product token is in the first 64 KiB. A request has \(GatewayRequest.maximumMessages) messages with \(GatewayRequest.maximumRecipients) \
         numbers each and \(GatewayRequest.maximumTotal) in all, and a text 4096 bytes; a longer one is cut. XML may be nested 20 \
         deep, with 256 attributes an element and 64 declarations of namespaces, and in UTF-8, UTF-16, ISO-8859-1 or windows-1252 as it declares. A field has all text \
         within its element, that of elements in it too. A document type, entities of its own and XInclude are refused.
