@@ -54,6 +54,15 @@ public struct DatasyncRoutes: RouteSet {
     return (access, app)
   }
 
+  /// As `access`, of a request that may have no options.
+  private func accessWithoutOptions(
+    _ request: Request, _ context: WebRequestContext
+  ) async throws -> (Access, app: String) {
+    let access = try await access(request, context)
+    _ = try QueryParameters(request, known: [])
+    return access
+  }
+
   // MARK: Data
 
   private func read(_ request: Request, _ context: WebRequestContext) async throws -> Response {
@@ -157,13 +166,13 @@ public struct DatasyncRoutes: RouteSet {
   }
 
   private func subscribe(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let (access, app) = try await access(request, context)
+    let (access, app) = try await accessWithoutOptions(request, context)
     let body = try await request.json(SubscriptionRequest.self)
     return try JSONReply.make(.ok, try await subscriptions.add(access.customer, app: app, body))
   }
 
   private func unsubscribe(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let (access, app) = try await access(request, context)
+    let (access, app) = try await accessWithoutOptions(request, context)
     let id: SubscriptionID = try context.number("subscriptionId")
     return try JSONReply.make(.ok, try await subscriptions.remove(access.customer, app: app, id))
   }
@@ -171,13 +180,13 @@ public struct DatasyncRoutes: RouteSet {
   // MARK: Settings
 
   private func showSettings(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let (access, app) = try await access(request, context)
+    let (access, app) = try await accessWithoutOptions(request, context)
     return try JSONReply.make(
       .ok, DatasyncSettings(webhooks: try await webhooks.settings(access.customer, app: app).shown))
   }
 
   private func saveWebhooks(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let (access, app) = try await access(request, context)
+    let (access, app) = try await accessWithoutOptions(request, context)
     let settings = try await request.json(WebhookSettings.self)
     return try await changes.change(access, context) { change in
       try await change.saveWebhooks(settings, app: app, in: webhooks, rule: rule)

@@ -11,8 +11,8 @@ struct QueryParameters: Sendable {
     for (name, value) in request.uri.queryParameters {
       let name = String(name)
       guard names.contains(name) else {
-        throw HTTPErrorResponse.badRequest(
-          "The query has an unknown parameter\(Self.shown(name)); known are \(names.joined(separator: ", ")).")
+        let known = names.isEmpty ? "none is known here" : "known are \(names.joined(separator: ", "))"
+        throw HTTPErrorResponse.badRequest("The query has an unknown parameter\(Self.shown(name)); \(known).")
       }
       guard values.updateValue(String(value), forKey: name) == nil else {
         throw HTTPErrorResponse.badRequest("\(name) is given twice.")

@@ -122,6 +122,16 @@ import Wire
         #expect(try await tree.send(method, "/users\(path)", body).status == 400, "\(method) \(path)")
       }
       #expect(try await tree.send("GET", "/users").text == value)
+      let app = "/datasync/v2/com.acme.app"
+      for (method, path, known) in [
+        ("GET", "subscriptions", "known are after, limit"), ("POST", "subscriptions", "none is known here"),
+        ("DELETE", "subscriptions/1", "none is known here"), ("GET", "settings", "none is known here"),
+        ("PUT", "settings/webhooks", "none is known here"),
+      ] {
+        let reply = try await tree.server.send(
+          method, "\(app)/\(path)?shallow=true", key: tree.secret, json: ["POST", "PUT"].contains(method) ? "{}" : nil)
+        #expect(reply.status == 400 && reply.error?.contains("parameter, shallow; \(known)") == true, "\(reply.text)")
+      }
     }
   }
 
