@@ -58,26 +58,6 @@ import Wire
     }
   }
 
-  @Test(arguments: [600.0, -600])
-  func `FCM is told what is left by the database's clock, and no more than was asked for, whatever the hub's clock`(
-    lead: Double
-  ) async throws {
-    try await withSendingBench { bench in
-      _ = try await addApp(bench, contacts: 3)
-      try await bench.withHubs(1, { $0.now = { Date(timeIntervalSinceNow: lead) } }) {
-        let reply = try await bench.sendouts.create(
-          bench.customer,
-          SendoutRequest(
-            name: "Offer", appId: SendingBench.appID, audience: .all, message: MessageBody(alert: "x", ttl: 3600),
-            start: true))
-        try await bench.until(SendoutKey(bench.customer, reply.sendoutId), .finished)
-      }
-      let lifetimes = bench.simulator.fcm.requests.map { $0.message["android"]?.string("ttl") ?? "" }
-      // A slow machine takes its time.
-      #expect(lifetimes.count == 3 && lifetimes.allSatisfy { (3300...3600).contains(Int($0.dropLast()) ?? 0) })
-    }
-  }
-
   @Test func `FCM's answers retire tokens, put pushes off and fail them as its table says`() async throws {
     try await withSendingBench { bench in
       _ = try await addApp(bench, contacts: 4)
