@@ -54,6 +54,33 @@ import Wire
     }
   }
 
+  @Test func `Recipients are expected to be as large as the last ones, and wait in the ledger without room`()
+    async throws
+  {
+    try await withSendingBench { bench in
+      defer { bench.simulator.apns.answerIgnored() }
+      try await bench.addDevices(270)
+      try await bench.database.query("UPDATE contact SET properties = json_build_object('text', repeat('x', 57000))")
+      bench.simulator.apns.rule(.any, .ignore)
+      let key = try await bench.addStream()
+      var hub = TestHub()
+      hub.dispatch.window = 5
+      let dispatcher = bench.dispatcher(hub)
+      let messages = MessageDispatcher(dispatcher)
+      let stream = try await bench.messageStream(dispatcher, key)
+      // 100 recipients take 5.7 of a customer's 8 MiB, and 20 more fit beside them.
+      for (numbers, queued) in [(1...100, 0), (101...200, 100), (201...220, 100), (221...270, 150)] {
+        let list = try numbers.map { try message(to: "user\($0)@example.com", "{{properties.text}}") }
+        for result in await messages.acceptEach(list, in: stream) {
+          guard case .success(.accepted) = result else { return _ = Issue.record("\(result)") }
+        }
+        let waiting = "SELECT coalesce(sum(last_push - first_push + 1), 0)::int8 FROM push_batch WHERE state = 'queued'"
+        #expect(try await bench.database.query(waiting)[0].decode(Int.self) == queued, "\(numbers)")
+      }
+      try await cancel(messages)
+    }
+  }
+
   @Test func `Messages whose stream is paused while they are accepted are not handed over`() async throws {
     try await withSendingBench { bench in
       try await bench.addDevices(1)

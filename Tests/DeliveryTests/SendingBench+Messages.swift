@@ -30,12 +30,12 @@ extension SendingBench {
 
 /// A message to a contact.
 func message(
-  to originalID: String, at moment: Date? = nil, once key: String? = nil, expiresAt: Date? = nil
+  to originalID: String, _ alert: String = "x", at moment: Date? = nil, once key: String? = nil, expiresAt: Date? = nil
 ) throws -> NewMessage {
   var content = MessageContent(
-    template: try MessageTemplate(MessageBody(alert: "x")), sendout: SendoutFields(), hasPage: false)
+    template: try MessageTemplate(MessageBody(alert: alert)), sendout: SendoutFields(), hasPage: false)
   content.expiresAt = expiresAt
   return NewMessage(
-    to: .contact(originalID: originalID), content: content, body: #"{"alert":"x"}"#, reference: nil,
+    to: .contact(originalID: originalID), content: content, body: #"{"alert":"\#(alert)"}"#, reference: nil,
     repetitionKey: key.map { NewMessage.RepetitionKey(key: $0, fingerprint: [1]) }, wait: nil, deliverAt: moment)
 }

@@ -25,10 +25,10 @@ import Wire
 
   /// - Parameter silent: where browsers may be, besides the Simulator's.
   private func register(
-    _ subscription: String, of number: Int, _ app: PushApp, _ bench: SendingBench, silent: SilentPort? = nil
+    _ subscription: String, of number: Int, _ app: PushApp, _ bench: SendingBench, silent: [SilentPort] = []
   ) async throws {
     var endpoints = EndpointRules(bench.simulator)
-    if let silent { endpoints.webPush.listed = try Self.listed(bench.simulator, silent) }
+    if !silent.isEmpty { endpoints.webPush.listed = try Self.listed(bench.simulator, silent) }
     let registrations = RegistrationBatcher(bench.pool, endpoints: endpoints)
     var body = PushDevicesBody()
     body.originalId = "user\(number)@example.com"
@@ -55,12 +55,14 @@ import Wire
     }
   }
 
-  private static func listed(_ simulator: PushSimulator, _ silent: SilentPort) throws -> HostList {
-    try #require(HostList("\(simulator.webPushHost), localhost:\(silent.number)"))
+  private static func listed(_ simulator: PushSimulator, _ silent: [SilentPort]) throws -> HostList {
+    try #require(
+      HostList(([simulator.webPushHost] + silent.map { "localhost:\($0.number)" }).joined(separator: ", ")))
   }
 
-  @Test func `An origin that never answers holds up no other browser of the app`() async throws {
-    let silent = SilentPort()
+  @Test(arguments: [1, 3])
+  func `Origins that never answer hold up no other browser of the app`(origins: Int) async throws {
+    let silent = (0..<origins).map { _ in SilentPort() }
     try await withSendingBench { bench in
       let app = try await addApp(bench, browsers: [])
       let browsers = 130
@@ -70,7 +72,8 @@ import Wire
         let json =
           number > browsers - 10
           ? subscription.json
-          : subscription.json.replacing(bench.simulator.webPushHost, with: "localhost:\(silent.number)")
+          : subscription.json.replacing(
+            bench.simulator.webPushHost, with: "localhost:\(silent[number % origins].number)")
         try await register(json, of: number, app, bench, silent: silent)
       }
       var settings = PushServiceSettings(bench.simulator)
