@@ -26,5 +26,18 @@ import Testing
     }
   }
 
+  @Test func `Text of others is compared as UTF8String or by its bytes`() throws {
+    let compared = try Regex(
+      #"(\.text|\.string\("[^"]*"\))\)? (==|!=|<|>) |contains\((name|key)\.text\)"#)
+    for file in House.swiftFiles(in: "Sources") where !Self.exempt.contains(where: file.path.contains) {
+      for (index, line) in try String(contentsOf: file, encoding: .utf8).split(
+        separator: "\n", omittingEmptySubsequences: false
+      )
+      .enumerated() {
+        #expect(line.firstMatch(of: compared) == nil, "\(file.path):\(index + 1)")
+      }
+    }
+  }
+
   private static func instead(_ what: String) -> String { forbidden.first { $0.what == what }?.instead ?? "" }
 }

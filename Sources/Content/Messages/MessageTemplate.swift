@@ -7,8 +7,9 @@ public import Wire
 /// since a message is copied often on its way.
 public final class MessageTemplate: Sendable {
   /// Names that a further field cannot have, since the message has a field of its own for them or the hub writes them.
-  public static let reservedFields: Set<String> = [
-    "aps", "alert", "info", "url", "pushreadurl", "badge", "sound", "category", "image", "source", SMSText.pinField,
+  public static let reservedFields: Set<UTF8String> = [
+    "aps", "alert", "info", "url", "pushreadurl", "badge", "sound", "category", "image", "source",
+    UTF8String(SMSText.pinField),
   ]
 
   let alert: TextTemplate?
@@ -119,7 +120,7 @@ public final class MessageTemplate: Sendable {
     var templates: [(name: UTF8String, json: [UInt8], value: FieldTemplate)] = []
     for (name, value) in fields.sorted(by: { $0.key < $1.key }) {
       let field = "message.fields.\(name.text.prefix(100))"
-      guard !reservedFields.contains(name.text) || mayNamePIN && name.text == SMSText.pinField else {
+      guard !reservedFields.contains(name) || mayNamePIN && name == UTF8String(SMSText.pinField) else {
         throw .invalid(field: field, problem: "has a name that is taken")
       }
       guard (1...100).contains(name.text.unicodeScalars.count), !name.text.utf8.contains(where: { $0 < 0x20 }) else {

@@ -101,6 +101,6 @@ extension SMSRequestTemplate {
     }
     guard let successValue else { return value.map { $0 != .null && $0 != .bool(false) } ?? false }
     guard let value else { return false }
-    return value.text == successValue || String(decoding: value.json, as: UTF8.self) == successValue
+    return value.text?.hasSameBytes(as: successValue) == true || value.json == Array(successValue.utf8)
   }
 }

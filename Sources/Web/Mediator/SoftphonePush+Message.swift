@@ -111,7 +111,7 @@ extension SoftphonePush {
     if account == nil { fields["type"] = .string(verb) }
     for (name, value) in attributes.sorted(by: { $0.key < $1.key }) {
       var free = name
-      while fields[free] != nil || free != name && attributes[free] != nil || Self.isTaken(free.text) {
+      while fields[free] != nil || free != name && attributes[free] != nil || Self.isTaken(free) {
         free = UTF8String("x-\(free)")
       }
       fields[free] = value
@@ -119,7 +119,7 @@ extension SoftphonePush {
     return fields
   }
 
-  private static func isTaken(_ name: String) -> Bool {
-    MessageTemplate.reservedFields.contains(name) || FCMDataName.isReserved(name)
+  private static func isTaken(_ name: UTF8String) -> Bool {
+    MessageTemplate.reservedFields.contains(name) || FCMDataName.isReserved(name.text)
   }
 }

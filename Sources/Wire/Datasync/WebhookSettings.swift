@@ -12,7 +12,7 @@ public struct WebhookSettings: APIRequest, Equatable {
   /// some and sends them back keeps the queries of the others.
   public func restored(from before: WebhookSettings?) -> WebhookSettings {
     mapURIs { name, uri in
-      before?.destinations[name]?.destinationUris.first { ShownURL($0.uri).text == uri }?.uri ?? uri
+      before?.destinations[name]?.destinationUris.first { ShownURL($0.uri).text.hasSameBytes(as: uri) }?.uri ?? uri
     }
   }
 
