@@ -134,7 +134,7 @@ import Wire
     }
   }
 
-  @Test(arguments: MessageTemplate.reservedFields.sorted())
+  @Test(arguments: MessageTemplate.reservedFields.map(\.text).sorted())
   func `A further field with a reserved name is refused`(name: String) {
     #expect(throws: ContentError.invalid(field: "message.fields.\(name)", problem: "has a name that is taken")) {
       try MessageTemplate(MessageBody(alert: "x", fields: [UTF8String(name): "y"]))

@@ -376,7 +376,9 @@ extension SoftphoneGateway {
   func `Attributes with names of the hub's own or of FCM's reach the app behind an x`(app: String) async throws {
     try await withSoftphoneGateway { gateway in
       let names =
-        MessageTemplate.reservedFields.sorted() + ["from", "message_type", "collapse_key", "google.x", "gcm.y"]
+        MessageTemplate.reservedFields.map(\.text).sorted() + [
+          "from", "message_type", "collapse_key", "google.x", "gcm.y",
+        ]
       let given = names.map { "\"\($0)\":\"\($0)\"" } + [#""type":"t""#, #""x-url":"own""#, #""note":"n""#]
       let token = app == SoftphoneGateway.app ? SoftphoneGateway.token(1) : "ValidToken"
       let push = gateway.push("NotifyReprovision", to: app, token: token, given.joined(separator: ","))
