@@ -125,7 +125,7 @@ import Testing
           let service = Task { try await pool.run() }
           let readers = (0..<4).map { _ in
             Task {
-              for try await _ in pool.copyOut("COPY (SELECT 1 FROM generate_series(1, 10000000)) TO STDOUT") {}
+              for try await _ in pool.copyOut("COPY (SELECT generate_series(1, 10000000)) TO STDOUT") {}
             }
           }
           let writer = Task {
