@@ -32,7 +32,7 @@ import Wire
     let registrations = RegistrationBatcher(bench.pool, endpoints: endpoints)
     var body = PushDevicesBody()
     body.originalId = "user\(number)@example.com"
-    body.firstName = "N\(number)"
+    body.texts[.firstName] = "N\(number)"
     var device = PushDevicesBody.DeviceInfo()
     device.deviceToken = subscription
     device.appType = .web

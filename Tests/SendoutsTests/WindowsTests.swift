@@ -24,7 +24,7 @@ import Wire
     for number in 1...contacts {
       var body = PushDevicesBody()
       body.originalId = "user\(number)@example.com"
-      body.firstName = "N\(number)"
+      body.texts[.firstName] = "N\(number)"
       var device = PushDevicesBody.DeviceInfo()
       device.deviceToken =
         endpoints == nil

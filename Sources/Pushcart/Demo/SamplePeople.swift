@@ -24,11 +24,11 @@ enum SamplePeople {
     let family = families[number % families.count]
     var body = PushDevicesBody()
     body.originalId = "\(name.lowercased()).\(family.lowercased())@example.com"
-    body.emailAddress = body.originalId
-    body.firstName = name
-    body.lastName = family
-    body.city = cities[number % cities.count]
-    body.country = "Nowhere"
+    body.texts[.emailAddress] = body.originalId
+    body.texts[.firstName] = name
+    body.texts[.lastName] = family
+    body.texts[.city] = cities[number % cities.count]
+    body.texts[.country] = "Nowhere"
     body.properties =
       #"{"food":"\#(foods[number % foods.count])","drink":"\#(drinks[number % drinks.count])","points":\#(number * 37)}"#
     body.deviceInfo = [device("phone", number, model: models[number % models.count])]

@@ -100,15 +100,15 @@ struct ContactRow {
 }
 
 extension Contact {
-  private static let noTexts = [String?](repeating: nil, count: ContactField.allCases.count)
-
   /// - Returns: `nil` if the row does not tell of the contact.
   fileprivate init?(_ id: ContactID, _ row: Row) throws {
     guard let originalID: String = try row.column(3) else { return nil }
     let properties: JSONDocument? = try row.column(6)
+    guard let texts = ContactTexts(try row.column(7) as [String?]) else {
+      throw PostgresError.misuse("a statement returns other texts of contacts than it is asked for")
+    }
     self.init(
-      id: id, originalID: originalID, listID: (try row.column(4) as Int64?).map(ListID.init),
-      texts: try row.column(7) ?? Self.noTexts,
+      id: id, originalID: originalID, listID: (try row.column(4) as Int64?).map(ListID.init), texts: texts,
       dateOfBirth: (try row.column(5) as CalendarDate?)?.daysSince1970, properties: properties?.text ?? "{}")
   }
 }

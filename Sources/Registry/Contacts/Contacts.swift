@@ -7,8 +7,8 @@ public struct Contact: Sendable, Equatable {
   /// The customer's own id of the user; compared exactly.
   public let originalID: String
   public let listID: ListID?
-  /// As `ContactField` counts; `nil` for what is not known.
-  let texts: [String?]
+  /// `nil` for what is not known.
+  public let texts: ContactTexts
   /// Days since 1970-01-01.
   public let dateOfBirth: Int32?
   /// A flat JSON object.
@@ -19,16 +19,10 @@ public struct Contact: Sendable, Equatable {
   /// Most bytes of `properties` as PostgreSQL keeps them: what `contact_properties_size` allows.
   static let maximumPropertiesSize = 65_536
 
-  public subscript(field: ContactField) -> String? { texts[field.rawValue] }
+  public subscript(field: ContactField) -> String? { texts[field] }
 }
 
-/// The texts that are known of a contact. Raw values are their places in every list of them, in SQL too.
-public enum ContactField: Int, CaseIterable, Sendable {
-  case firstName, middleName, lastName, emailAddress, mobileNumber, title, sex, city, zipcode, country
-
-  /// The field's name in requests, replies and templates.
-  public var name: String { String(describing: self) }
-
+extension ContactField {
   /// The column of table `contact`.
   var column: String {
     switch self {
@@ -37,12 +31,9 @@ public enum ContactField: Int, CaseIterable, Sendable {
     case .lastName: "last_name"
     case .emailAddress: "email_address"
     case .mobileNumber: "mobile_number"
-    default: name
+    case .country, .title, .city, .zipcode, .sex: name
     }
   }
-
-  /// Most characters (Unicode scalars) of each.
-  static let maximum = 255
 }
 
 /// The store of contacts. They are written by `RegistrationBatcher`.

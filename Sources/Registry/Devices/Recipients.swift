@@ -106,9 +106,9 @@ package struct RecipientColumns: Sendable {
     let list: Int64? = fields.contains(.listID) ? try next() : nil
     let birth: CalendarDate? = fields.contains(.dateOfBirth) ? try next() : nil
     let properties: JSONDocument? = fields.contains(.properties) ? try next() : nil
-    let texts: [String?] =
-      try fields.isDisjoint(with: .texts)
-      ? Self.noTexts : ContactField.allCases.map { fields.contains(RecipientFields($0)) ? try next() : nil }
+    let texts =
+      fields.isDisjoint(with: .texts)
+      ? ContactTexts() : try ContactTexts { fields.contains(RecipientFields($0)) ? try next() : nil }
     guard let device: Int64 = try next() else { return nil }
     let app: Int64 = try next()
     let token: String = try next()
@@ -128,8 +128,6 @@ package struct RecipientColumns: Sendable {
         registeredAt: registeredAt, invalidatedAt: invalidatedAt?.milliseconds,
         invalidationType: InvalidationType(rawValue: invalidationType)))
   }
-
-  private static let noTexts = [String?](repeating: nil, count: ContactField.allCases.count)
 }
 
 /// A statement that reads recipients, with a text for each choice of columns.

@@ -71,7 +71,7 @@ struct RegisterBatch {
 
   private var parameters: ParameterBuffer {
     let devices = requests.flatMap(\.registration.devices)
-    let texts = requests.contains { $0.registration.texts.contains { $0 != nil } }
+    let texts = requests.contains { !$0.registration.texts.isEmpty }
     var parameters = ParameterBuffer(capacity: 1024 + 512 * devices.count)
     parameters.append(customer.rawValue)
     parameters.append(each: requests) { $0.registration.originalID }
@@ -83,7 +83,7 @@ struct RegisterBatch {
     }
     parameters.append(each: requests) { $0.registration.properties.map { JSONDocument($0) } }
     parameters.append(each: requests) { $0.returnsContact }
-    parameters.append(each: texts ? requests.flatMap(\.registration.texts) : []) { $0 }
+    parameters.append(each: texts ? requests.flatMap(\.registration.texts.values) : []) { $0 }
     let ordinals = requests.indices.flatMap { repeatElement($0 + 1, count: requests[$0].registration.devices.count) }
     parameters.append(each: ordinals) { $0 }
     parameters.append(each: devices) { $0.app.rawValue }

@@ -11,8 +11,8 @@ public struct Registration: Sendable {
   let apps: [PushAppID]
   public let originalID: String
   let listID: Change<Int64>
-  /// As `ContactField` counts: `nil` leaves a field as it is, "" clears it.
-  let texts: [String?]
+  /// `nil` leaves a field as it is, "" clears it.
+  let texts: ContactTexts
   let dateOfBirth: Change<CarmaDate>
   /// A flat JSON object; `null` removes a key.
   var properties: String?
@@ -40,11 +40,8 @@ public struct Registration: Sendable {
     self.apps = apps.map(\.id)
     originalID = try Self.originalID(body.originalId)
     listID = body.listId
-    texts = [
-      body.firstName, body.middleName, body.lastName, body.emailAddress, body.mobileNumber, body.title, body.sex,
-      body.city, body.zipcode, body.country,
-    ]
-    for field in ContactField.allCases { try Self.check(texts[field.rawValue], field.name, ContactField.maximum) }
+    texts = body.texts
+    for field in ContactField.allCases { try Self.check(texts[field], field.name, ContactField.maximum) }
     dateOfBirth = body.dateOfBirth
     properties = body.properties
     guard !body.deviceInfo.isEmpty else {

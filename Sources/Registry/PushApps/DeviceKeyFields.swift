@@ -55,9 +55,9 @@ public struct DeviceKeyFields: Sendable, Equatable {
 
   private static var texts: [(String, WritableKeyPath<PushDevicesBody, String?>)] {
     [
-      ("firstName", \.firstName), ("middleName", \.middleName), ("lastName", \.lastName),
-      ("emailAddress", \.emailAddress), ("mobileNumber", \.mobileNumber), ("title", \.title), ("sex", \.sex),
-      ("city", \.city), ("zipcode", \.zipcode), ("country", \.country),
+      ("firstName", \.texts[.firstName]), ("middleName", \.texts[.middleName]), ("lastName", \.texts[.lastName]),
+      ("emailAddress", \.texts[.emailAddress]), ("mobileNumber", \.texts[.mobileNumber]), ("title", \.texts[.title]),
+      ("sex", \.texts[.sex]), ("city", \.texts[.city]), ("zipcode", \.texts[.zipcode]), ("country", \.texts[.country]),
     ]
   }
 }

@@ -27,17 +27,17 @@ extension ContactReply {
   init(echo body: PushDevicesBody, invalidated: Bool = false) {
     self.init(originalId: body.originalId ?? "")
     if case .set(let list) = body.listId { listId = list }
-    firstName = body.firstName
-    middleName = body.middleName
-    lastName = body.lastName
-    emailAddress = body.emailAddress
-    mobileNumber = body.mobileNumber
-    title = body.title
-    sex = body.sex
+    firstName = body.texts[.firstName]
+    middleName = body.texts[.middleName]
+    lastName = body.texts[.lastName]
+    emailAddress = body.texts[.emailAddress]
+    mobileNumber = body.texts[.mobileNumber]
+    title = body.texts[.title]
+    sex = body.texts[.sex]
     if case .set(let date) = body.dateOfBirth { dateOfBirth = Int64(date.day) * 86_400_000 }
-    city = body.city
-    zipcode = body.zipcode
-    country = body.country
+    city = body.texts[.city]
+    zipcode = body.texts[.zipcode]
+    country = body.texts[.country]
     properties = body.properties ?? "{}"
     deviceInfo = body.deviceInfo.map { DeviceInfo(echo: $0, invalidated) }
   }

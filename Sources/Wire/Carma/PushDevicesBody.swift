@@ -7,17 +7,8 @@
 public struct PushDevicesBody: Sendable, Equatable {
   public var originalId: String?
   public var listId: Change<Int64> = .keep
-  public var firstName: String?
-  public var middleName: String?
-  public var lastName: String?
-  public var emailAddress: String?
-  public var mobileNumber: String?
-  public var title: String?
-  public var sex: String?
+  public var texts = ContactTexts()
   public var dateOfBirth: Change<CarmaDate> = .keep
-  public var city: String?
-  public var zipcode: String?
-  public var country: String?
   /// A flat JSON object, merged key by key; `null` removes a key.
   public var properties: String?
   public var deviceInfo: [DeviceInfo] = []
@@ -58,20 +49,11 @@ extension PushDevicesBody {
     switch key {
     case "originalId", "originalid": originalId = try reader.text() ?? originalId
     case "listId": listId = try reader.listID()
-    case "firstName": firstName = try reader.text()
-    case "middleName": middleName = try reader.text()
-    case "lastName": lastName = try reader.text()
-    case "emailAddress": emailAddress = try reader.text()
-    case "mobileNumber": mobileNumber = try reader.text()
-    case "title": title = try reader.text()
-    case "sex": sex = try reader.text()
     case "dateOfBirth": dateOfBirth = try reader.date()
-    case "city": city = try reader.text()
-    case "zipcode": zipcode = try reader.text()
-    case "country": country = try reader.text()
     case "properties": properties = try reader.properties()
     case "deviceInfo": deviceInfo = try reader.deviceInfo()
-    default: try reader.skip()
+    default:
+      if let field = ContactField(key) { texts[field] = try reader.text() } else { try reader.skip() }
     }
   }
 }

@@ -69,5 +69,5 @@ public struct JSONKey: CustomStringConvertible {
   }
 
   /// Whether this is the name, whatever escapes it is written with.
-  func equals(_ name: String) -> Bool { withBytes { $0.elementsEqual(name.utf8) } }
+  func equals(_ name: String) -> Bool { withBytes { $0.count == name.utf8.count && $0.elementsEqual(name.utf8) } }
 }

@@ -17,7 +17,7 @@ import Wire
     for number in numbers {
       var body = PushDevicesBody()
       body.originalId = "00\(number)"
-      body.firstName = "N\(number.suffix(1))"
+      body.texts[.firstName] = "N\(number.suffix(1))"
       var device = PushDevicesBody.DeviceInfo()
       device.deviceToken = "+\(number)"
       device.appType = .sms
