@@ -42,22 +42,16 @@ public struct DeviceKeyFields: Sendable, Equatable {
 
   private static let propertyPrefix = "properties."
 
-  /// The body without what it may not write.
+  /// Those parts of the body that the key may write, each copied by its name: what a body gains is not writable until it is listed here.
   /// - Throws: `JSONProblem` for properties that are not JSON, which no body that was read has.
   public func restrict(_ body: PushDevicesBody) throws -> PushDevicesBody {
-    var body = body
-    for (name, path) in Self.texts where !names.contains(name) { body[keyPath: path] = nil }
-    if !names.contains("listId") { body.listId = .keep }
-    if !names.contains("dateOfBirth") { body.dateOfBirth = .keep }
-    if isLimited { try body.keepProperties(properties) }
-    return body
-  }
-
-  private static var texts: [(String, WritableKeyPath<PushDevicesBody, String?>)] {
-    [
-      ("firstName", \.texts[.firstName]), ("middleName", \.texts[.middleName]), ("lastName", \.texts[.lastName]),
-      ("emailAddress", \.texts[.emailAddress]), ("mobileNumber", \.texts[.mobileNumber]), ("title", \.texts[.title]),
-      ("sex", \.texts[.sex]), ("city", \.texts[.city]), ("zipcode", \.texts[.zipcode]), ("country", \.texts[.country]),
-    ]
+    var restricted = PushDevicesBody()
+    (restricted.originalId, restricted.deviceInfo) = (body.originalId, body.deviceInfo)
+    restricted.texts = ContactTexts { names.contains($0.name) ? body.texts[$0] : nil }
+    if names.contains("listId") { restricted.listId = body.listId }
+    if names.contains("dateOfBirth") { restricted.dateOfBirth = body.dateOfBirth }
+    restricted.properties = body.properties
+    if isLimited { try restricted.keepProperties(properties) }
+    return restricted
   }
 }

@@ -141,6 +141,21 @@ import Wire
     }
   }
 
+  @Test func `A device key writes the fields that its list names, and no other`() throws {
+    let others = [("listId", "7"), ("dateOfBirth", #""1980-02-29""#), ("properties", #"{"food":"meat"}"#)]
+    let fields = ContactField.allCases.map { ($0.name, #""x""#) } + others
+    func body(_ fields: [(name: String, value: String)]) throws -> PushDevicesBody {
+      let members = fields.map { #","\#($0.name)":\#($0.value)"# }.joined()
+      return try PushDevicesBody(#"{"originalId":"lars","deviceInfo":[{"devicetoken":"t"}]\#(members)}"#)
+    }
+    let whole = try body(fields)
+    #expect(try DeviceKeyFields([]).restrict(whole) == body([]))
+    #expect(try DeviceKeyFields(fields.map(\.0)).restrict(whole) == whole)
+    for field in fields {
+      #expect(try DeviceKeyFields([field.0]).restrict(whole) == body([field]), "\(field.0)")
+    }
+  }
+
   @Test func `The fields a device key may write are compared byte for byte`() throws {
     let fields = try DeviceKeyFields(["properties.K", "properties.\u{301}x", "properties.é"])
     let body = try PushDevicesBody(
