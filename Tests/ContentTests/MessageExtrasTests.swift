@@ -6,7 +6,7 @@ import Wire
 @Suite struct MessageExtrasTests {
   private var context: PageContext {
     var context = PageContext()
-    context.contact.firstName = "Lars"
+    context.contact.texts[.firstName] = "Lars"
     return context
   }
 

@@ -60,7 +60,7 @@ import Wire
 
   @Test func `A message's texts are not escaped for HTML`() throws {
     var context = PageContext()
-    context.contact.firstName = "Tom & <Jerry> \"x\""
+    context.contact.texts[.firstName] = "Tom & <Jerry> \"x\""
     for alert in ["{{firstName}}", "{{{firstName}}}", "{{#firstName}}{{.}}{{/firstName}}"] {
       #expect(try MessageTemplate(MessageBody(alert: alert)).alert(for: context) == "Tom & <Jerry> \"x\"")
     }
@@ -69,7 +69,7 @@ import Wire
   @Test(arguments: hostileTexts)
   func `A rendered message is valid JSON with exactly the given texts, however hostile`(text: String) throws {
     var context = lars
-    context.contact.firstName = text
+    context.contact.texts[.firstName] = text
     context.url = text
     let message = MessageBody(
       alert: "a{{firstName}}b", info: "{{#firstName}}{{firstName}}{{/firstName}}.", sound: "s{{firstName}}",

@@ -13,7 +13,7 @@ struct MustacheOracle {
     context.properties = Properties(json: JSONValue.object(properties).text)
     self.context = context
     var members = properties
-    for field in Variable.ContactField.allCases { members[field.rawValue] = context.contact[field].json }
+    for field in Variable.ContactVariable.allCases { members[UTF8String(field.name)] = context.contact[field].json }
     members["properties"] = .object(properties)
     members["device"] = .object(
       Dictionary(

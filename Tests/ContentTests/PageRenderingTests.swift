@@ -7,8 +7,8 @@ import Wire
   static let lars: PageContext = {
     var contact = ContactFields()
     contact.originalId = "abcabc123123"
-    contact.firstName = "Lars"
-    contact.lastName = "Hansson"
+    contact.texts[.firstName] = "Lars"
+    contact.texts[.lastName] = "Hansson"
     contact.listId = 1_000_000_005
     contact.dateOfBirth = "1980-12-31"
     return PageContext(
@@ -73,8 +73,8 @@ import Wire
   @Test(arguments: [TemplateFormat.html, .xml, .textXML])
   func `Markup in a contact's fields is escaped`(format: TemplateFormat) throws {
     var context = Self.lars
-    context.contact.firstName = "<script>alert('x')</script>"
-    context.contact.lastName = "\" onload=\"steal()\" & more"
+    context.contact.texts[.firstName] = "<script>alert('x')</script>"
+    context.contact.texts[.lastName] = "\" onload=\"steal()\" & more"
     context.properties = Properties(json: #"{"food": "</p><img src=x onerror='y'>", "list": ["<b>", "<i>"]}"#)
     let page = try render(
       "<p title=\"{{lastName}}\">{{firstName}}{{food}}{{list}}{{#list}}{{.}}{{/list}}</p>", format, context)
@@ -86,27 +86,27 @@ import Wire
 
   @Test func `A tag in a value is not rendered`() throws {
     var context = Self.lars
-    context.contact.firstName = "{{lastName}}{{#tags}}"
+    context.contact.texts[.firstName] = "{{lastName}}{{#tags}}"
     context.properties = Properties(json: #"{"tags": ["{{firstName}}"]}"#)
     #expect(try render("{{firstName}}{{#tags}}{{.}}{{/tags}}", .text, context) == "{{lastName}}{{#tags}}{{firstName}}")
   }
 
   @Test func `Three braces leave a value unescaped`() throws {
     var context = Self.lars
-    context.contact.firstName = "<b>Lars</b>"
+    context.contact.texts[.firstName] = "<b>Lars</b>"
     #expect(try render("{{{firstName}}}{{&firstName}}", .html, context) == "<b>Lars</b><b>Lars</b>")
   }
 
   @Test func `Characters that XML does not allow are replaced`() throws {
     var context = Self.lars
-    context.contact.firstName = "a\u{1}b\u{FFFE}c\td\nÅ😀"
+    context.contact.texts[.firstName] = "a\u{1}b\u{FFFE}c\td\nÅ😀"
     #expect(try render("<a>{{firstName}}</a>", .xml, context) == "<a>a\u{FFFD}b\u{FFFD}c\td\nÅ😀</a>")
   }
 
   @Test(arguments: hostileTexts)
   func `A JSON page stays valid JSON, however hostile the values`(text: String) throws {
     var context = Self.lars
-    context.contact.firstName = text
+    context.contact.texts[.firstName] = text
     context.properties = Properties(json: #"{"list": ["\"", "\\", "\u0001"]}"#)
     let page = try render(
       #"{"name": "{{firstName}}", "list": [{{#list}}"{{.}}"{{^last()}},{{/last()}}{{/list}}]}"#, .json, context)

@@ -43,17 +43,8 @@ import Wire
       url: "https://push.example.com/c/x", pushreadurl: "https://push.example.com/r/x")
     context.contact.originalId = "a"
     context.contact.listId = 1
-    context.contact.firstName = "Robin"
-    context.contact.middleName = "M"
-    context.contact.lastName = "Doe"
-    context.contact.emailAddress = "a@example.com"
-    context.contact.mobileNumber = "+311"
-    context.contact.title = "Dr"
-    context.contact.sex = "m"
+    context.contact.texts = ContactTexts { $0.name }
     context.contact.dateOfBirth = "1980-12-31"
-    context.contact.city = "Lund"
-    context.contact.zipcode = "1"
-    context.contact.country = "SE"
     return try PageTemplate(text, format: .text).render(context)
   }
 }

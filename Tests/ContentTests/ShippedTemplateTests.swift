@@ -17,8 +17,8 @@ import Wire
     ]
     let harm = "</title></script>\"'><script>alert(1)</script>]]>&\\\u{1}"
     var mallory = lars
-    mallory.contact.firstName = harm
-    mallory.contact.city = harm
+    mallory.contact.texts[.firstName] = harm
+    mallory.contact.texts[.city] = harm
     mallory.device.model = harm
     mallory.sendout.alert = harm
     mallory.properties = Properties(json: #"{"food": "\"</p><script>\\", "drink": ["<b>", "\u0001"]}"#)

@@ -71,7 +71,7 @@ import Wire
   /// A recipient with random properties and fields.
   private static func recipient(_ random: inout SeededGenerator) -> MustacheOracle {
     var context = PageRenderingTests.lars
-    if Bool.random(using: &random) { context.contact.firstName = hostileTexts.randomElement(using: &random) }
+    if Bool.random(using: &random) { context.contact.texts[.firstName] = hostileTexts.randomElement(using: &random) }
     if Bool.random(using: &random) { context.url = nil }
     if Bool.random(using: &random) { context.sendout.fields = members(&random) }
     return MustacheOracle(context, properties: members(&random))
@@ -117,7 +117,7 @@ import Wire
     #expect(strings.count > 500)
     for string in strings {
       var context = PageRenderingTests.lars
-      context.contact.firstName = string
+      context.contact.texts[.firstName] = string
       let recipient = MustacheOracle(
         context, properties: ["a": .string(string), "b": [.string(string)], UTF8String(string): true])
       let text = string.contains("{{") || string.contains("}}") ? "" : string

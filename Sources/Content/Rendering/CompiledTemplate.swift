@@ -113,7 +113,7 @@ struct TemplateName: Sendable {
     if isProperties { return ["properties"] }
     if path.first == "device" { return ["device"] }
     return switch variable {
-    case .contact(let field): [field.rawValue]
+    case .contact(let field): [field.name]
     case .property: ["properties"]
     case .device, .app, .sendout, .sendoutField, .url, .pushreadurl, .nothing: []
     }

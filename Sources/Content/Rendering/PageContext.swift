@@ -36,18 +36,9 @@ public struct PageContext: Sendable {
 public struct ContactFields: Sendable, Equatable {
   public var originalId: String?
   public var listId: Int64?
-  public var firstName: String?
-  public var middleName: String?
-  public var lastName: String?
-  public var emailAddress: String?
-  public var mobileNumber: String?
-  public var title: String?
-  public var sex: String?
+  public var texts = ContactTexts()
   /// As `1980-12-31`.
   public var dateOfBirth: String?
-  public var city: String?
-  public var zipcode: String?
-  public var country: String?
 
   public init() {}
 }

@@ -2,7 +2,7 @@ import Wire
 
 /// What a name in a template stands for; resolved once, when the template is compiled.
 enum Variable: Sendable, Equatable {
-  case contact(ContactField)
+  case contact(ContactVariable)
   case property([String])
   case device(DeviceField)
   case app(AppField)
@@ -13,9 +13,26 @@ enum Variable: Sendable, Equatable {
   /// Always empty, as is a field of a text.
   case nothing
 
-  enum ContactField: String, Sendable, CaseIterable {
-    case originalId, listId, firstName, middleName, lastName, emailAddress, mobileNumber, title, sex, dateOfBirth, city
-    case zipcode, country
+  /// A field of the contact.
+  enum ContactVariable: Sendable, Equatable, CaseIterable {
+    case originalId, listId, dateOfBirth
+    case text(ContactField)
+
+    static let allCases = [.originalId, .listId, .dateOfBirth] + ContactField.allCases.map(Self.text)
+
+    var name: String {
+      switch self {
+      case .originalId: "originalId"
+      case .listId: "listId"
+      case .dateOfBirth: "dateOfBirth"
+      case .text(let field): field.name
+      }
+    }
+
+    init?(name: String) {
+      guard let variable = Self.allCases.first(where: { $0.name == name }) else { return nil }
+      self = variable
+    }
   }
   enum DeviceField: String, Sendable, CaseIterable { case manufacturer, model, osVersion, country }
   enum AppField: String, Sendable, CaseIterable { case appId, name }
@@ -34,7 +51,7 @@ enum Variable: Sendable, Equatable {
     case "url": self = rest.isEmpty ? .url : .nothing
     case "pushreadurl": self = rest.isEmpty ? .pushreadurl : .nothing
     case let name:
-      guard let field = ContactField(rawValue: name) else {
+      guard let field = ContactVariable(name: name) else {
         self = .property(path)
         return
       }
@@ -70,12 +87,12 @@ extension PageContext {
   /// The names that templates and texts can use, such as `firstName` and `device.model`. Besides these there are a contact's
   /// properties (`properties.food`) and a message's further fields (`sendout.fields.campaign`).
   public static let variables =
-    Variable.ContactField.allCases.map(\.rawValue) + Variable.DeviceField.allCases.map { "device.\($0.rawValue)" }
+    Variable.ContactVariable.allCases.map(\.name) + Variable.DeviceField.allCases.map { "device.\($0.rawValue)" }
     + Variable.AppField.allCases.map { "app.\($0.rawValue)" }
     + Variable.SendoutField.allCases.map { "sendout.\($0.rawValue)" } + ["url", "pushreadurl"]
 
   /// What a text can name of its recipient: the contact's fields, and all properties and all of the device as one each.
-  public static let recipientFields = Variable.ContactField.allCases.map(\.rawValue) + ["properties", "device"]
+  public static let recipientFields = Variable.ContactVariable.allCases.map(\.name) + ["properties", "device"]
 
   /// The value of a variable that is a text; `nil` when there is none.
   func text(_ variable: Variable) -> String? {
@@ -93,21 +110,12 @@ extension PageContext {
 }
 
 extension ContactFields {
-  subscript(field: Variable.ContactField) -> String? {
+  subscript(field: Variable.ContactVariable) -> String? {
     switch field {
     case .originalId: originalId
     case .listId: listId.map { String($0) }
-    case .firstName: firstName
-    case .middleName: middleName
-    case .lastName: lastName
-    case .emailAddress: emailAddress
-    case .mobileNumber: mobileNumber
-    case .title: title
-    case .sex: sex
     case .dateOfBirth: dateOfBirth
-    case .city: city
-    case .zipcode: zipcode
-    case .country: country
+    case .text(let field): texts[field]
     }
   }
 }

@@ -22,17 +22,8 @@ extension PageContext {
     var fields = ContactFields()
     fields.originalId = contact.originalID
     fields.listId = contact.listID?.rawValue
-    fields.firstName = contact[.firstName]
-    fields.middleName = contact[.middleName]
-    fields.lastName = contact[.lastName]
-    fields.emailAddress = contact[.emailAddress]
-    fields.mobileNumber = contact[.mobileNumber]
-    fields.title = contact[.title]
-    fields.sex = contact[.sex]
+    fields.texts = contact.texts
     fields.dateOfBirth = contact.dateOfBirth.map(Self.day)
-    fields.city = contact[.city]
-    fields.zipcode = contact[.zipcode]
-    fields.country = contact[.country]
     self.init(
       contact: fields, properties: Properties(json: contact.properties),
       device: device.map {

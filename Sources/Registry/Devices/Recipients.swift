@@ -19,12 +19,15 @@ public struct RecipientFields: OptionSet, Hashable, Sendable {
 
   init(_ field: ContactField) { rawValue = 1 << Int32(field.rawValue) }
 
-  static let originalID = RecipientFields(rawValue: 1 << 16)
-  static let listID = RecipientFields(rawValue: 1 << 17)
-  static let dateOfBirth = RecipientFields(rawValue: 1 << 18)
-  static let properties = RecipientFields(rawValue: 1 << 19)
+  /// The bits after those of `ContactField`.
+  private init(afterTexts place: Int32) { rawValue = 1 << (Int32(ContactField.allCases.count) + place) }
+
+  static let originalID = RecipientFields(afterTexts: 0)
+  static let listID = RecipientFields(afterTexts: 1)
+  static let dateOfBirth = RecipientFields(afterTexts: 2)
+  static let properties = RecipientFields(afterTexts: 3)
   /// Manufacturer, model, version and country.
-  static let device = RecipientFields(rawValue: 1 << 20)
+  static let device = RecipientFields(afterTexts: 4)
   static let texts = RecipientFields(ContactField.allCases.map { RecipientFields($0) })
   static let contact: RecipientFields = [.texts, .originalID, .listID, .dateOfBirth, .properties]
   public static let all: RecipientFields = [.contact, .device]

@@ -6,17 +6,8 @@ extension ContactReply {
   init(_ contact: Contact, _ apps: [PushApp]) {
     self.init(originalId: contact.originalID)
     listId = contact.listID?.rawValue
-    firstName = contact[.firstName]
-    middleName = contact[.middleName]
-    lastName = contact[.lastName]
-    emailAddress = contact[.emailAddress]
-    mobileNumber = contact[.mobileNumber]
-    title = contact[.title]
-    sex = contact[.sex]
+    texts = contact.texts
     dateOfBirth = contact.dateOfBirth.map { Int64($0) * 86_400_000 }
-    city = contact[.city]
-    zipcode = contact[.zipcode]
-    country = contact[.country]
     properties = contact.properties
     deviceInfo = contact.devices.compactMap { device in
       apps.first { $0.id == device.app && $0.type != .sms }.map { DeviceInfo(device, $0.type) }
@@ -27,17 +18,8 @@ extension ContactReply {
   init(echo body: PushDevicesBody, invalidated: Bool = false) {
     self.init(originalId: body.originalId ?? "")
     if case .set(let list) = body.listId { listId = list }
-    firstName = body.texts[.firstName]
-    middleName = body.texts[.middleName]
-    lastName = body.texts[.lastName]
-    emailAddress = body.texts[.emailAddress]
-    mobileNumber = body.texts[.mobileNumber]
-    title = body.texts[.title]
-    sex = body.texts[.sex]
+    texts = body.texts
     if case .set(let date) = body.dateOfBirth { dateOfBirth = Int64(date.day) * 86_400_000 }
-    city = body.texts[.city]
-    zipcode = body.texts[.zipcode]
-    country = body.texts[.country]
     properties = body.properties ?? "{}"
     deviceInfo = body.deviceInfo.map { DeviceInfo(echo: $0, invalidated) }
   }

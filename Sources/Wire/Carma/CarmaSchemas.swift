@@ -9,7 +9,10 @@ public enum CarmaSchemas {
       maybe(
         "properties", Schema(.object([], others: property, count: 0...PropertyLimits.count)),
         "Further fields, merged key by key. Null removes a key."),
-    ] + texts.map { maybe($0, text(0...255), "Absent or null keeps it, `\"\"` clears it.") }
+    ]
+      + ContactField.allCases.map {
+        maybe($0.name, text(0...ContactField.maximum), "Absent or null keeps it, `\"\"` clears it.")
+      }
       + [devices(registeredDevice, "The contact's devices.")],
     name: "PushDevicesRequest", "A contact and its devices.")
 
@@ -49,17 +52,13 @@ public enum CarmaSchemas {
   public static let contact = Schema(
     .object(
       [Schema.Field("originalId", .string(), "The contact's id in the customer's own system.")]
-        + texts.map { Schema.Field($0, .string().orNull) } + [
+        + ContactField.allCases.map { Schema.Field($0.name, .string().orNull) } + [
           Schema.Field("listId", .id.orNull, "The contact's list."),
           Schema.Field("dateOfBirth", .integer(CarmaDate.range).orNull, "Midnight UTC, in milliseconds since 1970."),
           Schema.Field("properties", Schema(.object([], others: property, count: nil)), "Further fields."),
           Schema.Field("deviceInfo", Schema(.array(of: device, count: nil)), "The contact's devices in this app."),
         ], others: nil, count: nil),
     name: "Contact", description: "A contact and its devices. Null stands for what is unknown.")
-
-  private static let texts = [
-    "country", "firstName", "lastName", "middleName", "emailAddress", "title", "city", "zipcode", "sex", "mobileNumber",
-  ]
 
   private static let originalId = Schema.Field(
     "originalId", text(1...255),
@@ -163,8 +162,8 @@ extension ContactReply {
     device.model = "iPhone 15"
     device.osVersion = "18.1"
     var contact = ContactReply(originalId: "lars@example.com")
-    contact.firstName = "Lars"
-    contact.country = "Sweden"
+    contact.texts[.firstName] = "Lars"
+    contact.texts[.country] = "Sweden"
     contact.properties = #"{"food":"meat"}"#
     contact.deviceInfo = [device]
     return contact

@@ -6,17 +6,8 @@
 public struct ContactReply: Sendable, Equatable {
   public var originalId: String
   public var listId: Int64?
-  public var firstName: String?
-  public var middleName: String?
-  public var lastName: String?
-  public var emailAddress: String?
-  public var mobileNumber: String?
-  public var title: String?
-  public var sex: String?
+  public var texts = ContactTexts()
   public var dateOfBirth: Int64?
-  public var city: String?
-  public var zipcode: String?
-  public var country: String?
   /// A JSON object.
   public var properties = "{}"
   public var deviceInfo: [DeviceInfo] = []
@@ -43,18 +34,15 @@ public struct ContactReply: Sendable, Equatable {
     var writer = JSONWriter(capacity: 512 + deviceInfo.count * 384)
     writer.open("{")
     writer.member("listId", listId)
-    writer.member("country", country)
-    writer.member("originalId", originalId)
-    writer.member("firstName", firstName)
-    writer.member("lastName", lastName)
-    writer.member("middleName", middleName)
-    writer.member("emailAddress", emailAddress)
-    writer.member("title", title)
-    writer.member("dateOfBirth", dateOfBirth)
-    writer.member("city", city)
-    writer.member("zipcode", zipcode)
-    writer.member("sex", sex)
-    writer.member("mobileNumber", mobileNumber)
+    for field in ContactField.allCases {
+      writer.name(field.name)
+      if let text = texts[field] { writer.value(text) } else { writer.raw("null") }
+      switch field {
+      case .country: writer.member("originalId", originalId)
+      case .title: writer.member("dateOfBirth", dateOfBirth)
+      default: break
+      }
+    }
     writer.name("properties")
     writer.raw(properties)
     writer.name("deviceInfo")

@@ -36,11 +36,8 @@ import Wire
 
   @Test func `Values of every wrong kind in every field get a 200 or a 4xx`() async throws {
     try await withCarmaServer { carma in
-      let fields = [
-        "originalId", "listId", "country", "firstName", "lastName", "middleName", "emailAddress", "title",
-        "dateOfBirth",
-        "city", "zipcode", "sex", "mobileNumber", "properties", "deviceInfo",
-      ]
+      let fields =
+        ["originalId", "listId", "dateOfBirth", "properties", "deviceInfo"] + ContactField.allCases.map(\.name)
       let deviceFields = [
         "devicetoken", "appType", "sandboxToken", "manufacturer", "model", "osVersion", "country", "dateOfInvalidation",
         "invalidationType",

@@ -45,17 +45,8 @@ import Wire
     device.invalidationType = .wrongEnvironment
     var contact = ContactReply(originalId: "a")
     contact.listId = .max
-    contact.firstName = "a"
-    contact.middleName = "b"
-    contact.lastName = "c"
-    contact.emailAddress = "d"
-    contact.mobileNumber = "e"
-    contact.title = "f"
-    contact.sex = "g"
+    contact.texts = ContactTexts { $0.name }
     contact.dateOfBirth = CarmaDate.range.lowerBound
-    contact.city = "h"
-    contact.zipcode = "i"
-    contact.country = "j"
     contact.properties = #"{"a":"x","b":1.5,"c":true,"d":null}"#
     contact.deviceInfo = [device]
     return contact
