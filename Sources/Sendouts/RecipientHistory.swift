@@ -32,7 +32,7 @@ struct RecipientHistory {
     }
     if pushes.isEmpty { lines += outside(contact, originalID) }
     for push in pushes { lines += Self.lines(of: push) }
-    let sentTo = Set(pushes.compactMap(\.deviceId))
+    let sentTo = Set(pushes.map(\.deviceId))
     lines += devices.filter { !sentTo.contains($0.id) }.map { Self.line(of: $0, frozenAt) }
     return lines
   }
@@ -85,7 +85,6 @@ struct RecipientHistory {
       WhyLine(at: at, deviceId: push.deviceId, pushNo: push.pushNo, text: text)
     }
     var lines: [WhyLine] = []
-    if let address = push.address { lines.append(line(nil, "The push goes to the address \(address).")) }
     if let sentAt = push.sentAt {
       let again = push.resentBecause.map { " (attempt \(push.attempts), because of \($0) before)" } ?? ""
       lines.append(line(sentAt, "Sent\(again)."))
@@ -114,7 +113,6 @@ struct RecipientHistory {
     case (.uncertain, _): return "Possibly sent, and never answered: \(reason). It is not sent again."
     case (.skipped, "device_invalidated"?): return "Not sent: the device had been invalidated by then."
     case (.skipped, "device_reassigned"?): return "Not sent: another contact had the device by then."
-    case (.skipped, "no_device"?): return "Not sent: it goes to an address, and no service sends to one."
     case (.skipped, "device_gone"?): return "Not sent: the device had been deleted by then."
     case (.skipped, _): return "Not sent: \(reason)."
     case (.cancelled, "push_accepted"?): return "Not sent: another push of its message was accepted."

@@ -62,7 +62,7 @@ extension SendingBench {
       let resent = pushes.filter { $0.resentBecause != nil }
       #expect(!resent.isEmpty && resent.allSatisfy { $0.resentBecause == "hub_stopped" && $0.attempts == 2 })
       for push in pushes where push.resentBecause == nil {
-        #expect(received[push.deviceId.flatMap { tokens[$0] } ?? ""] == 1)
+        #expect(received[tokens[push.deviceId] ?? ""] == 1)
       }
     }
   }

@@ -93,26 +93,4 @@ import Wire
       #expect(try bounds.map { try $0.decode(Int.self) } == [11], "a sample of 3,000 rows is enough")
     }
   }
-
-  @Test func `A push without a device is skipped by a push lane, and shows its address`() async throws {
-    try await withSendingBench { bench in
-      try await bench.addDevices(2)
-      let key = try await bench.send("Hello")
-      try await bench.pool.transaction { transaction in
-        _ = try await Ledger(transaction).freeze(key, apps: [bench.app.id], audience: .all)
-      }
-      try await bench.database.query(
-        "UPDATE push SET device_id = NULL, address = '+4930123456' WHERE push_no = 2")
-      let dispatcher = bench.dispatcher()
-      let result = await dispatcher.dispatch(
-        try bench.order(key, MessageBody(alert: "Hello")), to: try await bench.appOrder(dispatcher), bench.lane)
-      #expect(result.end == .drained)
-      let pushes = try await bench.pushes(key)
-      #expect(pushes.map(\.state) == [.accepted, .skipped])
-      #expect(pushes[1].reason == "no_device" && pushes[1].deviceId == nil && pushes[1].address == "+4930123456")
-      await #expect(throws: PostgresError.self) {
-        try await bench.database.query("UPDATE push SET device_id = NULL, address = NULL")
-      }
-    }
-  }
 }

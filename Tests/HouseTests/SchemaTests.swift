@@ -44,6 +44,29 @@ enum Schema {
     }
   }
 
+  @Test func `Every column has a default, or a statement that writes it`() async throws {
+    try await withDatabase { database in
+      let functions = try await database.query(
+        "SELECT prosrc FROM pg_proc WHERE pronamespace = 'public'::regnamespace"
+      ).map { try $0.decode(String.self) }
+      let writes = (functions + StatementTests.all.filter { $0.effect == .write }.map(\.sql)).map { sql in
+        Set(sql.matches(of: #/\w+/#).map { String($0.output) })
+      }
+      let columns = try await database.query(
+        """
+        SELECT c.relname::text, a.attname::text
+        FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+        WHERE c.relkind IN ('r', 'p') AND c.relnamespace = 'public'::regnamespace
+          AND a.attnum > 0 AND NOT a.attisdropped AND NOT a.atthasdef AND a.attidentity = ''
+        """)
+      for column in columns {
+        let (table, name) = try column.decode(String.self, String.self)
+        #expect(writes.contains { $0.contains(table) && $0.contains(name) }, "\(table).\(name)")
+      }
+      #expect(columns.count > 100)
+    }
+  }
+
   @Test func `The primary key of every tenant table begins with customer_id`() async throws {
     try await withDatabase { database in
       let rows = try await database.query(

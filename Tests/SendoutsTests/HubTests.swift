@@ -199,7 +199,7 @@ import Wire
     let received = Dictionary(grouping: bench.simulator.apns.requests, by: \.token)
     #expect(received.count == pushes.count)
     for push in pushes where push.resentBecause == nil {
-      #expect(received[push.deviceId.flatMap { tokens[$0] } ?? ""]?.count == 1)
+      #expect(received[tokens[push.deviceId] ?? ""]?.count == 1)
     }
   }
 

@@ -15,7 +15,7 @@ import Wire
     try await bench.withHubs { _ = try await bench.until(key, .finished) }
     let push = try await bench.pushes(key)[0]
     let link = PushLink(
-      customer: bench.customer, sendout: key.sendout, push: push.pushNo, device: try #require(push.deviceId))
+      customer: bench.customer, sendout: key.sendout, push: push.pushNo, device: push.deviceId)
     #expect(try await OpenLog(bench.pool).record([Open(link, via: .page, by: .person)], of: bench.customer) != [nil])
     try await bench.database.query(
       """

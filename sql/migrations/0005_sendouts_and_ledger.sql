@@ -154,7 +154,7 @@ CREATE TABLE push (
   sendout_id  bigint      NOT NULL,
   push_no     int4        NOT NULL,
   batch_no    int4        NOT NULL,
-  device_id   bigint,
+  device_id   bigint      NOT NULL,
   contact_id  bigint      NOT NULL,
   message_no  int4,
   state       text        NOT NULL DEFAULT 'queued' CONSTRAINT push_state_known CHECK (state IN ('queued', 'waiting', 'accepted', 'failed', 'uncertain', 'skipped', 'cancelled')),
@@ -169,9 +169,7 @@ CREATE TABLE push (
   delivery    text CONSTRAINT push_delivery_known CHECK (delivery IN ('delivered', 'failed')),
   delivery_reason text,
   reported_at timestamptz,
-  address     text,
-  PRIMARY KEY (customer_id, sendout_id, push_no),
-  CONSTRAINT push_addressed CHECK (device_id IS NOT NULL OR address IS NOT NULL)
+  PRIMARY KEY (customer_id, sendout_id, push_no)
 ) PARTITION BY RANGE (sendout_id);
 -- The contact comes first. With the customer first, the planner took this index for as good as the primary key on a new
 -- table, and each open then read all of the customer's pushes. A contact has only one customer, so look-ups lose nothing.
@@ -184,7 +182,7 @@ COMMENT ON COLUMN push.customer_id IS 'The customer that owns the sendout.';
 COMMENT ON COLUMN push.sendout_id  IS 'The sendout.';
 COMMENT ON COLUMN push.push_no     IS '1, 2, 3, … within the sendout, in the order of app, environment and device.';
 COMMENT ON COLUMN push.batch_no    IS 'Its batch.';
-COMMENT ON COLUMN push.device_id   IS 'The device, as it was when the audience was frozen; NULL for a push to an address.';
+COMMENT ON COLUMN push.device_id   IS 'The device, as it was when the audience was frozen.';
 COMMENT ON COLUMN push.contact_id  IS 'The contact that had the device at the freeze. If another contact has it when the push is due, the push is skipped. If another has it at the open, no first open is counted.';
 COMMENT ON COLUMN push.message_no  IS 'In a stream, the message that it is of.';
 COMMENT ON COLUMN push.state       IS 'queued (being sent, if its batch is claimed) -> accepted, failed, skipped, uncertain or waiting; waiting: due at not_before, for another attempt or to stand in for pushes that fail; cancelled with its sendout; uncertain (hub_stopped) -> accepted or failed, when its hub is back and knows.';
@@ -199,7 +197,6 @@ COMMENT ON COLUMN push.opened_at   IS 'First open by a person; NULL until then.'
 COMMENT ON COLUMN push.delivery    IS 'Last word of the provider on an SMS that it had accepted: delivered, or failed for good. NULL until then.';
 COMMENT ON COLUMN push.delivery_reason IS 'Why an SMS was not delivered, as the provider has it, such as 24 subscriber absent.';
 COMMENT ON COLUMN push.reported_at IS 'When that word came.';
-COMMENT ON COLUMN push.address     IS 'Where it goes without a device, such as a telephone number. No push service takes one yet: such a push is skipped as no_device.';
 
 -- Single messages. No foreign keys, for the same reason as at push: the statement that writes a message has read its contact.
 CREATE TABLE message (

@@ -217,7 +217,7 @@ final class Dispatch: Sendable {
         let recipients = await persistently(
           "load recipients",
           {
-            try await devices.recipients(self.order.key.customer, pushes.compactMap(\.device), with: fields)
+            try await devices.recipients(self.order.key.customer, pushes.map(\.device), with: fields)
           })
       else { return nil }
       await preparation.prepare(pushes, for: recipients, into: &prepared)
@@ -465,13 +465,10 @@ final class Dispatch: Sendable {
   func retire(_ tokens: [InvalidToken], of run: BatchRun) async -> [Settlement]? {
     guard !tokens.isEmpty else { return [] }
     let devices = Devices(dispatcher.database)
-    let retirements = tokens.compactMap { token in
-      token.push.device.map {
-        Retirement(
-          device: $0, moment: token.moment, reason: token.reason,
-          type: token.cause.invalidationType,
-          isSandbox: token.environment == .sandbox)
-      }
+    let retirements = tokens.map { token in
+      Retirement(
+        device: token.push.device, moment: token.moment, reason: token.reason, type: token.cause.invalidationType,
+        isSandbox: token.environment == .sandbox)
     }
     guard
       let outcomes = await persistently(
@@ -481,7 +478,7 @@ final class Dispatch: Sendable {
       return nil
     }
     return tokens.map {
-      run.outcomePolicy.settlement(of: $0, deviceIsKept: $0.push.device.flatMap { outcomes[$0] } == .kept)
+      run.outcomePolicy.settlement(of: $0, deviceIsKept: outcomes[$0.push.device] == .kept)
     }
   }
 

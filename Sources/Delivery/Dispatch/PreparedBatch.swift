@@ -98,11 +98,7 @@ struct Preparation: Sendable {
     for (count, push) in pushes.enumerated() {
       // A thousand take longer than a single message may wait for a core.
       if count > 0, count.isMultiple(of: sliceSize) { await Task.yield() }
-      guard let device = push.device else {
-        prepared.settlements.append(.withoutSending(push, .skipped, "no_device"))
-        continue
-      }
-      guard let recipient = recipients[device] else {
+      guard let recipient = recipients[push.device] else {
         prepared.settlements.append(.withoutSending(push, .skipped, "device_gone"))
         continue
       }

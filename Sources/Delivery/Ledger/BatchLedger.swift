@@ -50,9 +50,9 @@ struct BatchLedger: Sendable {
       BatchQueries.pushes, key.customer.rawValue, key.sendout.rawValue, batch.range.lowerBound, batch.range.upperBound
     ).map { row in
       let (number, device, contact, message, attempts, secondsLeft) = try row.decode(
-        Int64.self, Int64?.self, Int64.self, Int32?.self, Int32.self, Double?.self)
+        Int64.self, Int64.self, Int64.self, Int32?.self, Int32.self, Double?.self)
       return QueuedPush(
-        number: PushNumber(number), batch: batch.claim.batch, device: device.map { DeviceID($0) },
+        number: PushNumber(number), batch: batch.claim.batch, device: DeviceID(device),
         contact: ContactID(contact), message: message, attempts: Int(attempts),
         giveUpAt: secondsLeft.map { asked + .seconds($0) })
     }
@@ -222,8 +222,7 @@ struct ClaimedBatch: Sendable {
 struct QueuedPush: Sendable, Equatable {
   let number: PushNumber
   let batch: Int32
-  /// `nil` for a push to an address, which no push service takes.
-  let device: DeviceID?
+  let device: DeviceID
   /// The device's contact when the audience was frozen.
   let contact: ContactID
   /// In a stream, the number of its message.

@@ -225,16 +225,15 @@ extension SendoutCounts {
 extension PushReply {
   init(_ row: Row) throws {
     let (
-      push, device, contact, state, attempts, reason, resent, sent, settled, due, opened, address, delivery, whyNot,
-      reported
+      push, device, contact, state, attempts, reason, resent, sent, settled, due, opened, delivery, whyNot, reported
     ) = try row.decode(
-      Int64.self, Int64?.self, Int64.self, String.self, Int32.self, String?.self, String?.self, Date?.self, Date?.self,
-      Date?.self, Date?.self, String?.self, String?.self, String?.self, Date?.self)
+      Int64.self, Int64.self, Int64.self, String.self, Int32.self, String?.self, String?.self, Date?.self, Date?.self,
+      Date?.self, Date?.self, String?.self, String?.self, Date?.self)
     guard let state = PushState(rawValue: state) else {
       throw PostgresError.decoding(statement: LedgerQueries.pushes.name, column: "state", .format("an unknown state"))
     }
     self.init(
-      pushNo: PushNumber(push), deviceId: device.map { DeviceID($0) }, address: address, contactId: ContactID(contact),
+      pushNo: PushNumber(push), deviceId: DeviceID(device), contactId: ContactID(contact),
       state: state,
       attempts: Int(attempts), reason: reason, resentBecause: resent, sentAt: sent.map(Wire.Timestamp.init),
       settledAt: settled.map(Wire.Timestamp.init),

@@ -229,7 +229,7 @@ enum LedgerQueries {
     "ledger.pushes", .read,
     """
     SELECT push_no, device_id, contact_id, state, attempts, reason, resent_because, sent_at, settled_at,
-           nullif(not_before, 'infinity') AS not_before, opened_at, address, delivery, delivery_reason, reported_at
+           nullif(not_before, 'infinity') AS not_before, opened_at, delivery, delivery_reason, reported_at
       FROM push
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND push_no > $4::bigint
        AND ($3::text IS NULL OR state = $3::text)
@@ -242,7 +242,7 @@ enum LedgerQueries {
     "ledger.pushes_of_contact", .read,
     """
     SELECT push_no, device_id, contact_id, state, attempts, reason, resent_because, sent_at, settled_at,
-           nullif(not_before, 'infinity') AS not_before, opened_at, address, delivery, delivery_reason, reported_at
+           nullif(not_before, 'infinity') AS not_before, opened_at, delivery, delivery_reason, reported_at
       FROM (SELECT * FROM push
              WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND contact_id = $3::bigint AND message_no IS NULL
              UNION ALL

@@ -164,7 +164,7 @@ enum DeliveryReportQueries {
            (SELECT batch_no, device_id, sent_at
               FROM push
              WHERE push.customer_id = $1::bigint AND push.sendout_id = reported.sendout_id
-               AND push.push_no = reported.push_no AND push.device_id IS NOT NULL
+               AND push.push_no = reported.push_no
             OFFSET 0) AS push
      CROSS JOIN LATERAL
            (SELECT sandbox FROM push_batch

@@ -66,7 +66,7 @@ struct SendoutCommand: AsyncParsableCommand {
           "#Push", "#Device", "#Contact", "State", "#Attempts", "Reason", "Sent (UTC)", "Opened (UTC)")
         for push in page.items {
           table.add(
-            "\(push.pushNo)", push.deviceId.map { "\($0)" } ?? push.address, "\(push.contactId)", push.state.rawValue,
+            "\(push.pushNo)", "\(push.deviceId)", "\(push.contactId)", push.state.rawValue,
             "\(push.attempts)",
             push.reason,
             push.sentAt?.forPeople, push.openedAt?.forPeople)

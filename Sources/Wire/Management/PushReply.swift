@@ -7,8 +7,7 @@ public enum PushState: String, Codable, Sendable, Hashable, CaseIterable, Schema
 /// One push of a sendout: a row of the ledger.
 public struct PushReply: APIObject, Equatable {
   public var pushNo: PushNumber
-  public var deviceId: DeviceID?
-  public var address: String?
+  public var deviceId: DeviceID
   public var contactId: ContactID
   public var state: PushState
   public var attempts: Int
@@ -23,7 +22,7 @@ public struct PushReply: APIObject, Equatable {
   public var reportedAt: Timestamp?
 
   public init(
-    pushNo: PushNumber, deviceId: DeviceID? = nil, address: String? = nil, contactId: ContactID, state: PushState,
+    pushNo: PushNumber, deviceId: DeviceID, contactId: ContactID, state: PushState,
     attempts: Int,
     reason: String? = nil, resentBecause: String? = nil, sentAt: Timestamp? = nil, settledAt: Timestamp? = nil,
     notBefore: Timestamp? = nil, openedAt: Timestamp? = nil,
@@ -31,7 +30,6 @@ public struct PushReply: APIObject, Equatable {
   ) {
     self.pushNo = pushNo
     self.deviceId = deviceId
-    self.address = address
     self.contactId = contactId
     self.state = state
     self.attempts = attempts
@@ -47,7 +45,7 @@ public struct PushReply: APIObject, Equatable {
   }
 
   public enum CodingKeys: String, CodingKey, CaseIterable {
-    case pushNo, deviceId, address, contactId, state, attempts, reason, resentBecause, sentAt, settledAt, notBefore,
+    case pushNo, deviceId, contactId, state, attempts, reason, resentBecause, sentAt, settledAt, notBefore,
       openedAt, delivery, deliveryReason, reportedAt
   }
   public static let schemaName: String? = "Push"
@@ -60,8 +58,7 @@ public struct PushReply: APIObject, Equatable {
   public static func describe(_ field: CodingKeys) -> FieldDescription {
     switch field {
     case .pushNo: "The push's number within the sendout."
-    case .deviceId: "The device's number. Absent for a push to an address."
-    case .address: "Where the push goes without a device. No service sends such pushes yet."
+    case .deviceId: "The device's number."
     case .contactId: "The contact that had the device when the audience was frozen."
     case .state: "The push's state."
     case .attempts: .count("How often the push was sent, or may have been sent.")

@@ -44,12 +44,12 @@ extension SendingBench {
   }
 
   /// What is written of a device: since when it is invalid, and why.
-  public func invalidation(_ device: DeviceID?) async throws -> (at: Date?, type: Int16, reason: String?) {
+  public func invalidation(_ device: DeviceID) async throws -> (at: Date?, type: Int16, reason: String?) {
     let row = try await database.query(
       """
       SELECT invalidated_at, invalidation_type, invalidation_reason
         FROM device WHERE customer_id = $1::bigint AND device_id = $2::bigint
-      """, customer.rawValue, device?.rawValue)[0]
+      """, customer.rawValue, device.rawValue)[0]
     let (at, type, reason) = try row.decode(Date?.self, Int16.self, String?.self)
     return (at, type, reason)
   }
