@@ -176,15 +176,6 @@ struct NotificationQueue: Sendable {
       moment)
   }
 
-  /// Deletes lines of the log that are older than 30 days, some at a time: no statement takes long, however many there are.
-  func prune(_ customer: CustomerID, portion: Int = 10_000) async throws {
-    var deleted = portion
-    while deleted == portion {
-      try Task.checkCancellation()
-      deleted = try await database.query(Self.pruneLog, customer.rawValue, Int64(portion))[0].decode(Int.self)
-    }
-  }
-
   // MARK: Statements
   //
   // Those that wait for what is due lock it in the order of its subscriptions' numbers, as `datasync.match` does. Before it they lock the

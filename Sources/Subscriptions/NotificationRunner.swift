@@ -5,7 +5,7 @@ public import Postgres
 public import Registry
 public import ServiceLifecycle
 import Locking
-import Wire
+public import Wire
 
 /// The service that tells subscriptions what changed; any number of hubs can run it.
 ///
@@ -53,9 +53,6 @@ public struct NotificationRunner: Service {
         repeat { wake.yield() } while (try? await Task.sleep(for: settings.scanEvery)) != nil
       }
       group.addTask {
-        while (try? await Task.sleep(for: .seconds(3600))) != nil { await prune() }
-      }
-      group.addTask {
         guard (try? await gracefulShutdown()) != nil else { return }
         isStopped.stop()
         wake.finish()
@@ -81,23 +78,15 @@ public struct NotificationRunner: Service {
     }
   }
 
-  /// Deletes old lines of the log. Where that fails, the other customers' go nevertheless.
-  func prune() async {
-    do {
-      for customer in try await Customers(pool).all() where !Task.isCancelled {
-        do {
-          try await newQueue().prune(customer.id)
-        } catch {
-          warn(error, of: customer.id)
-        }
-      }
-    } catch {
-      warn(error)
-    }
-    func warn(_ error: any Error, of customer: CustomerID? = nil) {
-      logger.warning(
-        "could not delete old lines of notifications, retrying later",
-        metadata: ["customer": "\(customer.map { "\($0)" } ?? "all")", "error": "\(error)"])
+  /// Deletes lines of the log that are older than 30 days, some at a time: no statement takes long, however many there are.
+  public static func forgetExpired(
+    _ customer: CustomerID, in database: any Querying, portion: Int = 10_000
+  ) async throws {
+    var deleted = portion
+    while deleted == portion {
+      try Task.checkCancellation()
+      deleted = try await database.query(NotificationQueue.pruneLog, customer.rawValue, Int64(portion))[0].decode(
+        Int.self)
     }
   }
 

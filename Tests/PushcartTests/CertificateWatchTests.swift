@@ -11,9 +11,9 @@ import Wire
 
 /// What is said of push certificates that expire.
 @Suite struct CertificateWatchTests {
-  private func addApp(_ bench: SendingBench, until end: Date) async throws -> PushApp {
+  private func addApp(_ bench: SendingBench, of customer: CustomerID? = nil, until end: Date) async throws -> PushApp {
     try await PushApps(bench.pool, vault: bench.vault).add(
-      bench.customer,
+      customer ?? bench.customer,
       NewPushApp(
         appID: "com.acme.old", type: .ios, name: "Old",
         service: PushServiceFields(
@@ -54,6 +54,29 @@ import Wire
       #expect(changed.alarm(at: end) == nil)
       try await watch.check(at: end.addingTimeInterval(60))
       #expect(figure() == "\(series) NaN")
+    }
+  }
+
+  @Test func `A customer whose apps cannot be read keeps its figures, and holds up no other's`() async throws {
+    try await withSendingBench { bench in
+      let end = Date(timeIntervalSince1970: (Date().timeIntervalSince1970 + 40 * 86_400).rounded())
+      let other = try await Customers(bench.pool).add(name: "Other").id
+      for customer in [bench.customer, other] { _ = try await addApp(bench, of: customer, until: end) }
+      let (log, registry) = (LogCapture(), MetricsRegistry())
+      var watch = CertificateWatch(bench.pool, logger: log.logger, metrics: registry)
+      func figures() -> [String] {
+        PrometheusText.write(registry).split(separator: "\n").filter { $0.hasPrefix("pushcart_certificate") }
+          .map { String($0.split(separator: " ")[1]) }.sorted()
+      }
+      try await watch.check(at: end.addingTimeInterval(-60))
+      #expect(figures() == ["60", "60"])
+      try await bench.database.query("ALTER TABLE push_app DROP CONSTRAINT push_app_app_type_known")
+      try await bench.database.query(
+        "UPDATE push_app SET app_type = 99 WHERE customer_id = $1::bigint AND push_app_id = $2::bigint",
+        bench.customer.rawValue, bench.app.id.rawValue)
+      try await watch.check(at: end.addingTimeInterval(-30), isLogged: false)
+      #expect(figures() == ["30", "60"])
+      #expect(log.lines.count { $0.contains("could not look at the push certificates of a customer") } == 1)
     }
   }
 

@@ -1,11 +1,10 @@
 import Foundation
 import Postgres
 import Registry
+import Subscriptions
 import Support
 import Testing
 import Wire
-
-@testable import Subscriptions
 
 @Suite struct NotificationLogTests {
   @Test func `Old lines go in portions, and newer ones and those of others stay`() async throws {
@@ -17,24 +16,8 @@ import Wire
       // Refuses what deletes more at once.
       try await onDelete(
         "IF (SELECT count(*) FROM gone) > 10 THEN RAISE EXCEPTION 'more than a portion'; END IF;", datasync)
-      let queue = NotificationQueue(database: datasync.bench.pool, run: UUID(), lease: .seconds(20))
-      try await queue.prune(datasync.bench.customer, portion: 10)
+      try await NotificationRunner.forgetExpired(datasync.bench.customer, in: datasync.bench.pool, portion: 10)
       #expect(try await lines(datasync) == [datasync.bench.customer: 4, other: 3])
-    }
-  }
-
-  @Test func `Lines that cannot be deleted keep no other customer's`() async throws {
-    try await withDatasync { datasync in
-      let other = try await Customers(datasync.bench.pool).add(name: "Other").id
-      for customer in [datasync.bench.customer, other] { try await add(2, of: customer, "31 days", datasync) }
-      try await onDelete(
-        "IF EXISTS (SELECT FROM gone WHERE customer_id = \(datasync.bench.customer)) THEN RAISE EXCEPTION 'no'; END IF;",
-        datasync)
-      await NotificationRunner(
-        datasync.bench.pool, dispatcher: datasync.bench.dispatcher(TestHub()), vault: datasync.bench.vault,
-        logger: TestServer.logger
-      ).prune()
-      #expect(try await lines(datasync) == [datasync.bench.customer: 2])
     }
   }
 

@@ -25,7 +25,8 @@ struct CertificateWatch {
   /// - Parameter isLogged: false between daily log lines.
   mutating func check(at now: Date = Date(), isLogged: Bool = true) async throws {
     var seen: Set<[String]> = []
-    for customer in try await customers.all() {
+    let customers = customers
+    let failures = try await customers.forEach("look at the push certificates", logger: logger) { customer in
       for app in try await apps.list(customer.id) {
         for certificate in app.certificates {
           guard let notAfter = certificate.notAfter else { continue }
@@ -39,7 +40,8 @@ struct CertificateWatch {
         }
       }
     }
-    for (place, meter) in meters where !seen.contains(place) { meter.set(Double.nan) }
+    let unread = Set(failures.keys.map(\.description))
+    for (place, meter) in meters where !seen.contains(place) && !unread.contains(place[0]) { meter.set(Double.nan) }
   }
 
   private mutating func meter(_ place: [String]) -> Meter {

@@ -5,10 +5,11 @@ import Postgres
 import Registry
 import Sendouts
 import ServiceLifecycle
+import Subscriptions
 import Wire
 
-/// Makes partitions every five minutes. Deletes expired idempotency records and keys, and what is past its retention, hourly: each customer
-/// by itself, and in portions. Looks hourly at the ends of push certificates, and warns of them daily.
+/// Makes partitions every five minutes. Hourly it deletes what is too old, customer by customer and in portions. It looks as often at the
+/// ends of push certificates, and warns of them daily.
 struct Housekeeping: Service {
   private let customers: Customers
   private let replies: IdempotentReplies
@@ -35,7 +36,7 @@ struct Housekeeping: Service {
       while !Task.isCancelled {
         await makePartitions()
         if rounds % 12 == 0 {
-          await attempt("list customers") { for customer in try await customers.all() { await tidy(customer) } }
+          await attempt("list customers") { try await tidy() }
           await attempt("delete what is past its retention") { try await retention.run() }
           await attempt("look at push certificates") { try await certificates.check(isLogged: rounds % 288 == 0) }
         }
@@ -49,27 +50,34 @@ struct Housekeeping: Service {
   func makePartitions() async { await attempt("make partitions") { try await retention.makePartitions() } }
 
   /// If the database is away, the next round does it.
-  private func attempt(_ what: String, of customer: CustomerID? = nil, _ body: () async throws -> Void) async {
+  private func attempt(_ what: String, _ body: () async throws -> Void) async {
     do {
       try await body()
     } catch {
       guard !Task.isCancelled else { return }
-      logger.warning(
-        "could not \(what), trying again later",
-        metadata: ["customer": "\(customer.map { "\($0)" } ?? "all")", "error": "\(error)"])
+      logger.warning("could not \(what), trying again later", metadata: ["error": "\(error)"])
     }
   }
 
-  /// Deletes what is too old of one customer. What fails holds up nothing else.
-  private func tidy(_ customer: Customer) async {
-    let id = customer.id
-    let days = [retentionDays, customer.settings.retentionDays].compactMap(\.self).min()
-    await attempt("delete expired replies", of: id) { try await replies.forgetExpired(id) }
-    await attempt("delete expired idempotency keys", of: id) { try await messages.forgetExpiredKeys(id) }
-    await attempt("delete old registrations of phones", of: id) {
-      try await PhoneRegistrations.forgetExpired(id, eventsAfterDays: days, in: pool)
+  /// Deletes what is too old and has no retention of its own. What fails for one customer holds up nothing else; the next round tries again.
+  /// - Throws: when the customers cannot be listed, and `CancellationError`.
+  func tidy() async throws {
+    try await customers.forEach("delete the expired replies", logger: logger) {
+      try await replies.forgetExpired($0.id)
     }
-    await attempt("delete old status reports", of: id) { try await StatusReporter.forgetExpired(id, in: pool) }
+    try await customers.forEach("delete the expired idempotency keys", logger: logger) {
+      try await messages.forgetExpiredKeys($0.id)
+    }
+    try await customers.forEach("delete the old registrations of phones", logger: logger) {
+      let days = [retentionDays, $0.settings.retentionDays].compactMap(\.self).min()
+      try await PhoneRegistrations.forgetExpired($0.id, eventsAfterDays: days, in: pool)
+    }
+    try await customers.forEach("delete the old status reports", logger: logger) {
+      try await StatusReporter.forgetExpired($0.id, in: pool)
+    }
+    try await customers.forEach("delete the old lines of notifications", logger: logger) {
+      try await NotificationRunner.forgetExpired($0.id, in: pool)
+    }
   }
 }
 

@@ -1,4 +1,5 @@
 public import FoundationEssentials
+package import Logging
 public import Postgres
 public import Wire
 
@@ -98,6 +99,29 @@ public struct Customers: Sendable {
   /// Every customer, in the order they were added.
   public func all() async throws -> [Customer] {
     try await database.query(CustomerQueries.list).map(Customer.init)
+  }
+
+  /// Does something for every customer, one after the other. What fails for one is logged, and holds up no other.
+  /// - Parameter what: completes "could not … of a customer".
+  /// - Returns: those for whom it failed, and why.
+  /// - Throws: when the customers cannot be listed, and `CancellationError`.
+  @discardableResult
+  package func forEach(
+    _ what: String, logger: Logger, _ body: (Customer) async throws -> Void
+  ) async throws -> [CustomerID: any Error] {
+    var failures: [CustomerID: any Error] = [:]
+    for customer in try await all() {
+      try Task.checkCancellation()
+      do {
+        try await body(customer)
+      } catch {
+        try Task.checkCancellation()
+        logger.warning(
+          "could not \(what) of a customer", metadata: ["customer": "\(customer.id)", "error": "\(error)"])
+        failures[customer.id] = error
+      }
+    }
+    return failures
   }
 
   /// The customer of that number, locked against other changes until the transaction ends.

@@ -44,6 +44,7 @@ public struct Retention: Sendable {
   /// Deletes what has expired, in pieces that are committed one by one, so that it can be stopped and repeated at any time.
   /// - Parameter isTrial: only tells what would go.
   /// - Returns: what went, or would.
+  /// - Throws: one of the errors, once everything else has gone.
   @discardableResult
   public func run(isTrial: Bool = false) async throws -> ExpiredData {
     var expired = ExpiredData()
@@ -64,19 +65,10 @@ public struct Retention: Sendable {
         mayHaveMore = true
       }
     }
-    var failure: (any Error)?
-    for customer in try await Customers(pool).all() {
-      try Task.checkCancellation()
-      do {
-        if let rows = try await expire(customer, isTrial: isTrial) { expired.customers.append(rows) }
-      } catch {
-        // The others' data go nevertheless.
-        logger.warning(
-          "could not delete a customer's expired data", metadata: ["customer": "\(customer.id)", "error": "\(error)"])
-        failure = failure ?? error
-      }
+    let failures = try await Customers(pool).forEach("delete the expired data", logger: logger) { customer in
+      if let rows = try await expire(customer, isTrial: isTrial) { expired.customers.append(rows) }
     }
-    if let failure { throw failure }
+    if let failure = failures.values.first { throw failure }
     return expired
   }
 
