@@ -4,11 +4,13 @@ public import Registry
 import Locking
 import Wire
 
-/// Finds apps by their keys, remembering the answers for a few seconds.
+/// Finds apps by their keys, remembering the answers for a few seconds; a change is heard of at once (`CacheRefresh`).
 ///
-/// A change counts on other hubs once what they remember is older than `timeToLive`. Keys that name nothing are remembered longer, and
-/// apart, so that made-up ones push no app out.
+/// Keys that name nothing are remembered longer, and apart, so that made-up ones push no app out.
 public final class HybridAppCache: Sendable {
+  /// Where changes are told of what it remembers. An app's name is that of a push app.
+  package static let channels: [ChangeChannel] = [.hybridApp, .pushApp]
+
   /// An app, and what opens its requests.
   struct Entry: Sendable {
     let app: HybridApp
@@ -26,6 +28,9 @@ public final class HybridAppCache: Sendable {
   /// Apps whose addresses are told of messages without an app key.
   private let reporting: ExpiringCache<CustomerID, String?>
 
+  /// - Parameters:
+  ///   - timeToLive: how long an answer is believed when no word of a change comes.
+  ///   - now: the clock, which tests steer.
   public init(
     _ database: any Querying, vault: Vault, timeToLive: Duration = .seconds(5),
     now: @escaping @Sendable () -> ContinuousClock.Instant = { ContinuousClock.now }
@@ -83,4 +88,9 @@ public final class HybridAppCache: Sendable {
     known.flush()
     reporting.flush()
   }
+}
+
+extension ChangeChannel {
+  /// Apps of Hybrid Messaging: their settings and secrets.
+  static let hybridApp = ChangeChannel("pushcart_hybrid_app")
 }

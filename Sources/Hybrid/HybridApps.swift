@@ -163,7 +163,7 @@ public struct HybridApps: Sendable {
     try await database.query(HybridAppQueries.reporting, customer.rawValue).first?.decode(String.self)
   }
 
-  /// Enables Hybrid Messaging for an app.
+  /// Enables Hybrid Messaging for an app. Hubs are told, here and below.
   /// - Returns: what its phones sign with, and the app.
   /// - Throws: `HybridError.appTaken`, `.invalid`; `RegistryError.appUnknown`.
   public func enable(
@@ -188,6 +188,7 @@ public struct HybridApps: Sendable {
       settings.pinsPerHour.map { Int32($0) }, settings.movedText, settings.pinDigits.map { Int16($0) },
       settings.registrationsPerHour.map { Int32($0) })
     guard let row = rows.first else { throw HybridError.appTaken(appID: request.appId) }
+    try await database.notify(.hybridApp, customer.description)
     return (
       IssuedHybridApp(appKey: key.text, appSecret: secret, appId: request.appId), try HybridApp(row, customer).reply
     )
@@ -208,6 +209,7 @@ public struct HybridApps: Sendable {
       settings.registrationsPerHour.map { Int32($0) })[0]
     let after = try HybridApp(row, customer)
     if after.statusURL == nil, before.statusURL != nil { try await HybridReports(database).delete(customer, appID) }
+    try await database.notify(.hybridApp, customer.description)
     return (before.reply, after.reply)
   }
 
@@ -221,6 +223,7 @@ public struct HybridApps: Sendable {
     let sealed = try vault.seal(Secret(secret), context: Rekey.hybridContext(customer, appID: appID))
     let row = try await database.query(
       HybridAppQueries.rotate, customer.rawValue, appID, Bytes(sealed.joined))[0]
+    try await database.notify(.hybridApp, customer.description)
     return (
       IssuedHybridApp(appKey: before.key.text, appSecret: secret, appId: appID), before.reply,
       try HybridApp(row, customer).reply

@@ -64,9 +64,9 @@ public struct NotificationRunner: Service {
 
   private func listen(_ wake: AsyncStream<Void>.Continuation) async {
     do {
-      for try await event in pool.notifications(on: [NotificationQueue.channel, "pushcart_push_app"]) {
+      for try await event in pool.notifications(on: [NotificationQueue.channel, ChangeChannel.pushApp.name]) {
         // New credentials, or an accepted check of them: the lane need not wait.
-        if case .notification("pushcart_push_app", let customer) = event, let customer = CustomerID(customer) {
+        if case .notification(ChangeChannel.pushApp.name, let customer) = event, let customer = CustomerID(customer) {
           sender.reopen(customer)
         }
         wake.yield()

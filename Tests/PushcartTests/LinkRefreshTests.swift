@@ -20,7 +20,8 @@ import Wire
       let aged = PushLink(
         customer: customer, sendout: SendoutID(1), push: PushNumber(1), device: DeviceID(1), signedOn: LinkDay(1))
       let ancient = signer.token(for: aged, .page)
-      let refresh = LinkRefresh(database.pool, keys, signer, logger: TestServer.logger)
+      let refresh = CacheRefresh(
+        database.pool, [.init(on: [.links]) { signer.replace(try await keys.load()) }], logger: TestServer.logger)
       try await withThrowingTaskGroup(of: Void.self) { group in
         defer { group.cancelAll() }
         group.addTask { try await refresh.run() }
@@ -62,12 +63,5 @@ import Wire
       #expect(retired.verify(thief.token(for: early, .page), .page) == nil)
       #expect(retired.verify(rotated.token(for: link, .page), .page) == link)
     }
-  }
-}
-
-extension Task where Success == Never, Failure == Never {
-  fileprivate static func checkCancellationAndYield() async throws {
-    try checkCancellation()
-    await yield()
   }
 }

@@ -86,13 +86,23 @@ import Wire
       let app = try await store.add(customer, .ios())
       let addresses = SMSStatusAddresses(key: Array(0..<32), publicURL: "https://push.example.com")
       let before = addresses.token(of: customer)
-      let listening = Task {
-        try await RegistryCaches(
-          database.pool, accessKeys: keys, pushApps: apps, smsAddresses: addresses, logger: TestServer.logger
-        ).run()
-      }
-      // The last of its channels.
-      try await database.untilListening(on: "pushcart_sms_status")
+      // Each is refreshed once it listens.
+      let (refreshed, refreshes) = AsyncStream.makeStream(of: Void.self)
+      let refresh = CacheRefresh(
+        database.pool,
+        [
+          .init(on: [.accessKey]) {
+            keys.flush(); refreshes.yield()
+          },
+          .init(on: [.pushApp]) {
+            apps.flush(); refreshes.yield()
+          },
+          .init(on: [.smsStatus]) {
+            try await addresses.refresh(from: database.pool); refreshes.yield()
+          },
+        ], logger: TestServer.logger)
+      let listening = Task { try await refresh.run() }
+      for await _ in refreshed.prefix(3) {}
 
       #expect(try await keys.authenticate(new.token) != nil)
       #expect(try await apps.resolve(customer, appID: "com.acme.app") == app)
@@ -124,14 +134,5 @@ import Wire
       }
       #expect(counting.count == 3)
     }
-  }
-}
-
-extension TestDatabase {
-  /// Waits until some connection listens on a channel: until a notification sent there would be received.
-  func untilListening(on channel: String) async throws {
-    let listens =
-      "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query ILIKE 'LISTEN%' || $1::text || '%'"
-    try await waitUntil { try await query(listens, channel)[0].decode(Int64.self) != 0 }
   }
 }

@@ -55,13 +55,17 @@ struct Hub: Sendable {
       time: time,
       smsAddresses: smsAddresses, readiness: Readiness(pool, migrator),
       settings: settings, logger: logger)
-    let caches = RegistryCaches(
-      pool, accessKeys: parts.accessKeys, pushApps: parts.pushApps, smsAddresses: smsAddresses, logger: logger)
+    let caches = CacheRefresh(
+      pool,
+      [
+        .init(on: [.accessKey], parts.accessKeys.flush),
+        .init(on: [.pushApp], parts.pushApps.flush),
+        .init(on: HybridAppCache.channels, parts.hybridApps.flush),
+        .init(on: [.smsStatus]) { try await smsAddresses.refresh(from: pool) },
+        .init(on: [.links]) { signer.replace(try await linkKeys.load()) },
+      ], logger: logger)
     try await serve(
-      first + [
-        pool, reportPool, caches, LinkRefresh(pool, linkKeys, signer, logger: logger), parts.accessKeys.usage,
-        parts.services,
-      ],
+      first + [pool, reportPool, caches, parts.accessKeys.usage, parts.services],
       [
         runner(parts), parts.messages, statusReporter(parts),
         NotificationRunner(pool, dispatcher: parts.dispatcher, vault: vault, logger: logger),
@@ -144,14 +148,13 @@ struct Hub: Sendable {
     let messageService = MessageService(
       pool, dispatcher: parts.dispatcher, messages: parts.messages, apps: parts.pushApps, credentials: credentials,
       registrations: registrations)
-    let hybridCache = HybridAppCache(parts.requestDatabase, vault: vault)
     let hybridMessages = HybridMessages(
-      pool, messages: messageService, apps: parts.pushApps, hybridApps: hybridCache, registrations: registrations)
+      pool, messages: messageService, apps: parts.pushApps, hybridApps: parts.hybridApps, registrations: registrations)
     let sms = SMSChannel(
       apps: parts.pushApps, credentials: credentials, services: parts.services,
       reports: DeliveryReports(parts.requestDatabase), isSigned: parts.smsAddresses.isSigned)
     let hybrid = HybridRoutes(
-      verifier: MACVerifier(hybridCache, publicURL: settings.publicURL),
+      verifier: MACVerifier(parts.hybridApps, publicURL: settings.publicURL),
       phones: PhoneRegistrations(
         pool, pins: pins,
         delivery: MessagePINDelivery(messageService, apps: parts.pushApps) { call, customer in
@@ -199,7 +202,7 @@ struct Hub: Sendable {
         lists: ContactLists(pool), templates: Templates(pool),
         sendouts: SendoutStore(pool, reading: parts.reportPool),
         reports: Reports(parts.reportPool), customers: Customers(pool), audit: AuditLog(pool), appCache: parts.pushApps,
-        messages: messageService, triggers: Triggers(pool), hybrid: HybridApps(pool), hybridCache: hybridCache,
+        messages: messageService, triggers: Triggers(pool), hybrid: HybridApps(pool), hybridCache: parts.hybridApps,
         datasync: DatasyncApps(pool), smsAccounts: credentials, smsAddresses: parts.smsAddresses,
         smsRule: settings.pushServices.endpoints.sms),
       pages: pages(parts),
@@ -247,6 +250,7 @@ struct HubParts: Sendable {
   let vault: Vault
   let accessKeys: AccessKeyCache
   let pushApps: PushAppCache
+  let hybridApps: HybridAppCache
   let links: PublicLinks
   let signer: LinkSigner
   let services: PushServices
@@ -276,6 +280,7 @@ struct HubParts: Sendable {
     requestDatabase = pool.limited(to: .seconds(4))
     accessKeys = AccessKeyCache(requestDatabase)
     pushApps = PushAppCache(requestDatabase)
+    hybridApps = HybridAppCache(requestDatabase, vault: vault)
   }
 }
 

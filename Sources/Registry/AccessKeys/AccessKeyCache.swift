@@ -6,7 +6,7 @@ public import Wire
 
 /// Authenticates requests, remembering for a while what each token opens.
 ///
-/// A revoked key is refused as soon as this hub hears of it (`RegistryCaches`); should that notification be lost, within
+/// A revoked key is refused as soon as this hub hears of it (`CacheRefresh`); should that notification be lost, within
 /// `timeToLive`. An expired key is refused at once. Unknown tokens are remembered longer, since none ever becomes valid, and in a
 /// cache of their own, so that guesses push no valid token out. Few tokens that were never valid here are looked up at a time, so
 /// that made-up ones take no more of the database than that.

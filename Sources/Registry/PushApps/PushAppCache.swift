@@ -1,7 +1,7 @@
 public import Postgres
 public import Wire
 
-/// Resolves appIds for requests, remembering the answers for a few seconds; a change is heard of at once (`RegistryCaches`).
+/// Resolves appIds for requests, remembering the answers for a few seconds; a change is heard of at once (`CacheRefresh`).
 public final class PushAppCache: Sendable {
   private struct Key: Hashable {
     let customer: CustomerID

@@ -14,9 +14,6 @@ public struct LinkSettings: Sendable {
 
 /// The store of the keys that sign page links. They are the hub's own, shared by all customers.
 public struct LinkKeys: Sendable {
-  /// Hubs are notified here when a key is added or a maximum age changes.
-  package static let channel = RegistryChannel.links.rawValue
-
   private let pool: Pool
   private let vault: Vault
 

@@ -7,7 +7,7 @@ public import Wire
 /// The addresses where providers of SMS post their status reports, and the tokens in them.
 ///
 /// A token names its customer and follows from a secret of the hub and from how often the customer's address was renewed. It opens nothing
-/// else. Hubs tell each other of renewals (`RegistryCaches`), and the token before opens nothing from then on.
+/// else. Hubs tell each other of renewals (`CacheRefresh`), and the token before opens nothing from then on.
 public final class SMSStatusAddresses: Sendable {
   private let key: SymmetricKey
   private let publicURL: String

@@ -17,9 +17,12 @@ struct HybridAppRoutes: Sendable {
   }
 
   func enable(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    try await endpoint.respond(to: request, context, body: HybridAppRequest.self) { [vault] change, body in
+    let response = try await endpoint.respond(to: request, context, body: HybridAppRequest.self) {
+      [vault] change, body in
       IdempotentEndpoint.Reply(status: .created, body: try await change.enableHybrid(body, vault: vault))
     }
+    cache.flush()
+    return response
   }
 
   func show(_ request: Request, _ context: WebRequestContext) async throws -> Response {

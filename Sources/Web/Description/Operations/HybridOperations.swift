@@ -41,7 +41,7 @@ enum HybridOperations {
   private static let change = APIOperation(
     method: .patch, path: "/api/v1/hybrid/{appId}", id: "changeHybridApp", tag: .hybrid, security: .key(.admin),
     summary: "Change an app of Hybrid Messaging",
-    description: "Other hubs may go by the earlier settings for five seconds.", parameters: [appID],
+    description: "Other hubs go by the new settings within a moment.", parameters: [appID],
     requestBody: APIContent(HybridAppChangeRequest.example),
     responses: [.ok("The app as it is now.", HybridAppReply.example)], errors: [unknown])
 
@@ -51,7 +51,7 @@ enum HybridOperations {
     summary: "Make a new app secret",
     description: """
       Only this reply has the secret. The one before it works until the next rotation. A secret that leaked is rotated twice, \
-      which stops apps that are installed. Other hubs know the new one within five seconds.
+      which stops apps that are installed. Other hubs know the new one within a moment.
       """,
     parameters: [appID, .idempotencyKey],
     responses: [.created("What the app's phones sign with.", IssuedHybridApp.example)],
