@@ -98,10 +98,11 @@ let package = Package(
     // ground
     room("Wire", imports: []),
     room("Locking", imports: []),
+    room("Retrying", imports: []),
     room("XML", imports: ["CLibXML2", "Wire"]),
     // sql and Templates inside it are links: SwiftPM asks the plugin anew only when something below a target changes
     .target(name: "Embedded", exclude: ["sql", "Templates"], swiftSettings: strict, plugins: ["EmbedPlugin"]),
-    room("Postgres", imports: ["Locking", "CLibpq", collections, lifecycle, logging, metrics]),
+    room("Postgres", imports: ["Locking", "Retrying", "CLibpq", collections, lifecycle, logging, metrics]),
 
     // 1st floor
     room(
@@ -114,7 +115,8 @@ let package = Package(
     room(
       "Providers",
       imports: [
-        "CNghttp2", "Wire", "Locking", "XML", collections, crypto, cryptoExtras, lifecycle, logging, metrics, nioHTTP1,
+        "CNghttp2", "Wire", "Locking", "Retrying", "XML", collections, crypto, cryptoExtras, lifecycle, logging,
+        metrics, nioHTTP1,
       ]
         + nioTLS),
 
@@ -122,19 +124,24 @@ let package = Package(
     room(
       "Delivery",
       imports: [
-        "Registry", "Providers", "Content", "Postgres", "Wire", "Locking", collections, lifecycle, logging, metrics,
+        "Registry", "Providers", "Content", "Postgres", "Wire", "Locking", "Retrying", collections, lifecycle, logging,
+        metrics,
       ]),
 
     // 3rd floor
-    room("Sendouts", imports: ["Registry", "Content", "Delivery", "Postgres", "Wire", "Locking", logging, lifecycle]),
+    room(
+      "Sendouts",
+      imports: ["Registry", "Content", "Delivery", "Postgres", "Wire", "Locking", "Retrying", logging, lifecycle]),
 
     // 4th floor
     room(
-      "Subscriptions", imports: ["Registry", "Delivery", "Postgres", "Wire", "Locking", crypto, lifecycle, logging]),
+      "Subscriptions",
+      imports: ["Registry", "Delivery", "Postgres", "Wire", "Locking", "Retrying", crypto, lifecycle, logging]),
     room(
       "Hybrid",
       imports: [
-        "Registry", "Content", "Delivery", "Providers", "Sendouts", "Postgres", "Wire", "Locking", crypto, lifecycle,
+        "Registry", "Content", "Delivery", "Providers", "Sendouts", "Postgres", "Wire", "Locking", "Retrying", crypto,
+        lifecycle,
         logging,
         metrics,
       ]),
@@ -178,7 +185,7 @@ let package = Package(
     .target(
       name: "Support",
       dependencies: [
-        "Postgres", "Wire", "Locking", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Hybrid",
+        "Postgres", "Wire", "Locking", "Retrying", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Hybrid",
         "Subscriptions",
         "Web",
         "Simulator", crypto, httpClient, hummingbird, lifecycle, logging,
@@ -188,16 +195,20 @@ let package = Package(
     ),
     tests(of: "Wire", imports: ["Wire"]),
     tests(of: "XML", imports: ["XML"]),
+    tests(of: "Retrying", imports: ["Retrying"]),
     tests(of: "Postgres", imports: ["Locking", "Postgres", "CLibpq", logging, lifecycle, metricsTestKit]),
     tests(of: "Registry", imports: ["Registry", "Postgres", "Wire", "Locking", certificates, crypto, cryptoExtras]),
     tests(of: "Content", imports: ["Content", "Embedded", "Postgres", "Wire", "Locking", mustache]),
     tests(
       of: "Providers",
-      imports: ["Providers", "Simulator", "Wire", "Locking", crypto, cryptoExtras, jwt, logging, nioEmbedded] + nio),
+      imports: [
+        "Providers", "Simulator", "Wire", "Locking", "Retrying", crypto, cryptoExtras, jwt, logging, nioEmbedded,
+      ] + nio),
     tests(
       of: "Delivery",
       imports: [
-        "Delivery", "Sendouts", "Registry", "Content", "Providers", "Simulator", "Postgres", "Wire", "Locking", logging,
+        "Delivery", "Sendouts", "Registry", "Content", "Providers", "Simulator", "Postgres", "Wire", "Locking",
+        "Retrying", logging,
       ]),
     tests(
       of: "Sendouts",

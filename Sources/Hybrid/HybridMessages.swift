@@ -1,3 +1,4 @@
+import Retrying
 import Delivery
 public import FoundationEssentials
 public import Postgres
@@ -96,7 +97,7 @@ public final class HybridMessages: Sendable {
       guard DatabaseUnavailable(error) != nil else { return }
       Task {
         for _ in 1...Self.passwordLifetime {
-          guard (try? await Task.sleep(for: .seconds(1))) != nil else { return }
+          guard (try? await Task.sleep(for: RetryPolicy.withdrawals)) != nil else { return }
           if (try? await ledger.withdraw(customer, later)) != nil { return }
         }
       }

@@ -1,3 +1,4 @@
+import Retrying
 import FoundationEssentials
 import Postgres
 import Wire
@@ -151,5 +152,7 @@ enum HybridReportQueries {
   /// Deletes all reports that are 7 days old.
   static let deleteExpired = Statement(
     "hybrid.delete_expired_reports", .write,
-    Portions.delete(from: "hybrid_report", by: "created_at", before: "now() - interval '7 days'"))
+    Portions.delete(
+      from: "hybrid_report", by: "created_at",
+      before: "now() - interval '\(RetryPolicy.statusReports.giveUpAfter.components.seconds) seconds'"))
 }

@@ -1,3 +1,4 @@
+import Retrying
 import Delivery
 import Foundation
 public import Logging
@@ -116,7 +117,7 @@ public struct StatusReporter: Service {
       // Where the customer has no place now, or its address has answered none for long, it was not asked.
       let delay =
         problem == Verdict.noPlace || problem == Verdict.noAnswer
-        ? Self.delayWithoutPlace : Self.delay(after: report.attempts) * Double.random(in: 0.5...1)
+        ? RetryPolicy.statusReportsWithoutPlace : RetryPolicy.statusReports.delay(after: report.attempts)
       try await reports.postpone(report, of: customer, for: delay)
       logger.info(
         "status report not taken, posted again later",
@@ -143,11 +144,6 @@ public struct StatusReporter: Service {
       return await group.next() ?? nil
     }
   }
-
-  private static let delayWithoutPlace = Duration.seconds(5)
-
-  /// Half a minute, doubled with each attempt up to six hours.
-  static func delay(after attempts: Int) -> Duration { .seconds(min(30 << min(attempts - 1, 10), 6 * 3600)) }
 
   /// CM's status report. Reasons of providers begin with their code, as in `23 bad number`.
   static func json(_ report: HybridReport) -> [UInt8] {

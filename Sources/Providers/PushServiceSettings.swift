@@ -1,3 +1,4 @@
+public import Retrying
 import NIOCore
 import NIOSSL
 public import Wire
@@ -35,10 +36,8 @@ public struct PushServiceSettings: Sendable {
   /// How many connections may fail in a row before waiting pushes come back `unsent`. From then on they do with every further
   /// failure.
   public var connectAttempts = 5
-  /// The delay before a lost connection is replaced. It doubles with each loss until a request is answered; half of it is random.
-  public var reconnectDelay: Duration = .milliseconds(500)
-  /// The longest such delay.
-  public var reconnectDelayLimit: Duration = .seconds(60)
+  /// When a lost connection is replaced. Losses are counted until a request is answered.
+  public var reconnect = RetryPolicy.connections
   /// Silence on an idle connection after which a PING keeps it alive.
   public var pingWhenIdle: Duration = .seconds(3600)
   /// Silence on an idle connection after which a PING has to be answered before pushes leave on it.
@@ -79,7 +78,6 @@ extension PushServiceSettings {
   var pool: PoolSettings {
     PoolSettings(
       size: max(1, connectionsPerPool), queueTimeout: TimeAmount(queueTimeout),
-      attempts: max(1, connectAttempts), reconnect: TimeAmount(reconnectDelay),
-      reconnectLimit: TimeAmount(reconnectDelayLimit))
+      attempts: max(1, connectAttempts), reconnect: reconnect)
   }
 }

@@ -1,3 +1,4 @@
+import Retrying
 import Content
 import Delivery
 import Logging
@@ -173,7 +174,7 @@ struct SendoutWorker: Sendable {
     if ends.mustGoOn { return .continue(after: .zero) }
     if let (reason, after) = ends.unavailable {
       consecutiveFailures += 1
-      let delay = after ?? min(Duration.seconds(1 << min(consecutiveFailures - 1, 5)), .seconds(30))
+      let delay = after ?? RetryPolicy.unavailable.delay(after: consecutiveFailures)
       if ends.wasTried {
         logger.warning(
           "push service unavailable, retrying later",
@@ -295,9 +296,6 @@ struct SendoutWorker: Sendable {
     return .done
   }
 
-  /// How long a run waits with lanes whose credentials are refused while others have pushes left.
-  private static let refusedDelay = Duration.seconds(30)
-
   /// Pauses the broadcast and raises its apps' alarms, since every further push to them would be refused too. While other apps have
   /// something left, it goes on. A refusal from before the sendout was paused and resumed says nothing any more.
   private func halt(_ sendout: Sendout, _ refusals: [LaneEnds.Refusal]) async throws -> Next {
@@ -329,7 +327,7 @@ struct SendoutWorker: Sendable {
       return .done
     }
     for refusal in refusals { _ = dispatcher.closeRefused(refusal.lane, of: key.customer, refusal.reason) }
-    return .continue(after: Self.refusedDelay)
+    return .continue(after: RetryPolicy.refusedLane)
   }
 
   /// The reason alone where there is one app; else with the names of the apps.

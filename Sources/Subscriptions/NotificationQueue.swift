@@ -1,3 +1,4 @@
+import Retrying
 import FoundationEssentials
 import Postgres
 import Registry
@@ -13,8 +14,6 @@ struct NotificationQueue: Sendable {
   let lease: Duration
 
   static let channel = "pushcart_datasync"
-  /// A notification is dropped that would be sent again later than so long after its first failure.
-  static let timeout = Duration.seconds(2 * 60 * 60)
 
   /// What is sent as a whole: an app's subscriptions of one messaging service, or of one webhook.
   struct Lane: Sendable, Hashable {
@@ -157,7 +156,8 @@ struct NotificationQueue: Sendable {
     try await database.query(
       Self.settleClaimed, lane.customer.rawValue, lane.app, lane.service, settlements.map(\.id.rawValue),
       settlements.map(\.next.rawValue), settlements.map { $0.delay / .seconds(1) }, settlements.map(\.event),
-      settlements.map(\.outcome), settlements.map(\.reason), run, Self.timeout / .seconds(1), settlements.map(\.since))
+      settlements.map(\.outcome), settlements.map(\.reason), run, RetryPolicy.notifications.giveUpAfter / .seconds(1),
+      settlements.map(\.since))
   }
 
   /// Extends claims to the length of a lease from now on.

@@ -1,3 +1,4 @@
+import Retrying
 public import Delivery
 import FoundationEssentials
 public import Logging
@@ -209,7 +210,7 @@ public struct NotificationRunner: Service {
     }
     // Of one that has ended there is nothing more to wait for.
     if claimed.hasEnded { return .init(id: claimed.id, next: .remove, outcome: "failed", reason: "disabled") }
-    return .init(id: claimed.id, next: .retry, delay: .seconds(60), outcome: "retry", reason: "disabled")
+    return .init(id: claimed.id, next: .retry, delay: RetryPolicy.disabledWebhook, outcome: "retry", reason: "disabled")
   }
 
   /// The app's account at the lane's service; nil if there is none now, and its alarm says so.
@@ -296,7 +297,7 @@ public struct NotificationRunner: Service {
     _ settlements: [NotificationQueue.Settlement], of lane: NotificationQueue.Lane, _ queue: NotificationQueue,
     dead: [(token: String, since: Date)] = []
   ) async {
-    var pause = Duration.milliseconds(50)
+    var failures = 0
     while !Task.isCancelled {
       do {
         try await queue.settle(settlements, of: lane)
@@ -309,8 +310,8 @@ public struct NotificationRunner: Service {
           logger.error("failed to write outcomes of notifications", metadata: ["error": "\(error)"])
           return
         }
-        try? await Task.sleep(for: pause)
-        pause = min(pause * 2, .seconds(2))
+        failures += 1
+        try? await Task.sleep(for: RetryPolicy.outage.delay(after: failures))
       }
     }
   }
@@ -322,7 +323,7 @@ public struct NotificationRunner: Service {
     let isLast = claimed.hasEnded
     // An end is told once more at most, and never dropped without the subscription.
     func mayTryAgain(after delay: Duration) -> Bool {
-      !isLast || claimed.attempts < 1 && delay <= NotificationQueue.timeout
+      !isLast || claimed.attempts < 1 && delay <= RetryPolicy.notifications.giveUpAfter
     }
     var settlement = NotificationQueue.Settlement(id: claimed.id, next: isLast ? .remove : .done, event: event)
     switch outcome.result {

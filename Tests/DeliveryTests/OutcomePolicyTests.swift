@@ -1,3 +1,4 @@
+import Retrying
 import Foundation
 import Providers
 import Testing
@@ -12,7 +13,7 @@ import Wire
     number: PushNumber(3), batch: 1, device: DeviceID(7), contact: ContactID(8), attempts: 0, giveUpAt: nil)
 
   private func outcomePolicy(_ policy: UncertainPolicy = .resend) -> OutcomePolicy {
-    OutcomePolicy(policy: policy, retrySchedule: RetrySchedule(), jitter: 1, now: { noon }, clock: { start })
+    OutcomePolicy(policy: policy, random: 1, now: { noon }, clock: { start })
   }
 
   private func outcome(_ verdict: Verdict) -> PushOutcome { PushOutcome(index: 0, verdict: verdict, sentAt: noon) }
@@ -29,7 +30,7 @@ import Wire
   ) -> Settlement {
     Settlement(
       push: PushNumber(3), batch: 1, state: state, reason: reason, left: true, sentAt: noon, delay: delay,
-      timeout: delay == nil ? nil : RetrySchedule().timeout, cause: state == .accepted ? nil : cause)
+      timeout: delay == nil ? nil : RetryPolicy.pushes.giveUpAfter, cause: state == .accepted ? nil : cause)
   }
 
   @Test func `Pushes without an answer say nothing for their push service, and ten alone speak against it`() {
@@ -186,7 +187,7 @@ import Wire
     func waiting(_ seconds: Int) -> Settlement {
       Settlement(
         push: PushNumber(3), batch: 1, state: .waiting, reason: "X", left: false, delay: .seconds(seconds),
-        timeout: RetrySchedule().timeout, cause: .unavailable)
+        timeout: RetryPolicy.pushes.giveUpAfter, cause: .unavailable)
     }
     #expect(settlement(waited: nil) == waiting(1))
     #expect(settlement(waited: 20) == waiting(20))
@@ -234,25 +235,5 @@ import Wire
   @Test func `A reason is cut to 100 characters and has no U+0000`() {
     let reason = "a\0b" + String(repeating: "x", count: 500)
     #expect(settlement(.payloadRefused(reason: reason))?.reason == "ab" + String(repeating: "x", count: 98))
-  }
-}
-
-@Suite struct BackOffTests {
-  @Test func `Delays double from a second to a quarter of an hour`() {
-    let delays = (1...13).map { RetrySchedule().delay(after: $0, jitter: 1) / .seconds(1) }
-    #expect(delays == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900, 900])
-  }
-
-  @Test func `Jitter takes a share of the delay, never less than the push service asked for`() {
-    #expect(RetrySchedule().delay(after: 3, jitter: 0.5) == .seconds(2))
-    #expect(RetrySchedule().delay(after: 3, jitter: 0) == .zero)
-    #expect(RetrySchedule().delay(after: 3, jitter: 0, atLeast: .seconds(60)) == .seconds(60))
-  }
-
-  @Test func `The doubling begins with the delay that the push service asked for`() {
-    let delays = (1...6).map { RetrySchedule().delay(after: $0, jitter: 1, atLeast: .seconds(60)) / .seconds(1) }
-    #expect(delays == [60, 120, 240, 480, 900, 900])
-    #expect(RetrySchedule().delay(after: 2, jitter: 0.5, atLeast: .seconds(60)) == .seconds(90))
-    #expect(RetrySchedule().delay(after: 5, jitter: 1, atLeast: .seconds(1200)) == .seconds(1200))
   }
 }

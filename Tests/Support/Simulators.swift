@@ -1,3 +1,4 @@
+import Retrying
 import Crypto
 import Hybrid
 public import FoundationEssentials
@@ -96,7 +97,7 @@ extension PushServiceSettings {
     wns.tokenURL = simulator.wnsURL
     endpoints = EndpointRules(simulator)
     caFile = simulator.caFile
-    reconnectDelay = .milliseconds(1)
+    reconnect.first = .milliseconds(1)
     connectTimeout = .seconds(600)
     requestTimeout = .seconds(600)
     strangerTimeout = .seconds(600)

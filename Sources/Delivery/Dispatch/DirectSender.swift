@@ -1,3 +1,4 @@
+import Retrying
 public import FoundationEssentials
 import Logging
 import Providers
@@ -8,11 +9,9 @@ public import Wire
 /// sendouts and messages have.
 public struct DirectSender: Sendable {
   private let dispatcher: Dispatcher
-  private let retrySchedule: RetrySchedule
 
   public init(_ dispatcher: Dispatcher) {
     self.dispatcher = dispatcher
-    retrySchedule = dispatcher.settings.retrySchedule
   }
 
   /// How many pushes may be sent to a target now: none while its lane is closed, and one that tries whether it can be opened.
@@ -77,7 +76,8 @@ public struct DirectSender: Sendable {
           // Its push service does not answer, or the hub stops.
           await settle(
             (start..<admitted.count).map {
-              DirectOutcome(index: $0, form: 0, result: .blocked(after: .seconds(1), reason: Verdict.noAnswer))
+              DirectOutcome(
+                index: $0, form: 0, result: .blocked(after: RetryPolicy.silentLane, reason: Verdict.noAnswer))
             })
           break
         }
@@ -189,7 +189,7 @@ public struct DirectSender: Sendable {
       told.result =
         outcome.verdict.lacksRoom
         ? .blocked(
-          after: retrySchedule.lengthenedDelay(after: 1, jitter: dispatcher.random()), reason: reason.forLedger)
+          after: RetryPolicy.withoutPlace.delay(after: 1, random: dispatcher.random()), reason: reason.forLedger)
         : .retry(after: delay(push, nil), reason: reason.forLedger)
       return told
     case .uncertain(let reason, let isAnswered):
@@ -199,7 +199,7 @@ public struct DirectSender: Sendable {
         ? .refused(reason: reason.forLedger) : .uncertain(after: delay(push, nil), reason: reason.forLedger)
     case .payloadRefused(let reason): told.result = .refused(reason: reason.forLedger)
     case .waitsForCorrection(let reason):
-      told.result = .retry(after: max(delay(push, nil), Self.refusedDelay), reason: reason.forLedger)
+      told.result = .retry(after: max(delay(push, nil), RetryPolicy.refusedCredentials), reason: reason.forLedger)
     case .credentialsRefused(let reason):
       report.refusal = reason.forLedger
       told.result = .blocked(after: .zero, reason: reason.forLedger)
@@ -215,7 +215,7 @@ public struct DirectSender: Sendable {
           (
             told,
             cause == .wrongApp
-              ? .retry(after: max(delay(push, nil), Self.refusedDelay), reason: reason.forLedger)
+              ? .retry(after: max(delay(push, nil), RetryPolicy.refusedCredentials), reason: reason.forLedger)
               : .refused(reason: reason.forLedger)
           ))
         return nil
@@ -226,11 +226,8 @@ public struct DirectSender: Sendable {
   }
 
   private func delay(_ push: DirectPush, _ wish: Duration?) -> Duration {
-    retrySchedule.lengthenedDelay(after: push.attempts + 1, jitter: dispatcher.random(), atLeast: wish ?? .zero)
+    RetryPolicy.notifications.delay(after: push.attempts + 1, atLeast: wish ?? .zero, random: dispatcher.random())
   }
-
-  /// How long a lane waits whose credentials are refused, before one push tries it again.
-  private static let refusedDelay = Duration.seconds(60)
 
   /// Tells of invalid tokens. If too many are, the app may be at fault: none is told as dead, and the alarm says so. It also says what
   /// else is wrong with the app.
@@ -275,7 +272,7 @@ public struct DirectSender: Sendable {
   private func judge(_ reports: [SliceReport], of target: DirectTarget, wasProbe: Bool) async {
     let key = target.key
     if let refusal = reports.compactMap(\.refusal).first {
-      dispatcher.laneStatus.close(key, .refused(reason: refusal), wish: Self.refusedDelay)
+      dispatcher.laneStatus.close(key, .refused(reason: refusal), wish: RetryPolicy.refusedCredentials)
       if let lane = key.lane {
         _ = try? await PushAppAlarms(dispatcher.database).raise(
           key.customer, lane.app, isSandbox: lane.isSandbox, reason: refusal)

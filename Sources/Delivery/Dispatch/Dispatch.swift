@@ -1,3 +1,4 @@
+import Retrying
 import FoundationEssentials
 import Logging
 import Postgres
@@ -528,7 +529,7 @@ final class Dispatch: Sendable {
   ///   its claims are left to their leases.
   @discardableResult
   func persistently<Answer>(_ what: String, _ body: () async throws -> Answer) async -> Answer? {
-    var pause = Duration.milliseconds(50)
+    var failures = 0
     while !Task.isCancelled {
       do {
         return try await body()
@@ -537,8 +538,8 @@ final class Dispatch: Sendable {
           window.close(.unavailable(reason: "the hub failed to \(what)", after: nil))
           return nil
         }
-        try? await Task.sleep(for: pause)
-        pause = min(pause * 2, .seconds(2))
+        failures += 1
+        try? await Task.sleep(for: RetryPolicy.outage.delay(after: failures))
       }
     }
     return nil

@@ -1,3 +1,4 @@
+import Retrying
 public import Content
 public import FoundationEssentials
 public import Logging
@@ -69,7 +70,7 @@ public struct Dispatcher: Sendable {
   /// - Parameter triesRefused: whether a lane whose credentials are refused counts as open, as for a sendout that somebody has resumed.
   func admit(_ key: LaneKey, triesRefused: Bool = false) -> LaneStatus.Admission {
     window.isSilent(key)
-      ? .closed(reason: .unavailable(reason: Verdict.noAnswer), delay: .seconds(1))
+      ? .closed(reason: .unavailable(reason: Verdict.noAnswer), delay: RetryPolicy.silentLane)
       : laneStatus.admit(key, triesRefused: triesRefused)
   }
 
@@ -97,7 +98,7 @@ public struct Dispatcher: Sendable {
   /// What outcomes of one batch mean, whose delays have the same random share.
   func outcomePolicy(of order: SendoutOrder, for app: PushAppID) -> OutcomePolicy {
     OutcomePolicy(
-      policy: order.policy(for: app), retrySchedule: settings.retrySchedule, jitter: random(),
+      policy: order.policy(for: app), random: random(),
       hasFallback: order.hasFallback(besides: app), now: now)
   }
 
@@ -297,7 +298,6 @@ public struct DispatchSettings: Sendable {
   public var graceAfterOutage: Duration = .seconds(5)
   /// How often claims are extended.
   public var extendEvery: Duration = .seconds(2)
-  public var retrySchedule = RetrySchedule()
   /// Share of invalid tokens above which no device is retired any more: see `CircuitBreaker`.
   public var circuitBreakerShare = 0.2
   /// Answers needed before that share says anything.

@@ -1,3 +1,4 @@
+import Retrying
 import FoundationEssentials
 import Providers
 import Wire
@@ -59,9 +60,8 @@ struct InvalidToken: Sendable, Equatable {
 /// The table from verdicts to actions, for one sendout.
 struct OutcomePolicy: Sendable {
   let policy: UncertainPolicy
-  let retrySchedule: RetrySchedule
-  /// The share of every delay, 0 to 1. It is one for a batch, so that pushes delayed together become due together.
-  let jitter: Double
+  /// The share that chance takes of every delay, 0 to 1. It is one for a batch, so that pushes delayed together become due together.
+  let random: Double
   /// Whether another app stands in for pushes that fail.
   var hasFallback = false
   /// Dates what the push service does not date.
@@ -117,18 +117,22 @@ struct OutcomePolicy: Sendable {
     case .refused(let reason):
       settlement.reason = reason
       settlement.cause = .credentialsRefused
-      if hasFallback { settlement.state = .failed } else { settlement.delay = wait(of: push, Self.refusedDelay) }
+      if hasFallback {
+        settlement.state = .failed
+      } else {
+        settlement.delay = wait(of: push, RetryPolicy.refusedCredentials)
+      }
     case .unavailable(let reason):
       settlement.reason = reason
       settlement.cause = .unavailable
       let left = timeLeft(push)
-      let delay = wait(of: push, retrySchedule.delay(unsentFor: retrySchedule.timeout - left))
+      let delay = wait(of: push, Self.delay(unsentFor: RetryPolicy.pushes.giveUpAfter - left))
       guard delay <= left else {
         settlement.state = .failed
         return settlement
       }
       settlement.delay = delay
-      settlement.timeout = retrySchedule.timeout
+      settlement.timeout = RetryPolicy.pushes.giveUpAfter
     }
     return settlement
   }
@@ -138,7 +142,7 @@ struct OutcomePolicy: Sendable {
     var settlement = Settlement(push: push.number, batch: push.batch, state: .waiting, left: false)
     settlement.reason = reason.forLedger
     settlement.cause = .unavailable
-    settlement.delay = wait(of: push, retrySchedule.lengthenedDelay(after: 1, jitter: jitter))
+    settlement.delay = wait(of: push, RetryPolicy.withoutPlace.delay(after: 1, random: random))
     return settlement
   }
 
@@ -149,13 +153,11 @@ struct OutcomePolicy: Sendable {
   ) -> Settlement {
     var settlement = settled(hasFallback || isOnce ? .failed : .waiting, push, outcome, reason, .credentialsRefused)
     guard settlement.state == .waiting else { return settlement }
-    let delay = retrySchedule.delay(after: push.attempts + 1, jitter: jitter, atLeast: Self.refusedDelay)
+    let delay = RetryPolicy.pushes.delay(
+      after: push.attempts + 1, atLeast: RetryPolicy.refusedCredentials, random: random)
     settlement.delay = wait(of: push, delay)
     return settlement
   }
-
-  /// How long a run waits with pushes whose credentials were refused, if it has others to send.
-  private static let refusedDelay = Duration.seconds(60)
 
   private func settled(
     _ state: PushState, _ push: QueuedPush, _ outcome: PushOutcome, _ reason: String? = nil,
@@ -167,7 +169,14 @@ struct OutcomePolicy: Sendable {
   }
 
   /// How long until the push expires.
-  private func timeLeft(_ push: QueuedPush) -> Duration { push.giveUpAt.map { $0 - clock() } ?? retrySchedule.timeout }
+  private func timeLeft(_ push: QueuedPush) -> Duration {
+    push.giveUpAt.map { $0 - clock() } ?? RetryPolicy.pushes.giveUpAfter
+  }
+
+  /// The delay of a push that could not leave: as long as it has waited so far, on any hub, within limits.
+  private static func delay(unsentFor waited: Duration) -> Duration {
+    min(max(RetryPolicy.pushes.first, waited), RetryPolicy.longestUnsent)
+  }
 
   /// A delay that ends with the message's life: then the push is due, and settled as expired.
   private func wait(of push: QueuedPush, _ delay: Duration) -> Duration {
@@ -180,11 +189,12 @@ struct OutcomePolicy: Sendable {
     _ push: QueuedPush, _ outcome: PushOutcome, _ reason: String, atLeast: Duration = .zero,
     finally end: PushState
   ) -> Settlement {
-    let delay = wait(of: push, retrySchedule.delay(after: push.attempts + 1, jitter: jitter, atLeast: atLeast))
+    let delay = wait(
+      of: push, RetryPolicy.pushes.delay(after: push.attempts + 1, atLeast: atLeast, random: random))
     guard delay <= timeLeft(push) else { return settled(end, push, outcome, reason, .unavailable) }
     var settlement = settled(.waiting, push, outcome, reason, .unavailable)
     settlement.delay = delay
-    settlement.timeout = retrySchedule.timeout
+    settlement.timeout = RetryPolicy.pushes.giveUpAfter
     return settlement
   }
 }
@@ -206,45 +216,4 @@ extension String {
     guard utf8.count > 100 || utf8.contains(0) else { return self }
     return String(String.UnicodeScalarView(unicodeScalars.lazy.filter { $0 != "\0" }.prefix(100)))
   }
-}
-
-/// When a failed push is tried again.
-///
-/// The delay is a second, or what the push service asks for, and doubles with each attempt up to a quarter of an hour. Of what
-/// exceeds the push service's wish, a random share is taken ("full jitter"), so that pushes that failed together are not retried
-/// together. After two hours the push expires.
-public struct RetrySchedule: Sendable, Equatable {
-  public var first: Duration = .seconds(1)
-  public var longest: Duration = .seconds(15 * 60)
-  /// Longest delay of a push that could not leave.
-  public var longestUnsent: Duration = .seconds(5 * 60)
-  /// How long after its first delay a push expires.
-  public var timeout: Duration = .seconds(2 * 60 * 60)
-
-  public init() {}
-
-  /// The delay before the next attempt.
-  /// - Parameters:
-  ///   - attempts: how often the push has left, at least 1.
-  ///   - jitter: 0 to 1, the share of the delay to take.
-  ///   - atLeast: what the push service asked for.
-  func delay(after attempts: Int, jitter: Double, atLeast: Duration = .zero) -> Duration {
-    let delay = doubled(max(first, atLeast), after: attempts, longest: max(longest, atLeast))
-    return atLeast + (delay - atLeast) * jitter
-  }
-
-  /// The same where the random share makes the delay longer, by half at most, and what the push service asked for counts where it is
-  /// longer: for pushes whose back-off is promised.
-  func lengthenedDelay(after attempts: Int, jitter: Double, atLeast: Duration = .zero) -> Duration {
-    max(doubled(first, after: attempts, longest: longest) * (1 + jitter / 2), atLeast)
-  }
-
-  private func doubled(_ first: Duration, after attempts: Int, longest: Duration) -> Duration {
-    var delay = first
-    for _ in 1..<max(attempts, 1) where delay < longest { delay *= 2 }
-    return min(delay, longest)
-  }
-
-  /// The delay of a push that could not leave: as long as it has waited so far, on any hub.
-  func delay(unsentFor waited: Duration) -> Duration { min(max(first, waited), longestUnsent) }
 }

@@ -1,3 +1,4 @@
+import Retrying
 import Postgres
 import Registry
 import Locking
@@ -32,8 +33,7 @@ final class OutcomeWriter: Sendable {
     self.unwritten = unwritten
     var policy = Batcher<Addition, Void>.FailurePolicy()
     policy.isWorthRetrying = { DatabaseUnavailable($0) != nil }
-    policy.firstPause = .milliseconds(100)
-    policy.longestPause = .seconds(2)
+    policy.retry = .sharedOutage
     policy.endsBatcher = true
     batcher = Batcher(
       BatchLimits(batchWeight: .max, batchesPerKey: 1, items: .max), full: CancellationError(), onFailure: policy,
@@ -99,8 +99,7 @@ extension Batcher where Item == WriteAheadMark, Answer == Bool {
   static func ofMarks(_ advance: @escaping @Sendable ([WriteAheadMark]) async throws -> Set<Int32>) -> Batcher {
     var policy = FailurePolicy()
     policy.isWorthRetrying = { DatabaseUnavailable($0) != nil }
-    policy.firstPause = .milliseconds(100)
-    policy.longestPause = .seconds(2)
+    policy.retry = .sharedOutage
     return Batcher(
       BatchLimits(batchWeight: .max, batchesPerKey: 1, items: .max), full: CancellationError(), onFailure: policy
     ) { _, marks in

@@ -1,3 +1,4 @@
+import Retrying
 import Providers
 import Registry
 import Locking
@@ -26,12 +27,6 @@ final class LaneStatus: Sendable {
 
   init(clock: @escaping @Sendable () -> ContinuousClock.Instant = { .now }) { self.clock = clock }
 
-  static let shortestDelay = Duration.seconds(1)
-  static let longestDelay = Duration.seconds(30)
-  /// The longest delay that a push service's wish is taken for.
-  private static let longestWish = Duration.seconds(15 * 60)
-  /// After so long without a result, another run may probe.
-  private static let probeTimeout = Duration.seconds(60)
   /// How long what was seen of a push service counts: what single messages lose within a minute closes a lane as what one slice loses.
   private static let evidenceLife = Duration.seconds(60)
 
@@ -62,7 +57,7 @@ final class LaneStatus: Sendable {
       case .closed(.refused, _, _) where triesRefused, .probing(.refused, _, _) where triesRefused: return .open
       case .closed(let reason, let until, let failures), .probing(let reason, let until, let failures):
         guard until <= now else { return .closed(reason: reason, delay: until - now) }
-        states[key] = .probing(reason: reason, until: now + Self.probeTimeout, failures: failures)
+        states[key] = .probing(reason: reason, until: now + RetryPolicy.probe, failures: failures)
         return .probe
       }
     }
@@ -128,8 +123,7 @@ final class LaneStatus: Sendable {
         failures = before + 1
         isNews = known != reason
       }
-      let delay = min(Self.shortestDelay * (1 << min(failures - 1, 5)), Self.longestDelay)
-      let until = now + max(delay, min(wish, Self.longestWish))
+      let until = now + RetryPolicy.unavailable.delay(after: failures, atLeast: min(wish, RetryPolicy.longestWish))
       states[key] = .closed(reason: reason, until: until, failures: failures)
       return Closing(delay: until - now, isFresh: isFresh, isNews: isNews)
     }

@@ -1,3 +1,4 @@
+import Retrying
 import DequeModule
 import Wire
 
@@ -172,7 +173,7 @@ struct WindowState {
     for id in queue {
       guard let member = members[id], let request = member.request else { continue }
       if member.end == nil, let lane = lanes[member.lane], isSilent(lane), request.since + patience <= now {
-        let delay = Self.silenceDelay
+        let delay = RetryPolicy.silentLane
         close(id, .unavailable(reason: "its push service has not answered for \(patience.inSeconds) s", after: delay))
       }
       guard members[id]?.end != nil else { continue }
@@ -185,9 +186,6 @@ struct WindowState {
     }
     return resumed
   }
-
-  /// How long a sendout leaves a silent lane before it looks again.
-  private static let silenceDelay = Duration.seconds(1)
 
   /// The member whose turn it is, and how many slices it gets: one at a time while others wait.
   private mutating func next() -> (id: Int, count: Int)? {

@@ -1,3 +1,4 @@
+package import Retrying
 import Locking
 
 /// Turns many calls into few. Items that arrive while a call is under way share the next one. Each caller gets its own
@@ -8,13 +9,10 @@ import Locking
 package final class Batcher<Item: Sendable, Answer: Sendable>: Sendable {
   /// What is done about a batch that failed, other than telling everybody in it.
   package struct FailurePolicy: Sendable {
-    /// Whether the same batch may succeed in a moment. It is then tried again, while anybody waits for it, after a random
-    /// pause that grows.
+    /// Whether the same batch may succeed in a moment. It is then tried again, while anybody waits for it.
     package var isWorthRetrying: @Sendable (any Error) -> Bool = { _ in false }
-    /// The longest the first such pause may be.
-    package var firstPause: Duration = .milliseconds(2)
-    /// The longest any such pause may be.
-    package var longestPause: Duration = .milliseconds(250)
+    /// When.
+    package var retry = RetryPolicy.conflicts
     /// Whether some of the items are at fault. The halves of the batch are then tried one after the other, and theirs: a few
     /// more calls for everybody, not one each.
     package var concernsSomeItems: @Sendable (any Error) -> Bool = { _ in false }
@@ -165,7 +163,7 @@ package final class Batcher<Item: Sendable, Answer: Sendable>: Sendable {
 
   private func answers(_ batch: BatchQueue.Batch, _ range: Range<Int>) async throws -> [Answer] {
     let items = batch.entries[range].map { waiter($0).item }
-    var longest = policy.firstPause
+    var failures = 0
     while true {
       do {
         let answers = try await call(batch.key, items)
@@ -174,9 +172,8 @@ package final class Batcher<Item: Sendable, Answer: Sendable>: Sendable {
         }
         return answers
       } catch  where policy.isWorthRetrying(error) && !Task.isCancelled && isAwaited(batch, range) {
-        // Never as long as another hub that met the same failure.
-        try? await Task.sleep(for: longest * Double.random(in: 0...1))
-        longest = min(longest * 2, policy.longestPause)
+        failures += 1
+        try? await Task.sleep(for: policy.retry.delay(after: failures))
       }
     }
   }

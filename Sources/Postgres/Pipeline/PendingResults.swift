@@ -95,10 +95,6 @@ struct CancelRequest {
   /// How often the server is asked for one call: a request that arrives before its statement has no effect.
   static let attempts = 8
 
-  /// How long to wait after a request for a call before another. A busy machine may take a while to begin with the statement,
-  /// so the pauses grow, to a quarter of a second.
-  static func pause(after requests: Int) -> Duration { .milliseconds(1 << requests) }
-
   var isUnderWay: Bool { if case .requested = state { true } else { false } }
 
   /// Whether it may still hit whatever runs next.

@@ -1,3 +1,5 @@
+import Retrying
+
 /// The protocol of one connection in pipeline mode, without the connection: it takes events and returns actions.
 ///
 /// A *segment* is what lies between two Syncs, an implicit transaction to the server. Its states:
@@ -288,7 +290,7 @@ struct PipelineState {
       return
     }
     call.cancelRequests += 1
-    call.nextCancelRequest = now.advanced(by: CancelRequest.pause(after: call.cancelRequests))
+    call.nextCancelRequest = now.advanced(by: RetryPolicy.cancelRequests.delay(after: call.cancelRequests))
     requestCancel(&actions)
   }
 

@@ -1,3 +1,5 @@
+import Retrying
+
 /// How busy a connection is.
 struct ConnectionLoad: Equatable {
   /// Calls sent and not yet answered.
@@ -33,23 +35,18 @@ struct ConnectionLoad: Equatable {
   }
 }
 
-/// When to connect again after a failure: exponential backoff with jitter, so that several hubs do not all try at once.
+/// When to connect again after a failure.
 struct ReconnectBackoff {
   private(set) var failures = 0
   private(set) var notBefore = MonotonicInstant(nanoseconds: .min)
   /// libpq's message; nil unless there is an outage.
   private(set) var lastFailure: String?
 
-  static let first: Duration = .milliseconds(50)
-  /// Callers wait five seconds by default, so a server that is back must be noticed well within them.
-  static let longest: Duration = .seconds(1)
-
-  /// - Parameter jitter: from 0 to 1, the share of the second half of the delay to wait.
+  /// - Parameter jitter: from 0 to 1, the share that chance takes of the delay.
   mutating func failed(_ why: String, at now: MonotonicInstant, jitter: Double = .random(in: 0...1)) {
-    let full = min(Self.first * (1 << min(failures, 10)), Self.longest)
     failures += 1
     lastFailure = why
-    notBefore = now.advanced(by: full / 2 + full * jitter / 2)
+    notBefore = now.advanced(by: RetryPolicy.databaseConnections.delay(after: failures, random: jitter))
   }
 
   mutating func succeeded() { self = ReconnectBackoff() }

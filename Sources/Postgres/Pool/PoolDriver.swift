@@ -1,3 +1,4 @@
+import Retrying
 import Logging
 import Metrics
 
@@ -199,23 +200,19 @@ final class PoolDriver {
     logger.warning("a connection to the database was lost", metadata: ["reason": "\(why)"])
   }
 
-  /// A server that takes no writes is a standby. It may be promoted, or its address may lead to another server by now. So
-  /// connections to it are replaced once a second, and listening is tried anew as often.
-  private static let standbyPause = Duration.seconds(1)
-
-  /// The server has refused to listen.
+  /// The server has refused to listen, as it is a standby.
   func cannotListen(_ session: Session) {
     // As long as it lasts it is one piece of news.
-    let isNews = state.listensNotBefore.advanced(by: Self.standbyPause * 2) < now
+    let isNews = state.listensNotBefore.advanced(by: RetryPolicy.standby * 2) < now
     logger.log(level: isNews ? .notice : .debug, "the database is a standby and notifies nobody, trying again")
-    state.listensNotBefore = now.advanced(by: Self.standbyPause)
+    state.listensNotBefore = now.advanced(by: RetryPolicy.standby)
     close(session)
   }
 
   /// The server has refused a write, and nothing is pending on the connection.
   func cannotWrite(_ session: Session) {
     guard state.connections[session.id].phase == .shared, replacesStandbyFrom <= now else { return }
-    replacesStandbyFrom = now.advanced(by: Self.standbyPause)
+    replacesStandbyFrom = now.advanced(by: RetryPolicy.standby)
     close(session)
   }
 

@@ -1,3 +1,4 @@
+import Retrying
 import Crypto
 import FoundationEssentials
 import Wire
@@ -86,9 +87,6 @@ struct ProviderTokenCache: Sendable {
     case unknown
   }
 
-  /// The least time between a failed request for the token and the next one.
-  static let failureInterval = Duration.seconds(2)
-
   private var current: Held?
   private var previous: Held?
   private var isAsking = false
@@ -132,7 +130,7 @@ struct ProviderTokenCache: Sendable {
   mutating func failed(now: ContinuousClock.Instant) {
     guard isAsking else { return }
     isAsking = false
-    failedUntil = now + Self.failureInterval
+    failedUntil = now + RetryPolicy.providerTokens
   }
 
   /// APNs reported a token as expired. It is asked for anew, unless it is so young that no hub may make another: then the shared

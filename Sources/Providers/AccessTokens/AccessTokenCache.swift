@@ -1,3 +1,4 @@
+import Retrying
 import FoundationEssentials
 
 /// An account's access token, and when to fetch a new one. It fetches nothing: it says when somebody has to.
@@ -19,10 +20,6 @@ struct AccessTokenCache: Sendable {
 
   /// How long before its end a token is replaced, while it still serves; in seconds.
   static let renewal: TimeInterval = 5 * 60
-  /// The least time between a failed request for a token and the next one; in seconds.
-  static let failureInterval: TimeInterval = 10
-  /// The least time between two tokens that are replaced because the push service refused them; in seconds.
-  static let refusalInterval: TimeInterval = 60
 
   private var current: (authorization: String, receivedAt: Date, renewAt: Date, end: Date)?
   private var isFetching = false
@@ -64,9 +61,9 @@ struct AccessTokenCache: Sendable {
   mutating func failed(_ verdict: Verdict, now: Date) {
     guard isFetching else { return }
     isFetching = false
-    var delay = Self.failureInterval
-    if case .retry(let after?, _, _) = verdict { delay = max(delay, TimeInterval(after.components.seconds)) }
-    failure = (verdict.ofWaiting, now.addingTimeInterval(delay))
+    var delay = RetryPolicy.accessTokens
+    if case .retry(let after?, _, _) = verdict { delay = max(delay, .seconds(after.components.seconds)) }
+    failure = (verdict.ofWaiting, now.addingTimeInterval(delay / .seconds(1)))
   }
 
   /// The account was refused, and may have been put right: the next token is fetched at once. A service that is away is not asked sooner.
@@ -77,7 +74,7 @@ struct AccessTokenCache: Sendable {
   /// The push service refused a token, so that it is replaced; unless the last one was refused too, within a minute: then no token helps.
   mutating func refused(_ authorization: String, now: Date) {
     guard current?.authorization == authorization else { return }
-    if let refusedAt, abs(now.timeIntervalSince(refusedAt)) < Self.refusalInterval { return }
+    if let refusedAt, abs(now.timeIntervalSince(refusedAt)) < RetryPolicy.cures / .seconds(1) { return }
     refusedAt = now
     current = nil
   }

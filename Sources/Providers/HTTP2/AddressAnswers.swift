@@ -1,3 +1,4 @@
+import Retrying
 import DequeModule
 import NIOCore
 
@@ -10,8 +11,6 @@ struct AddressAnswers: Sendable {
   /// After which time without an answer a request is overdue. It is less than a hub's window waits: what gets the room of overdue pushes is
   /// not sent after them.
   static let patience = TimeAmount.milliseconds(750)
-  /// The longest time between two tries of a silent address.
-  static let longestPause = TimeAmount.seconds(30)
 
   /// How many overdue or lost requests make it silent.
   let limit: Int
@@ -84,7 +83,7 @@ struct AddressAnswers: Sendable {
       lost += count
       guard lost >= limit, nextTry <= now else { return }
       failedTries += 1
-      nextTry = now + min(.seconds(1 << min(failedTries - 1, 5)), Self.longestPause)
+      nextTry = now + TimeAmount(RetryPolicy.unavailable.delay(after: failedTries))
     }
   }
 }

@@ -1,3 +1,4 @@
+import Retrying
 import NIOCore
 
 /// Decides when a pool opens connections, how many, and when it stops waiting for one.
@@ -132,10 +133,9 @@ struct HTTP2PoolState {
     lastLoss = reason
     // Servers close connections of HTTP/1.1 at any time between two requests.
     if entry.hasStreams ? entry.phase == .retiring && entry.answers >= 10 : entry.answers >= 1 { return }
-    let wait = min(settings.reconnectLimit.nanoseconds, settings.reconnect.nanoseconds << Int64(min(losses, 20)))
     losses += 1
     hasGivenUp = losses >= settings.attempts
-    notBefore = now + .nanoseconds(wait / 2 + Int64(Double(wait / 2) * jitter))
+    notBefore = now + TimeAmount(settings.reconnect.delay(after: losses, random: jitter))
   }
 
   /// A push was refused on connection `serial`, for a reason that a new connection may cure.
@@ -144,7 +144,7 @@ struct HTTP2PoolState {
     // Its connection may be closed already; then the next one is newer than the refusal.
     let refusedBy = entries[serial]?.generation ?? generation - 1
     guard refusedBy == generation else { return (true, []) }
-    if let last = renewals[reason], now < last + .seconds(60) { return (false, []) }
+    if let last = renewals[reason], now < last + TimeAmount(RetryPolicy.cures) { return (false, []) }
     renewals[reason] = now
     generation += 1
     return (true, retire(entries.filter { $0.value.phase == .ready }.map(\.key)))
@@ -176,7 +176,6 @@ struct PoolSettings: Sendable {
   var queueTimeout: TimeAmount
   /// Connections that may fail in a row before waiting pushes are returned.
   var attempts: Int
-  /// The delay after the first loss; it doubles with each further loss, up to the limit.
-  var reconnect: TimeAmount
-  var reconnectLimit: TimeAmount
+  /// When a lost connection is replaced.
+  var reconnect: RetryPolicy
 }

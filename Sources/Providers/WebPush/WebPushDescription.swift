@@ -1,3 +1,4 @@
+import Retrying
 import FoundationEssentials
 import Locking
 import Wire
@@ -9,8 +10,6 @@ final class WebPushDescription: ServiceDescription {
 
   /// How long before its end a token is replaced, in seconds.
   private static let renewal: TimeInterval = 3600
-  /// The least time between two tokens that are replaced because the push service refused them, in seconds.
-  private static let refusalInterval: TimeInterval = 60
 
   private struct State {
     var token: (authorization: Authorization, madeAt: Date)?
@@ -93,7 +92,9 @@ final class WebPushDescription: ServiceDescription {
     let now = now()
     return state.withLock { state in
       guard state.token?.authorization == authorization else { return true }
-      if let refusedAt = state.refusedAt, abs(now.timeIntervalSince(refusedAt)) < Self.refusalInterval { return false }
+      if let refusedAt = state.refusedAt, abs(now.timeIntervalSince(refusedAt)) < RetryPolicy.cures / .seconds(1) {
+        return false
+      }
       state.refusedAt = now
       state.token = nil
       return true

@@ -1,3 +1,4 @@
+import Retrying
 import FoundationEssentials
 import NIOCore
 import NIOEmbedded
@@ -208,8 +209,8 @@ import Testing
   @Test func `A pool opens connections one by one up to its limit while requests wait`() {
     var pool = HTTP2PoolState(
       PoolSettings(
-        size: 2, http1Size: 3, queueTimeout: .seconds(30), attempts: 4, reconnect: .seconds(1),
-        reconnectLimit: .seconds(60)))
+        size: 2, http1Size: 3, queueTimeout: .seconds(30), attempts: 4,
+        reconnect: RetryPolicy(first: .seconds(1), longest: .seconds(60), jitter: .equal)))
     #expect(pool.review(waiting: 9, now: start) == [.open(1)])
     #expect(pool.review(waiting: 9, now: start).isEmpty)
     #expect(pool.opened(1, hasStreams: false).isEmpty)

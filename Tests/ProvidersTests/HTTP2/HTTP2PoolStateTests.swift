@@ -1,3 +1,4 @@
+import Retrying
 import NIOCore
 import Testing
 
@@ -10,9 +11,8 @@ import Testing
   private func pool(size: Int = 2, attempts: Int = 4) -> HTTP2PoolState {
     HTTP2PoolState(
       PoolSettings(
-        size: size, http1Size: size, queueTimeout: .seconds(30), attempts: attempts, reconnect: .seconds(1),
-        reconnectLimit: .seconds(60)
-      ))
+        size: size, http1Size: size, queueTimeout: .seconds(30), attempts: attempts,
+        reconnect: RetryPolicy(first: .seconds(1), longest: .seconds(60), jitter: .equal)))
   }
 
   @Test func `No connection is opened while no push waits`() {
@@ -49,8 +49,8 @@ import Testing
   @Test func `What waits behind receivers that may not answer gets another connection`() {
     var pool = HTTP2PoolState(
       PoolSettings(
-        size: 2, opensAnotherWhenFull: true, queueTimeout: .seconds(30), attempts: 4, reconnect: .seconds(1),
-        reconnectLimit: .seconds(60)))
+        size: 2, opensAnotherWhenFull: true, queueTimeout: .seconds(30), attempts: 4,
+        reconnect: RetryPolicy(first: .seconds(1), longest: .seconds(60), jitter: .equal)))
     #expect(pool.review(waiting: 1, now: start) == [.open(1)])
     #expect(pool.opened(1).isEmpty)
     #expect(pool.review(waiting: 0, now: start).isEmpty)
