@@ -31,7 +31,8 @@ import Wire
       }
       let warnings = log.lines.filter { $0.hasPrefix("warning could not delete ") }
       #expect(
-        warnings.count == Self.expired.count && warnings.allSatisfy { $0.contains("\"\(refused)\"") }, "\(warnings)")
+        warnings.count == Self.expired.count && warnings.allSatisfy { $0.contains("\"customer\": \(refused)") },
+        "\(warnings)")
     }
   }
 
