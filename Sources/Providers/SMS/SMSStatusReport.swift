@@ -45,7 +45,7 @@ extension SMSStatusReport {
   private static func cm(_ request: SMSStatusRequest) throws(SMSStatusRefusal) -> [SMSStatusReport] {
     guard !request.body.isEmpty else {
       let fields = Dictionary(
-        FormPairs.read(Array(request.query.utf8)).map { ($0.name.lowercasedASCII, $0.value) },
+        FormPairs.readLeniently(request.query.utf8).map { ($0.name.lowercasedASCII, $0.value) },
         uniquingKeysWith: { $1 })
       guard let reference = fields["reference"],
         let code = fields["status"] ?? fields["statuscode"] ?? fields["code"]
@@ -116,11 +116,11 @@ extension SMSStatusReport {
   private static func twilio(
     _ request: SMSStatusRequest, authToken: String
   ) throws(SMSStatusRefusal) -> [SMSStatusReport] {
-    let fields = FormPairs.read(request.body)
+    let fields = FormPairs.readLeniently(request.body)
     guard isSigned(request, fields, authToken: authToken) else { throw .unsigned }
     let values = Dictionary(fields.map { ($0.name, $0.value) }, uniquingKeysWith: { first, _ in first })
     guard let status = values["MessageStatus"] ?? values["SmsStatus"] else { throw .malformed }
-    let query = FormPairs.read(Array(request.query.utf8))
+    let query = FormPairs.readLeniently(request.query.utf8)
     guard let text = query.first(where: { $0.name == "reference" })?.value else { throw .malformed }
     guard let reference = SMSReference(text) else { return [] }
     switch status {

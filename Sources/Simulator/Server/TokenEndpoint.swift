@@ -6,7 +6,7 @@ enum FormBody {
   /// Names and values; of repeated names the first counts. A body of another type has none.
   static func fields(_ body: [UInt8], contentType: String?) -> [String: String] {
     guard contentType?.isMediaType("application/x-www-form-urlencoded") == true else { return [:] }
-    return Dictionary(FormPairs.read(body).map { ($0.name, $0.value) }) { first, _ in first }
+    return Dictionary(FormPairs.readLeniently(body).map { ($0.name, $0.value) }) { first, _ in first }
   }
 }
 

@@ -20,7 +20,9 @@ struct WNSRequest: Sendable {
     self.method = method
     channel = "https://\(headers.first(name: ":authority") ?? "")\(path)"
     let query = "/?token="
-    token = path.hasPrefix(query) ? FormPairs.decoded(Array(path.utf8)[query.utf8.count...]) : ""
+    token =
+      path.hasPrefix(query)
+      ? PercentEncoding.decodeLeniently(path.utf8.dropFirst(query.utf8.count), plusIsBlank: true) : ""
     notification = WNSNotification(type: headers.first(name: "x-wns-type") ?? "", body: body)
   }
 

@@ -63,7 +63,7 @@ extension CarmaRoutes {
 
   /// As `show`, when key and apps are cached.
   func showFromCaches(_ request: FastRequest, _ answer: @escaping FastCompletion) -> Bool {
-    guard let originalID = PathPart.decode(request.parameters[2]),
+    guard let originalID = PercentEncoding.decode(request.parameters[2].utf8),
       let (access, apps) = cachedAccess(request, needs: .backend)
     else { return false }
     do {
@@ -80,7 +80,8 @@ extension CarmaRoutes {
   /// What the request's key opens, and the push apps of its path; nil if the caches do not have them, or the request is refused.
   private func cachedAccess(_ request: FastRequest, needs scope: AccessScope) -> (Access, [PushApp])? {
     guard let customer = CustomerID(String(request.parameters[0])),
-      let appID = PathPart.decode(request.parameters[1]), let apps = pushApps.cached(customer, appID: appID),
+      let appID = PercentEncoding.decode(request.parameters[1].utf8),
+      let apps = pushApps.cached(customer, appID: appID),
       let access = authenticator.cachedAccess(request, to: customer, needs: scope), access.opens(appID: appID)
     else { return nil }
     return (access, apps)

@@ -140,7 +140,7 @@ public struct DatasyncRoutes: RouteSet {
     if parts == [""] { parts = [] }
     return try DatasyncPath(
       names: try parts.map { part in
-        guard let name = PathPart.decode(part) else {
+        guard let name = PercentEncoding.decode(part.utf8) else {
           throw HTTPErrorResponse.badRequest("path: the path is not percent-encoded UTF-8.")
         }
         return name

@@ -176,15 +176,12 @@ public struct HybridRoutes: RouteSet {
 }
 
 extension HybridRoutes {
-  /// Names and values of a query, in which a plus sign is a blank; what is not percent-encoded UTF-8 is refused.
+  /// - Throws: `HTTPErrorResponse`: 400 for what `FormPairs` refuse.
   private static func options(of query: String?) throws -> [(name: String, value: String)] {
-    try (query ?? "").split(separator: "&").map { option in
-      let name = option.prefix { $0 != "=" }
-      let blanks = option.dropFirst(name.count + 1).replacing("+", with: " ")
-      guard let decodedName = PathPart.decode(name), let value = PathPart.decode(blanks[...]) else {
-        throw HTTPErrorResponse.badRequest("The query is not percent-encoded UTF-8.")
-      }
-      return (decodedName, value)
+    do throws(FormPairs.Problem) {
+      return try FormPairs.read((query ?? "").utf8)
+    } catch {
+      throw HTTPErrorResponse.badRequest("The query \(error.problem).")
     }
   }
 }

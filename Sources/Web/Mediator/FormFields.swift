@@ -1,11 +1,9 @@
-import FoundationEssentials
-import NIOCore
 import Wire
 
 /// The fields of a form or a query (`application/x-www-form-urlencoded`). Of a field given twice the last one counts.
 struct FormFields {
   static let type = "application/x-www-form-urlencoded"
-  private(set) var fields: [UTF8String: String] = [:]
+  let fields: [UTF8String: String]
 
   subscript(_ name: String) -> String? { fields[name] }
 
@@ -17,26 +15,12 @@ struct FormFields {
     return media.lowercasedASCII.filter { $0 != " " } == Self.type
   }
 
-  init(_ bytes: ByteBuffer) throws(HTTPErrorResponse) {
-    guard let text = String(validating: bytes.readableBytesView, as: UTF8.self) else { throw Self.malformed }
-    try self.init(text[...])
-  }
-
-  /// - Throws: `HTTPErrorResponse`: 400 for what is not percent-encoded UTF-8 without U+0000.
-  init(_ text: Substring) throws(HTTPErrorResponse) {
-    for pair in text.split(separator: "&") {
-      let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-      guard let name = Self.decode(parts[0]), let value = Self.decode(parts.count == 2 ? parts[1] : "") else {
-        throw Self.malformed
-      }
-      guard name.utf8.count <= UTF8String.longestName, CombiningMarks.areFew(in: value) else { throw Self.excessive }
-      fields[name] = value
+  /// - Throws: `HTTPErrorResponse`: 400 for what `FormPairs` refuse.
+  init(_ bytes: some Collection<UInt8>) throws(HTTPErrorResponse) {
+    do throws(FormPairs.Problem) {
+      fields = Dictionary(named: try FormPairs.read(bytes))
+    } catch {
+      throw .badRequest("The form \(error.problem).")
     }
   }
-
-  private static let excessive = HTTPErrorResponse.badRequest(
-    "The form has a name of more than \(UTF8String.longestName) bytes, or a value that \(CombiningMarks.problem).")
-  private static let malformed = HTTPErrorResponse.badRequest("The form is not percent-encoded UTF-8.")
-
-  private static func decode(_ text: Substring) -> String? { PathPart.decode(text.replacing("+", with: " ")[...]) }
 }

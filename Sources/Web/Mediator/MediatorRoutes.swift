@@ -219,7 +219,7 @@ public struct MediatorRoutes: RouteSet {
     guard FormFields.isType(request.headers[.contentType]) else {
       throw HTTPErrorResponse.badRequest("The body must be sent as Content-Type: \(FormFields.type).")
     }
-    let form = try FormFields(try await request.bytes())
+    let form = try FormFields(try await request.bytes().readableBytesView)
     for name in ["verb", "AppId", "DeviceToken"] where form[name]?.isEmpty != false {
       throw HTTPErrorResponse.badRequest("\(name) is missing.")
     }

@@ -146,8 +146,10 @@ extension Request {
   func reported() async throws -> ReportedFields {
     // Whoever asks for the head alone, as scanners of links do, must change nothing.
     guard method != .head else { throw HTTPErrorResponse.badRequest("A report is sent by GET or POST.") }
-    if method == .get { return ReportedFields(try FormFields((uri.query ?? "")[...])) }
-    if FormFields.isType(headers[.contentType]) { return ReportedFields(try FormFields(try await bytes())) }
+    if method == .get { return ReportedFields(try FormFields((uri.query ?? "").utf8)) }
+    if FormFields.isType(headers[.contentType]) {
+      return ReportedFields(try FormFields(try await bytes().readableBytesView))
+    }
     guard case .object(let members) = try JSONValue(json: Array(try await jsonBytes().readableBytesView)) else {
       throw HTTPErrorResponse.badRequest("The body must be a JSON object, or a form.")
     }

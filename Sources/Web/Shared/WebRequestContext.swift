@@ -2,6 +2,7 @@ public import HTTPTypes
 public import Hummingbird
 import Logging
 import NIOCore
+import Wire
 
 /// What belongs to one request while it is answered.
 public struct WebRequestContext: RequestContext {
@@ -20,7 +21,7 @@ public struct WebRequestContext: RequestContext {
   /// The path parameter of that name, percent-decoded: `+` stands for itself, `%2F` is a slash inside the value.
   /// - Throws: `HTTPErrorResponse` (400) when it is not percent-encoded UTF-8 without U+0000.
   public func part(_ name: String) throws -> String {
-    guard let raw = parameters[name[...]], let text = PathPart.decode(raw) else {
+    guard let raw = parameters[name[...]], let text = PercentEncoding.decode(raw.utf8) else {
       throw HTTPErrorResponse.badRequest("\(name): the path is not percent-encoded UTF-8.")
     }
     return text
@@ -64,33 +65,5 @@ extension Logger {
   ) {
     guard level >= logLevel else { return }
     log(level: level, message, metadata: metadata().merging(["request-id": "\(requestID)"]) { $1 })
-  }
-}
-
-/// Percent-decoding of one segment of a path (RFC 3986, section 2.1). Only UTF-8 without U+0000 comes out of it.
-enum PathPart {
-  static func decode(_ raw: Substring) -> String? {
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(raw.utf8.count)
-    var rest = raw.utf8.makeIterator()
-    while let byte = rest.next() {
-      guard byte == UInt8(ascii: "%") else {
-        bytes.append(byte)
-        continue
-      }
-      guard let high = rest.next().flatMap(digit), let low = rest.next().flatMap(digit) else { return nil }
-      bytes.append(high << 4 | low)
-    }
-    guard !bytes.contains(0) else { return nil }
-    return String(validating: bytes, as: UTF8.self)
-  }
-
-  private static func digit(_ byte: UInt8) -> UInt8? {
-    switch byte {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-    case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-    case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-    default: nil
-    }
   }
 }

@@ -98,12 +98,14 @@ extension GatewayRequest {
 
   /// Reads a query such as `producttoken=…&to=…&from=…&body=…`. It has one number, and SMS only: an app key is ignored.
   public init(query: String) throws(GatewayProblem) {
+    let pairs: [(name: String, value: String)]
+    do throws(FormPairs.Problem) {
+      pairs = try FormPairs.read(query.utf8)
+    } catch {
+      throw .malformed("The query \(error.problem).")
+    }
     var message = Message()
-    for pair in query.utf8.split(separator: UInt8(ascii: "&")) {
-      let parts = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
-      guard let name = Self.decoded(parts[0]), let value = parts.count == 1 ? "" : Self.decoded(parts[1]) else {
-        throw .malformed("The query is not percent-encoded UTF-8.")
-      }
+    for (name, value) in pairs {
       switch name.lowercasedASCII {
       case "producttoken": productToken = value
       case "body": message.text = value
@@ -117,27 +119,5 @@ extension GatewayRequest {
     message.maximumParts = "1"
     message.channels = ["SMS"]
     messages = [message]
-  }
-
-  /// Percent-decoding of a query, in which a plus sign is a blank.
-  private static func decoded(_ raw: Substring.UTF8View) -> String? {
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(raw.count)
-    var rest = raw.makeIterator()
-    while let byte = rest.next() {
-      switch byte {
-      case UInt8(ascii: "+"): bytes.append(UInt8(ascii: " "))
-      case UInt8(ascii: "%"):
-        guard let high = rest.next().flatMap(digit), let low = rest.next().flatMap(digit) else { return nil }
-        bytes.append(high << 4 | low)
-      default: bytes.append(byte)
-      }
-    }
-    guard !bytes.contains(0) else { return nil }
-    return String(validating: bytes, as: UTF8.self)
-  }
-
-  private static func digit(_ byte: UInt8) -> UInt8? {
-    Character(Unicode.Scalar(byte)).hexDigitValue.map { UInt8($0) }
   }
 }

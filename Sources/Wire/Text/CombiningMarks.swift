@@ -36,7 +36,7 @@ public enum CombiningMarks {
   /// Whether no run of marks in a URL is longer than `most`, with its escapes decoded or not.
   public static func areFew(inTarget url: String) -> Bool {
     guard url.utf8.contains(where: { $0 == UInt8(ascii: "%") || $0 >= 0x80 }) else { return true }
-    return areFew(in: FormPairs.decoded(Array(url.utf8)[...]))
+    return areFew(in: PercentEncoding.decodeLeniently(url.utf8))
   }
 
   private static func areFew(amongLetters bytes: Slice<UnsafeBufferPointer<UInt8>>) -> Bool {

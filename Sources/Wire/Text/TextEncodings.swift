@@ -52,6 +52,44 @@ public enum Base64URL {
   }
 }
 
+/// Percent-encoding (RFC 3986, section 2.1), and that of forms, in which a plus sign is a blank.
+public enum PercentEncoding {
+  /// What a text stands for; nil unless it is percent-encoded UTF-8 without U+0000.
+  public static func decode(_ text: some Collection<UInt8>, plusIsBlank: Bool = false) -> String? {
+    let (bytes, isWhole) = bytes(of: text, plusIsBlank)
+    guard isWhole, !bytes.contains(0) else { return nil }
+    return String(validating: bytes, as: UTF8.self)
+  }
+
+  /// The same as far as it can be read: what is no escape stands for itself, and what is not UTF-8 becomes U+FFFD.
+  public static func decodeLeniently(_ text: some Collection<UInt8>, plusIsBlank: Bool = false) -> String {
+    String(decoding: bytes(of: text, plusIsBlank).bytes, as: UTF8.self)
+  }
+
+  /// - Returns: whether every percent sign begins an escape, too.
+  private static func bytes(of text: some Collection<UInt8>, _ plusIsBlank: Bool) -> (bytes: [UInt8], isWhole: Bool) {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(text.count)
+    var isWhole = true
+    var rest = text[...]
+    while let byte = rest.popFirst() {
+      switch byte {
+      case UInt8(ascii: "%"):
+        if let high = rest.first?.hexDigitValue, let low = rest.dropFirst().first?.hexDigitValue {
+          bytes.append(high << 4 | low)
+          rest = rest.dropFirst(2)
+        } else {
+          bytes.append(byte)
+          isWhole = false
+        }
+      case UInt8(ascii: "+") where plusIsBlank: bytes.append(UInt8(ascii: " "))
+      default: bytes.append(byte)
+      }
+    }
+    return (bytes, isWhole)
+  }
+}
+
 extension [UInt8] {
   /// Lower-case hexadecimal digits, two a byte.
   public var hexDigits: String {
@@ -63,6 +101,16 @@ extension UInt8 {
   /// The ASCII digit of a value from 0 to 15.
   public init(hexDigit value: UInt8) {
     self = value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
+  }
+
+  /// What the byte stands for as a digit of ASCII, in either case; nil if it is none.
+  fileprivate var hexDigitValue: UInt8? {
+    switch self {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): self - UInt8(ascii: "a") + 10
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): self - UInt8(ascii: "A") + 10
+    default: nil
+    }
   }
 }
 
