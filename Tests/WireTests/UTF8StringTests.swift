@@ -40,6 +40,15 @@ import Wire
     }
   }
 
+  @Test(arguments: [
+    ("y\u{308}\u{F73}\u{323}", "\u{1EF5}\u{F71}\u{F72}\u{308}"), ("a\u{301}\u{F75}", "\u{E1}\u{F71}\u{F74}"),
+    ("a\u{301}\u{F81}\u{327}", "\u{E1}\u{F71}\u{F80}\u{327}"), ("\u{F40}\u{F73}", "\u{F40}\u{F71}\u{F72}"),
+  ])
+  func `Marks are sorted across vowel signs of Tibetan`(text: String, composed: String) {
+    #expect(CombiningMarks.composed(text)?.hasSameBytes(as: composed) == true)
+    #expect(CombiningMarks.composed(composed)?.hasSameBytes(as: composed) == true)
+  }
+
   @Test func `A name of 128 bytes is read, and a longer one refused before it is looked at`() throws {
     let name = String(repeating: "é", count: 64)
     #expect(try JSONValue(json: Array(#"{"\#(name)":1}"#.utf8))[name] == 1)

@@ -54,11 +54,18 @@ public enum CombiningMarks {
   }
 
   private static func isMark(_ scalar: Unicode.Scalar) -> Bool {
-    switch scalar.value {
-    case ..<0x300: false
-    // Vowel signs of Tibetan, which a normal form takes apart into marks.
-    case 0xF73, 0xF75, 0xF81: true
-    default: scalar.properties.canonicalCombiningClass != .notReordered
+    guard scalar.value >= 0x300 else { return false }
+    return scalar.properties.canonicalCombiningClass != .notReordered || marks(in: scalar) != nil
+  }
+
+  /// The two marks of which a vowel sign of Tibetan consists. Such a sign counts as none by its own properties, so Swift's form NFC would
+  /// not sort the marks around it.
+  private static func marks(in scalar: Unicode.Scalar) -> [Unicode.Scalar]? {
+    switch scalar {
+    case "\u{F73}": ["\u{F71}", "\u{F72}"]
+    case "\u{F75}": ["\u{F71}", "\u{F74}"]
+    case "\u{F81}": ["\u{F71}", "\u{F80}"]
+    default: nil
     }
   }
 
@@ -68,7 +75,12 @@ public enum CombiningMarks {
     // What is below U+0300 is composed.
     guard text.utf8.contains(where: { $0 >= 0xCC }) else { return text }
     var composed = String.UnicodeScalarView()
-    for scalar in text._nfc { composed.append(scalar) }
+    for scalar in withSignsTakenApart(text)._nfc { composed.append(scalar) }
     return String(composed)
+  }
+
+  private static func withSignsTakenApart(_ text: String) -> String {
+    guard text.unicodeScalars.contains(where: { marks(in: $0) != nil }) else { return text }
+    return String(String.UnicodeScalarView(text.unicodeScalars.flatMap { marks(in: $0) ?? [$0] }))
   }
 }
