@@ -121,7 +121,8 @@ import Testing
   @Test(arguments: [
     "", " ", "null", "[]", "{", "{}}", #"{"messages":[]}"#, #"{"messages":{"msg":[{}}}"#,
     #"{"messages":"x"}"#,
-    #"{"messages":{"msg":[{"from":"a]}}"#, String(repeating: "[", count: 100_000),
+    #"{"messages":{"msg":[{"from":"a]}}"#, #"{"messages":{"msg":[{"from":"\q"}]}}"#,
+    String(repeating: "[", count: 100_000),
     #"{"x":"# + String(repeating: "[", count: 40) + String(repeating: "]", count: 40) + "}",
   ])
   func `What is not JSON of that form is malformed as a whole`(text: String) {

@@ -93,6 +93,23 @@ import Wire
     }
   }
 
+  @Test(arguments: [
+    (#"["a\q"]"#, 4), (#"["a\u12g4"]"#, 5), (#"["\u+123"]"#, 4), (#"["\ud83d\u00"]"#, 10), (#"{"\é":1}"#, 3),
+  ])
+  func `An escape that JSON does not know makes the document unreadable`(_ json: String, _ place: Int) throws {
+    let bytes = Array(json.utf8)
+    let problems = [
+      #expect(throws: JSONProblem.self) { try JSONValue(json: bytes) },
+      #expect(throws: JSONProblem.self) { try skip(bytes) },
+      #expect(throws: JSONProblem.self) {
+        try bytes.withUnsafeBytes { try JSONReader.read($0) { reader throws(JSONProblem) in _ = try reader.item() } }
+      },
+    ]
+    for problem in problems {
+      #expect(problem?.sentence == "The body is not well-formed JSON at byte \(place)")
+    }
+  }
+
   @Test func `Keys are compared decoded, escaped or not`() throws {
     let bytes = Array(#"{"name":1,"n\u0061me":2,"nam":3,"names":4}"#.utf8)
     let seen = try bytes.withUnsafeBytes { try JSONReader.read($0, names) }

@@ -1,5 +1,6 @@
 /// The backslash escapes of JSON strings (RFC 8259, section 7).
 enum JSONEscapes {
+  /// - Parameter raw: a part of the document, so that its indices are places there.
   /// - Throws: for an unknown escape, and, unless allowed, U+0000 and half a surrogate pair, in whose place U+FFFD is put.
   static func decode(
     _ raw: Slice<UnsafeBufferPointer<UInt8>>, allowsNull: Bool = false, replacesHalfPairs: Bool = false
@@ -14,7 +15,7 @@ enum JSONEscapes {
         text.append(byte)
         continue
       }
-      guard position < raw.endIndex else { throw bad }
+      guard position < raw.endIndex else { throw .malformed(at: position) }
       let escape = raw[position]
       position += 1
       if escape == UInt8(ascii: "u") {
@@ -26,13 +27,11 @@ enum JSONEscapes {
       } else if let plain = plain(escape) {
         text.append(plain)
       } else {
-        throw bad
+        throw .malformed(at: position - 1)
       }
     }
     return String(decoding: text, as: UTF8.self)
   }
-
-  private static var bad: JSONProblem { JSONProblem("holds an escape that JSON does not know") }
 
   private static func plain(_ escape: UInt8) -> UInt8? {
     switch escape {
@@ -65,10 +64,12 @@ enum JSONEscapes {
   private static func unit(
     _ raw: Slice<UnsafeBufferPointer<UInt8>>, _ position: inout Int
   ) throws(JSONProblem) -> UInt16 {
-    guard position + 4 <= raw.endIndex else { throw bad }
+    guard position + 4 <= raw.endIndex else { throw .malformed(at: position) }
     var value: UInt16 = 0
     for byte in raw[position..<position + 4] {
-      guard let digit = Character(Unicode.Scalar(byte)).hexDigitValue, byte < 0x80 else { throw bad }
+      guard let digit = Character(Unicode.Scalar(byte)).hexDigitValue, byte < 0x80 else {
+        throw .malformed(at: position)
+      }
       value = value << 4 | UInt16(digit)
     }
     position += 4
