@@ -192,7 +192,13 @@ extension JSONReader {
       return .array(values)
     case .object:
       var members: [UTF8String: JSONValue] = [:]
-      try object { reader, key throws(JSONProblem) in members[key.name] = try reader.value() }
+      try object { reader, key throws(JSONProblem) in
+        let name = key.name
+        guard reader.rules.allowsNUL || !name.text.utf8.contains(0) else {
+          throw .ofBody("has a name that holds U+0000")
+        }
+        members[name] = try reader.value()
+      }
       return .object(members)
     }
   }

@@ -110,6 +110,13 @@ import Wire
     }
   }
 
+  @Test func `Names that are kept hold no U+0000, as texts do`() throws {
+    let json = Array(#"[{"a\u0000":1}]"#.utf8)
+    let problem = #expect(throws: JSONProblem.self) { try JSONValue(json: json) }
+    #expect(problem?.sentence == "The body has a name that holds U+0000")
+    #expect(try JSONValue(json: json, rules: .cutTexts) == [["a\0": 1]])
+  }
+
   @Test func `Keys are compared decoded, escaped or not`() throws {
     let bytes = Array(#"{"name":1,"n\u0061me":2,"nam":3,"names":4}"#.utf8)
     let seen = try bytes.withUnsafeBytes { try JSONReader.read($0, names) }

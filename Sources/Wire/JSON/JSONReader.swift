@@ -15,7 +15,7 @@ public struct JSONReader {
     public var longestName = UTF8String.longestName
     /// Whether half a surrogate pair becomes U+FFFD, as clients send them that cut texts by UTF-16; refused otherwise.
     public var replacesHalfPairs = false
-    /// Whether texts may hold U+0000. PostgreSQL cannot hold it, so whoever reads has to refuse it then.
+    /// Whether texts, and names that are kept, may hold U+0000. PostgreSQL cannot hold it, so whoever reads has to refuse it then.
     public var allowsNUL = false
 
     /// Whether texts may have no more than `CombiningMarks.most` marks in a row.
@@ -40,7 +40,7 @@ public struct JSONReader {
   }
 
   private let bytes: UnsafeBufferPointer<UInt8>
-  private let rules: Rules
+  let rules: Rules
   private var position = 0
   private var depth = 0
 
