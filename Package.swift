@@ -194,7 +194,7 @@ let package = Package(
       swiftSettings: strict
     ),
     tests(of: "Wire", imports: ["Wire"]),
-    tests(of: "XML", imports: ["XML"]),
+    tests(of: "XML", imports: ["XML", "Wire"]),
     tests(of: "Retrying", imports: ["Retrying"]),
     tests(of: "Postgres", imports: ["Locking", "Postgres", "CLibpq", logging, lifecycle, metricsTestKit]),
     tests(of: "Registry", imports: ["Registry", "Postgres", "Wire", "Locking", certificates, crypto, cryptoExtras]),

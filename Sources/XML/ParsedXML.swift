@@ -1,10 +1,10 @@
-import Wire
+public import Wire
 
 /// An XML document, read strictly: one element, well formed, in one of the encodings of `XMLEncoding`.
 ///
 /// libxml2 reads it. A document type is refused where it begins, and with it every entity but those of XML itself. Nothing is included
 /// from elsewhere (XInclude). Elements are nested at most `mostDepth` deep. The caller bounds the size.
-public struct ParsedXML: Sendable, Hashable {
+public struct ParsedXML: Sendable {
   /// The document cannot be read.
   public struct Failure: Error, Hashable {
     /// Ends the sentence that begins with the document.
@@ -14,7 +14,7 @@ public struct ParsedXML: Sendable, Hashable {
   /// As it is written, with its prefix.
   public let name: String
   /// By their names as they are written, without declarations of namespaces.
-  public let attributes: [String: String]
+  public let attributes: [UTF8String: String]
   public private(set) var children: [ParsedXML] = []
   /// The text of the element itself, without that of its children.
   var ownText = ""
@@ -28,7 +28,7 @@ public struct ParsedXML: Sendable, Hashable {
   ///   deep.
   public init(_ bytes: [UInt8]) throws(Failure) { self = try XMLReader.read(bytes) }
 
-  init(_ name: String, _ attributes: [String: String]) {
+  init(_ name: String, _ attributes: [UTF8String: String]) {
     self.name = name
     self.attributes = attributes
   }
@@ -77,9 +77,9 @@ public struct ParsedXML: Sendable, Hashable {
   /// The text of its first child of that name in any case; nil without one.
   public func text(_ name: String) -> String? { children(name).first?.text }
 
-  /// The value of its attribute of that name in any case; nil without one.
+  /// The value of its attribute of that name in any case; nil without one. Of several, the first by its bytes.
   public func attribute(_ name: String) -> String? {
     let name = name.lowercasedASCII
-    return attributes.first { $0.key.lowercasedASCII.hasSameBytes(as: name) }?.value
+    return attributes.filter { $0.key.text.lowercasedASCII.hasSameBytes(as: name) }.min { $0.key < $1.key }?.value
   }
 }

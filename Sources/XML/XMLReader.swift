@@ -70,8 +70,10 @@ final class XMLReader {
 
   private func end(_ parser: xmlParserCtxtPtr) {
     guard let element = open.popLast() else { return }
-    guard CombiningMarks.areFew(in: element.ownText) else { return refuse(CombiningMarks.problem, parser) }
-    if open.isEmpty { root = element } else { open[open.count - 1].add(element) }
+    guard open.isEmpty else { return open[open.count - 1].add(element) }
+    // The marks of elements that follow each other are in one row in the text of what holds them.
+    guard CombiningMarks.areFew(in: element.text) else { return refuse(CombiningMarks.problem, parser) }
+    root = element
   }
 
   private func append(_ text: UnsafePointer<xmlChar>?, _ count: CInt) {
@@ -100,7 +102,7 @@ final class XMLReader {
       where XMLReader.text(namespaces?[2 * index + 1]).utf8.reversed().starts(with: "/XInclude".utf8.reversed()) {
         return reader.refuse("includes other documents, which is not allowed", parser)
       }
-      var values: [String: String] = [:]
+      var values: [UTF8String: String] = [:]
       for index in 0..<Int(attributeCount) {
         // Name, prefix, namespace, and where the value begins and ends.
         guard let attribute = attributes.map({ $0 + 5 * index }), let start = attribute[3], let end = attribute[4]

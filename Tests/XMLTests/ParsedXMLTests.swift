@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+import Wire
 import XML
 
 @Suite struct ParsedXMLTests {
@@ -71,6 +72,28 @@ import XML
   @Test func `A prefix is part of a name`() throws {
     let xml = try parse("<s:a xmlns:s='urn:x' s:b='1' c='&quot;é&amp;#38;&#38;'>é&#38;</s:a>")
     #expect(xml.name == "s:a" && xml.attributes == ["s:b": "1", "c": "\"é&#38;&"] && xml.text == "é&")
+  }
+
+  @Test func `Attributes are told apart by the bytes of their names`() throws {
+    let xml = try parse("<a \u{E9}='1' e\u{301}='2' B='3' b='4'/>")
+    #expect(xml.attributes == ["\u{E9}": "1", "e\u{301}": "2", "B": "3", "b": "4"])
+    // Of two that differ in case alone, it is always the same one.
+    #expect(xml.attribute("b") == "3" && xml.attribute("E\u{301}") == "2")
+  }
+
+  @Test(arguments: [
+    "<a>x%<b>%</b></a>", "<a><b>%</b><c/><b>%</b></a>", "<a>%<!-- -->%</a>", "<a b='%%'/>", "<a>%%</a>",
+  ])
+  func `Marks are counted as they follow each other in a text, whatever stands between`(_ document: String) throws {
+    for (mark, reference) in [("\u{301}", "\u{301}"), ("&#x301;", "\u{301}")] {
+      func parse(_ count: Int) throws(ParsedXML.Failure) -> ParsedXML {
+        try self.parse(document.replacing("%", with: String(repeating: mark, count: count)))
+      }
+      let xml = try parse(15)
+      #expect((xml.text + (xml.attribute("b") ?? "")).contains(String(repeating: reference, count: 30)))
+      let failure = #expect(throws: ParsedXML.Failure.self) { try parse(16) }
+      #expect(failure?.problem == "has more than 30 combining marks in a row")
+    }
   }
 
   @Test(arguments: [
