@@ -4,7 +4,7 @@
 RELEASE = -c release --static-swift-stdlib -Xswiftc -cross-module-optimization -Xlinker -s
 
 .DEFAULT_GOAL := help
-.PHONY: help run build setup test tsan asan soak bench faults format
+.PHONY: help run build setup test tsan asan fuzz soak bench faults format
 
 help: ## Show this help
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1#\2/p' Makefile | awk -F'#' '{ printf "%-14s %s\n", $$1, $$2 }'
@@ -35,6 +35,17 @@ asan: ## Run the tests of what calls C under the address sanitizer, and fail if 
 	ASAN_OPTIONS="detect_stack_use_after_return=0" \
 		swift test --sanitize address --scratch-path .build/asan \
 		--experimental-maximum-parallelization-width 6 --filter '^(PostgresTests|ProvidersTests|XMLTests|WebTests)\.'
+
+# With libFuzzer, and with the address sanitizer, since a release build reads memory unchecked. Neither PostgreSQL nor the hub runs.
+FUZZER = FUZZ=1 swift build --configuration release --sanitize fuzzer -Xswiftc -sanitize=fuzzer,address --scratch-path .build/fuzz --product Fuzz
+fuzz: ## Feed each reader of others' bytes with damaged ones for SECONDS_EACH (600) seconds, and keep those that it cannot take
+	$(FUZZER)
+	@set -e; fuzz="$$($(FUZZER) --show-bin-path)/Fuzz"; mkdir -p .build/fuzz/corpora; \
+	"$$fuzz" -runs=0 .build/fuzz/corpora; \
+	for reader in $$(ls .build/fuzz/corpora); do \
+		READER=$$reader "$$fuzz" .build/fuzz/corpora/$$reader -artifact_prefix=.build/fuzz/$$reader- -max_len=4096 -timeout=5 \
+			-rss_limit_mb=2048 -max_total_time=$${SECONDS_EACH:-600} -print_final_stats=1 || failed=1; \
+	done; [ -z "$$failed" ]
 
 soak: setup ## Run the durability tests at full size: 100,000 registrations and changes, and 5,000 messages, under kills
 	PUSHCART_SOAK=100000 swift test --filter 'PushcartTests.*(Durability|DatasyncCrash)'

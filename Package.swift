@@ -193,7 +193,9 @@ let package = Package(
       path: "Tests/Support",
       swiftSettings: strict
     ),
-    tests(of: "Wire", imports: ["Wire"]),
+    .target(
+      name: "FuzzProperties", dependencies: ["Wire", "XML"], path: "Tests/Fuzz/Properties", swiftSettings: strict),
+    tests(of: "Wire", imports: ["Wire", "FuzzProperties"]),
     tests(of: "XML", imports: ["XML", "Wire"]),
     tests(of: "Retrying", imports: ["Retrying"]),
     tests(of: "Postgres", imports: ["Locking", "Postgres", "CLibpq", logging, lifecycle, metricsTestKit]),
@@ -260,3 +262,11 @@ let package = Package(
   ],
   swiftLanguageModes: [.v6]
 )
+
+// `make fuzz` links it with libFuzzer, which has the `main`.
+if Context.environment["FUZZ"] != nil {
+  package.targets.append(
+    .executableTarget(
+      name: "Fuzz", dependencies: ["FuzzProperties"], path: "Tests/Fuzz/Driver",
+      swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]))
+}

@@ -1,22 +1,16 @@
-import Support
+import FuzzProperties
 import Testing
 import Wire
 
 @Suite struct SMSTextTests {
-  /// The default alphabet and the extension table of GSM 03.38, written out anew.
-  private static let alphabet =
-    "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?"
-    + "¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà"
-  private static let extension_ = "\u{C}^{}\\[~]|€"
-
   @Test func `Every character of the default alphabet takes one septet, and of the extension table two`() throws {
-    #expect(Self.alphabet.unicodeScalars.count == 127)
-    for scalar in Self.alphabet.unicodeScalars {
+    #expect(SMSProperties.alphabet.unicodeScalars.count == 127)
+    for scalar in SMSProperties.alphabet.unicodeScalars {
       let text = try SMSText(String(repeating: String(scalar), count: 160))
       #expect(!text.isUnicode && text.parts == 1, "\(scalar)")
       #expect(try SMSText(String(repeating: String(scalar), count: 161)).parts == 2, "\(scalar)")
     }
-    for scalar in Self.extension_.unicodeScalars {
+    for scalar in SMSProperties.extensions.unicodeScalars {
       let text = try SMSText(String(repeating: String(scalar), count: 80))
       #expect(!text.isUnicode && text.parts == 1, "\(scalar)")
       #expect(try SMSText(String(repeating: String(scalar), count: 81)).parts == 2, "\(scalar)")
@@ -71,16 +65,11 @@ import Wire
     #expect(chosen.isUnicode || chosen.text.utf8.elementsEqual(forced.text.utf8))
   }
 
-  /// A character of many joined ones, as `count` code units of UTF-16.
-  private static func joined(_ count: Int) -> String {
-    "👩" + String(repeating: "\u{200D}👩", count: (count - 2) / 3) + String(repeating: "\u{FE0F}", count: (count - 2) % 3)
-  }
-
   @Test(arguments: [(70, 1, true), (71, 1, false), (132, 2, true), (134, 2, false), (528, 8, true), (530, 8, false)])
   func `A character that is larger than all parts is refused, and never sent empty`(
     _ size: Int, _ parts: Int, _ fits: Bool
   ) throws {
-    let character = Self.joined(size)
+    let character = SMSProperties.joined(size)
     try #require(character.count == 1 && character.utf16.count == size)
     if fits {
       #expect(try SMSText(character, maximumParts: parts).text == character)
@@ -108,79 +97,6 @@ import Wire
       }
     }
     #expect(CombiningMarks.composed("e\u{301}").map { Array($0.unicodeScalars) } == ["é"])
-  }
-
-  /// Pieces of texts that are cut and composed in every way.
-  private static let pieces: [String] =
-    [
-      "a", "Hello ", "é", "e\u{301}", "€", "^{}", "\n", "\r\n", "ж", "你好", "😀", "👩‍👩‍👧‍👦", "🇳🇱", "각",
-      "\u{1112}\u{1161}\u{11AB}",
-    ]
-    + [
-      "क्षि", "\u{200D}", "\u{301}", "\u{323}\u{301}", "\u{FE0F}", "`", "\t", "\u{212B}", "\u{0}", "\u{10FFFF}", "𝕏", "שָׁ",
-      joined(69),
-    ]
-    + [
-      joined(600), String(repeating: "a", count: 153), String(repeating: "ж", count: 66),
-      "y" + String(repeating: "\u{308}", count: 28),
-    ]
-
-  @Test func `Whatever a text holds, its parts join to it, none is empty, and all are within their limits`() throws {
-    var generator = SeededGenerator(seed: 30)
-    var counts: [String: Int] = [:]
-    for _ in 0..<2000 {
-      let words = (0..<Int.random(in: 1...24, using: &generator)).map { _ in
-        String(
-          repeating: Self.pieces.randomElement(using: &generator) ?? "", count: Int.random(in: 1...6, using: &generator)
-        )
-      }
-      let text = words.joined()
-      let coding = SMSCoding.allCases.randomElement(using: &generator) ?? .auto
-      let most = Int.random(in: 1...8, using: &generator)
-      let sms: SMSText
-      do throws(SMSText.Problem) {
-        sms = try SMSText(text, coding: coding, maximumParts: most)
-      } catch {
-        counts["\(error)", default: 0] += 1
-        let first = CombiningMarks.composed(text)?.first
-        #expect(error == .tooManyMarks ? first == nil : (first?.utf16.count ?? 0) > (most == 1 ? 70 : 65 * most))
-        continue
-      }
-      counts[sms.isCut ? "cut" : sms.parts > 1 ? "parts" : "single", default: 0] += 1
-      try Self.check(sms, of: text, coding, most)
-    }
-    // Each of these has happened often.
-    #expect(counts.count == 5 && counts.values.allSatisfy { $0 > 25 }, "\(counts)")
-  }
-
-  private static func check(_ sms: SMSText, of text: String, _ coding: SMSCoding, _ most: Int) throws {
-    let comment = Comment(rawValue: "\(text.debugDescription) \(coding) \(most)")
-    #expect(!sms.text.isEmpty && sms.pieces.count == sms.parts && (1...most).contains(sms.parts), comment)
-    #expect(sms.pieces.map { String($0) }.joined().utf8.elementsEqual(sms.text.utf8), comment)
-    let room = sms.isUnicode ? (sms.parts > 1 ? 66 : 70) : sms.parts > 1 ? 153 : 160
-    for piece in sms.pieces {
-      let size = piece.reduce(0) {
-        $0 + (sms.isUnicode ? UTF16.width($1) : alphabet.unicodeScalars.contains($1) ? 1 : 2)
-      }
-      #expect((1...room).contains(size), comment)
-    }
-    let composed = try #require(CombiningMarks.composed(text))
-    let whole: String
-    if sms.isUnicode {
-      whole = composed
-    } else {
-      let known = Set((alphabet + extension_).unicodeScalars)
-      #expect(sms.text.unicodeScalars.allSatisfy(known.contains), comment)
-      whole = String(composed.map { $0.unicodeScalars.allSatisfy(known.contains) ? $0 : "?" })
-    }
-    #expect(whole.utf8.starts(with: sms.text.utf8), comment)
-    #expect(sms.isCut == (sms.text.utf8.count < whole.utf8.count), comment)
-    guard sms.isCut else { return }
-    // Not one character more would have fit.
-    let next = whole.index(after: whole.utf8.index(whole.startIndex, offsetBy: sms.text.utf8.count))
-    let longer = String(whole[..<next])
-    let fitting = try SMSText(longer, coding: sms.isUnicode ? .ucs2 : .gsm7)
-    #expect(fitting.isCut || fitting.parts > most, comment)
   }
 
   @Test(arguments: [
