@@ -80,7 +80,9 @@ extension FCMAccount {
 
   private static let warnings = Set([FCMErrorCode.thirdPartyAuth, .apnsAuth].map(\.rawValue))
 
-  func advice(on reason: String) -> String? {
+  func advice(on reason: String) -> String? { Self.advice(on: reason) }
+
+  static func advice(on reason: String) -> String? {
     switch reason {
     case "invalid_grant", "UNAUTHENTICATED":
       "Google does not know this key: it may be deleted. Make a new one in the Firebase console, under Service accounts."

@@ -76,7 +76,9 @@ extension HMSAccount {
 
   private static let warnings = Set([HMSCode.noHighPriority, .badReceiptAddress, .signInUnavailable].map(\.rawValue))
 
-  func advice(on reason: String) -> String? {
+  func advice(on reason: String) -> String? { Self.advice(on: reason) }
+
+  static func advice(on reason: String) -> String? {
     switch HMSCode(rawValue: reason) {
     case .authenticationFailed, .accessTokenExpired, .signedTokenExpired:
       "Push Kit does not take the account's sign-in: check the clock of the database, which dates it, and that the account "

@@ -102,22 +102,34 @@ struct SMSPushAccount: PushAccount {
     }
   }
 
+  /// Reasons of CM and Twilio begin with a code, as in `101 authentication failed`.
   func advice(on reason: String) -> String? {
-    switch account.provider {
-    case .cm:
-      switch reason.prefix(4) {
-      case "101 ", "103 ": "Compare the product token with the one in CM's Channels app, under Gateway."
-      case "102 ": "Top up the account at CM."
-      default: Self.adviceOnStatus(reason)
+    let code = Int64(reason.prefix { $0 != " " })
+    let advice: String? =
+      switch account.provider {
+      case .cm: code.flatMap { CMCode(rawValue: $0) }.flatMap { Self.advice(on: $0) }
+      case .twilio: code.flatMap { TwilioCode(rawValue: $0) }.flatMap { Self.advice(on: $0) }
+      case .http: nil
       }
-    case .twilio:
-      switch reason.prefix(6) {
-      case "20003 ": "Compare the Account SID and the Auth Token with Twilio's console."
-      case "21603 ", "21606 ": "Set a sender that belongs to the account: `pushcart sms set --sender`."
-      case "21608 ": "A trial account sends to verified numbers only: upgrade it in Twilio's console."
-      default: Self.adviceOnStatus(reason)
-      }
-    case .http: Self.adviceOnStatus(reason)
+    return advice ?? Self.adviceOnStatus(reason)
+  }
+
+  static func advice(on code: CMCode) -> String? {
+    switch code {
+    case .authenticationFailed, .keyIncorrect:
+      "Compare the product token with the one in CM's Channels app, under Gateway."
+    case .balanceInsufficient: "Top up the account at CM."
+    default: nil
+    }
+  }
+
+  static func advice(on code: TwilioCode) -> String? {
+    switch code {
+    case .authenticationFailed: "Compare the Account SID and the Auth Token with Twilio's console."
+    case .senderMissing, .senderNotYours:
+      "Set a sender that belongs to the account: `pushcart sms set --sender`."
+    case .trialLimit: "A trial account sends to verified numbers only: upgrade it in Twilio's console."
+    default: nil
     }
   }
 

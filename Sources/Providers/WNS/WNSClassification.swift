@@ -22,7 +22,7 @@ extension ResponseClassification {
     case 400..<500: self.init(verdict: .payloadRefused(reason: word))
     default: self.init(verdict: later)
     }
-    reason = Self.documentedStatuses.contains(response.status) ? word : "other"
+    reason = Self.documentedWNSStatuses.contains(response.status) ? word : "other"
   }
 
   /// WNS took the request, and says in a header what became of the notification.
@@ -37,5 +37,5 @@ extension ResponseClassification {
     }
   }
 
-  private static let documentedStatuses: Set<Int> = [400, 401, 403, 404, 405, 406, 410, 413, 500, 503]
+  static let documentedWNSStatuses: Set<Int> = [400, 401, 403, 404, 405, 406, 410, 413, 500, 503]
 }
