@@ -65,7 +65,7 @@ public enum HybridAcceptance: Sendable, Hashable {
 }
 
 /// Why a message is refused, with the gateway's number of it (protocol notes, section 9.1).
-public enum HybridRefusal: Int, Error, Hashable {
+public enum HybridRefusal: Int, Error, Hashable, CaseIterable {
   case appKeyUnknown = 103
   case senderInvalid = 301
   case textInvalid = 304

@@ -6,7 +6,7 @@ extension APIOperation {
   /// Every response, one for each status, in their order.
   var allResponses: [APIResponse] {
     var all: [APIResponse] = []
-    for response in responses + errors + commonErrors {
+    for response in responses + describedErrors {
       if let index = all.firstIndex(where: { $0.status == response.status }) {
         all[index] = all[index].merged(with: response)
       } else {
@@ -15,6 +15,9 @@ extension APIOperation {
     }
     return all.sorted { $0.status.code < $1.status.code }
   }
+
+  /// Its own errors, and those that all operations of its kind share.
+  var describedErrors: [APIResponse] { errors + commonErrors }
 
   /// The errors that all operations of this kind share.
   private var commonErrors: [APIResponse] {

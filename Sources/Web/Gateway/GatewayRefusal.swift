@@ -24,6 +24,15 @@ enum GatewayRefusal: Error, Sendable, Equatable {
     }
   }
 
+  /// Each kind once, with names that are examples.
+  static let examples: [GatewayRefusal] = {
+    var examples: [GatewayRefusal] = [.noSender, .noNumber, .badNumber("12"), .noText]
+    examples += SMSText.Problem.allCases.map { GatewayRefusal.badText($0) }
+    examples.append(.badField("from", SMSAccount.senderRule))
+    examples += HybridRefusal.allCases.map { GatewayRefusal.refused($0) }
+    return examples
+  }()
+
   /// For JSON.
   var details: String {
     switch self {
