@@ -4,7 +4,7 @@
 RELEASE = -c release --static-swift-stdlib -Xswiftc -cross-module-optimization -Xlinker -s
 
 .DEFAULT_GOAL := help
-.PHONY: help run build setup test tsan asan fuzz soak bench faults format
+.PHONY: help run build setup test tsan asan fuzz soak bench faults docs format
 
 help: ## Show this help
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1#\2/p' Makefile | awk -F'#' '{ printf "%-14s %s\n", $$1, $$2 }'
@@ -58,6 +58,10 @@ bench: build ## Measure the hub beside its yardsticks and write Tests/Bench/RESU
 faults: build ## Kill hubs and PostgreSQL, disturb customers' neighbours, break more, and write Tests/Faults/FAULTS.md
 	@.ci/setup faults
 	PUSHCART="$$(swift build $(RELEASE) --show-bin-path)/pushcart" Tests/Faults/run
+
+docs: setup ## Write docs/settings.md, docs/cli.md and docs/errors.md from the hub's own tables
+	swift build --product pushcart
+	@"$$(swift build --show-bin-path)/pushcart" documents
 
 format: ## Format the Swift sources
 	swift format --in-place --recursive Package.swift Sources Tests

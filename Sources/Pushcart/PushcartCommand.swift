@@ -10,7 +10,7 @@ struct PushcartCommand: AsyncParsableCommand {
         subcommands: [
           DemoCommand.self, ServeCommand.self, MigrateCommand.self, CheckCommand.self, RekeyCommand.self,
           RetentionCommand.self,
-          SimulatorCommand.self,
+          SimulatorCommand.self, DocumentsCommand.self,
         ]),
       CommandGroup(
         name: "Management",

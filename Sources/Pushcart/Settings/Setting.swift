@@ -3,7 +3,7 @@ struct Setting: Sendable {
   /// Its key in the settings file and, behind `--`, its flag.
   let name: String
   let help: String
-  /// The default, as help and README show it; nil if there is none.
+  /// The default, as help and docs/settings.md show it; nil if there is none.
   let fallback: String?
   /// Whether its value cannot be a flag, since every user of the machine can read flags.
   let isSecret: Bool
@@ -123,7 +123,7 @@ extension Setting {
   static let logFormat = Setting(
     "log-format", "json, text, or auto: text on a terminal, json elsewhere", fallback: "auto")
 
-  /// Every setting, in the order of help and README.
+  /// Every setting, in the order of help and docs/settings.md.
   static let all = [
     databaseURL, databaseConnections, databaseTransactions, masterKey, oldMasterKeys, host, port, operationsHost,
     operationsPort, publicURL, trustedProxies, connectionsPerAddress, addressRate, keyRate, linkRate,
