@@ -3,7 +3,7 @@ import CNghttp2
 /// The client's side of one HTTP/2 connection, by libnghttp2: requests become bytes, and bytes become events.
 ///
 /// It has no socket and no clock. Flow control, acknowledgements and header compression are libnghttp2's. It was chosen for speed:
-/// NIOHTTP2 took three times as long for a push (Tests/Bench/NOTES.md).
+/// NIOHTTP2 took three times as long for a push (docs/design/sendouts.md).
 final class HTTP2Session: ConnectionSession {
   typealias Event = SessionEvent
 
