@@ -271,17 +271,4 @@ import Web
   @Test func `An empty variable counts as absent`() async throws {
     #expect(try await read([], enough.merging(["PUSHCART_PORT": ""]) { $1 }).server.port == 8080)
   }
-
-  @Test func `README's table has every setting with the text of its help`() throws {
-    let readme = try String(
-      contentsOfFile: #filePath.replacing("Tests/PushcartTests/SettingsTests.swift", with: "README.md"), encoding: .utf8
-    )
-    let rows = readme.matches(of: #/\| `([A-Z0-9_]+)` \| (.*) \| (.*) \|/#).map { "\($0.1) \($0.2) \($0.3)" }
-    let settings = Setting.all.map { setting in
-      let fallback = setting.fallback?.split(separator: "; tools: ").map { "`\($0)`" }.joined(separator: "; tools: ")
-      return "\(setting.variable) \(setting.help) \(fallback ?? "–")"
-    }
-    #expect(Set(rows) == Set(settings))
-    #expect(rows.count == settings.count)
-  }
 }

@@ -145,13 +145,17 @@ import Wire
     }
   }
 
-  @Test func `README says of numbers and senders what is read`() throws {
-    let readme = try String(
-      contentsOf: URL(filePath: #filePath).appending(path: "../../../../README.md").standardized, encoding: .utf8)
-    #expect(readme.contains("| `FROM` | \(SMSAccount.senderForm) |"))
-    #expect(readme.contains("A sender is \(SMSAccount.senderForm)."))
-    for problem in SMSText.Problem.allCases { #expect(readme.contains("`\(problem.reason)`")) }
-    #expect(readme.contains("`+44 (0)7911 123456` is 00447911123456"))
+  @Test func `Documents say of numbers and senders what is read`() throws {
+    func text(_ document: String) throws -> String {
+      try String(
+        contentsOf: URL(filePath: #filePath).appending(path: "../../../../docs/\(document)").standardized,
+        encoding: .utf8)
+    }
+    let (services, gateway) = (try text("push-services.md"), try text("dialects/cm-hybrid.md"))
+    #expect(gateway.contains("| `FROM` | \(SMSAccount.senderForm) |"))
+    #expect(services.contains("A sender is \(SMSAccount.senderForm)."))
+    for problem in SMSText.Problem.allCases { #expect(services.contains("`\(problem.reason)`")) }
+    #expect(gateway.contains("`+44 (0)7911 123456` is 00447911123456"))
     #expect(PhoneNumber("+44 (0)7911 123456")?.international == "00447911123456")
   }
 

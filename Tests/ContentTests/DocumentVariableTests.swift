@@ -3,14 +3,14 @@ import Foundation
 import Testing
 import Wire
 
-/// README's table of what texts and pages can name.
-@Suite struct ReadmeVariableTests {
+/// The table of what texts and pages can name, in docs/templates.md.
+@Suite struct DocumentVariableTests {
   private let rows: [(written: String, told: String)]
 
   init() throws {
-    let readme = try String(
-      contentsOf: URL(filePath: #filePath).appending(path: "../../../README.md").standardized, encoding: .utf8)
-    let table = try #require(readme.firstMatch(of: #/\| Write \| To get \|\n(?:\|.*\|\n)*/#)).output
+    let page = try String(
+      contentsOf: URL(filePath: #filePath).appending(path: "../../../docs/templates.md").standardized, encoding: .utf8)
+    let table = try #require(page.firstMatch(of: #/\| Write \| To get \|\n(?:\|.*\|\n)*/#)).output
     rows = table.split(separator: "\n").dropFirst(2).map { row in
       let cells = row.split(separator: "|")
       return (String(cells[0]), String(cells[1]))
