@@ -1,14 +1,14 @@
 import Delivery
 import FoundationEssentials
 package import Postgres
+import Registry
 import Wire
 
 /// Statements on `sendout`. `$1` is the customer; where one sendout is meant, `$2` is its number.
 enum SendoutQueries {
   static let all: [Statement] = [
-    create, find, lock, list, change, halt, lockFreeze, freezable, frozen, finish, freezing, settled, notify, stream,
-    openStream,
-    reserve, requireRange,
+    create, find, lock, list, change, halt, lockFreeze, freezable, frozen, finish, freezing, settled, stream,
+    openStream, reserve, requireRange,
   ]
 
   private static let columns = """
@@ -154,10 +154,11 @@ enum SendoutQueries {
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state = 'running' AND kind = 'stream'
     RETURNING next_message - $3::int4, next_push - $4::int4, next_batch - $5::int4
     """)
+}
 
-  /// Notifies every hub that a sendout has changed, when the transaction commits. It is a statement of its own that names no table:
-  /// otherwise Citus would run it, and notify, on a worker.
-  static let notify = Statement("sendout.notify", .write, "SELECT pg_notify('pushcart_sendout', $1::text)")
+extension ChangeChannel {
+  /// Changes of sendouts, and new pushes of them; payloads are a `SendoutKey`.
+  static let sendout = ChangeChannel("pushcart_sendout")
 }
 
 /// Every statement of this room, so that a test can prepare each of them on a real server.

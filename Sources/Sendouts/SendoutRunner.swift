@@ -7,7 +7,7 @@ import Wire
 
 /// The service that runs sendouts from start to end; any number of hubs can run it.
 ///
-/// It learns of sendouts by NOTIFY on `pushcart_sendout`, and asks every second what is due. On
+/// It learns of sendouts by notifications of `ChangeChannel.sendout`, and asks every second what is due. On
 /// graceful shutdown it claims nothing more, waits for pushes in flight, and releases the rest. When its task is cancelled it
 /// drops everything, as if the hub had been killed.
 public struct SendoutRunner: Service {
@@ -68,7 +68,7 @@ public struct SendoutRunner: Service {
 
   private func listen(_ tasks: SendoutTasks) async {
     do {
-      for try await event in pool.notifications(on: ["pushcart_sendout"]) {
+      for try await event in pool.notifications(on: [ChangeChannel.sendout.name]) {
         switch event {
         case .mayHaveMissed:
           worker.dispatcher.verifyStream(nil)

@@ -75,7 +75,7 @@ public struct SendoutStore: Sendable {
       let sendout = try Sendout(row)
       if sendout.state == .freezing {
         try await database.query(SendoutQueries.requireRange, sendout.key.sendout.rawValue)
-        try await database.query(SendoutQueries.notify, sendout.key.description)
+        try await database.notify(.sendout, sendout.key.description)
       }
       return try sendout.reply(apps: served, counts: SendoutCounts())
     }
@@ -150,7 +150,7 @@ public struct SendoutStore: Sendable {
         case .resume: try await ledger.resume(key)
         case .cancel: try await ledger.cancel(key)
         }
-        try await database.query(SendoutQueries.notify, key.description)
+        try await database.notify(.sendout, key.description)
       }
       return (before, try await reply(sendout, nil, in: database))
     }

@@ -105,7 +105,7 @@ struct SendoutWorker: Sendable {
       ).first?.decode(String.self)
       guard let state else { throw CancelledMeanwhile() }
       if state == SendoutState.paused.rawValue { try await Ledger(database).hold(key) }
-      try await database.query(SendoutQueries.notify, key.description)
+      try await database.notify(.sendout, key.description)
       return count
     }
     guard let frozen else { return false }
@@ -289,7 +289,7 @@ struct SendoutWorker: Sendable {
     }
     let finished = try await pool.transaction(of: key.customer.rawValue) { database in
       let rows = try await database.query(SendoutQueries.finish, key.customer.rawValue, key.sendout.rawValue)
-      if !rows.isEmpty { try await database.query(SendoutQueries.notify, key.description) }
+      if !rows.isEmpty { try await database.notify(.sendout, key.description) }
       return !rows.isEmpty
     }
     if finished { logger.info("sendout finished", metadata: ["sendout": "\(key)"]) }
@@ -311,7 +311,7 @@ struct SendoutWorker: Sendable {
           SendoutQueries.halt, key.customer.rawValue, key.sendout.rawValue, reason, sendout.stateChanges)
         if halted.isEmpty { return true }
         try await Ledger(database).hold(key)
-        try await database.query(SendoutQueries.notify, key.description)
+        try await database.notify(.sendout, key.description)
       }
       for refusal in refusals {
         try await PushAppAlarms(database).raise(

@@ -181,7 +181,7 @@ public struct DataTree: Sendable {
     }
     if told > 0 {
       // The write stands. Hubs look for what is due by themselves, too.
-      _ = try? await pool.query(SubscriptionQueries.notify, NotificationQueue.channel, "\(customer)")
+      _ = try? await pool.notify(.dataTree, customer.description)
     }
     return told
   }

@@ -13,8 +13,6 @@ struct NotificationQueue: Sendable {
   let run: UUID
   let lease: Duration
 
-  static let channel = "pushcart_datasync"
-
   /// What is sent as a whole: an app's subscriptions of one messaging service, or of one webhook.
   struct Lane: Sendable, Hashable {
     let customer: CustomerID
@@ -373,14 +371,10 @@ struct NotificationQueue: Sendable {
 
   static let pruneLog = Statement(
     "notification.prune", .write,
-    """
-    WITH old AS MATERIALIZED (
-      SELECT notification_id FROM datasync_notification
-       WHERE customer_id = $1::bigint AND at < now() - interval '30 days' LIMIT $2::bigint),
-    deleted AS (
-      DELETE FROM datasync_notification AS n USING old
-       WHERE n.customer_id = $1::bigint AND n.notification_id = old.notification_id
-      RETURNING 1)
-    SELECT count(*) FROM deleted
-    """)
+    Portions.delete(from: "datasync_notification", by: "at", before: "now() - interval '30 days'"))
+}
+
+extension ChangeChannel {
+  /// Changes of data trees that are to be told; payloads are the customer's number.
+  static let dataTree = ChangeChannel("pushcart_datasync")
 }

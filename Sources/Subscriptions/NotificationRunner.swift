@@ -10,7 +10,7 @@ public import Wire
 
 /// The service that tells subscriptions what changed; any number of hubs can run it.
 ///
-/// It learns of writes by NOTIFY on `pushcart_datasync`, and asks every second what is due. On graceful shutdown it claims nothing
+/// It learns of writes by notifications of `ChangeChannel.dataTree`, and asks every second what is due. On graceful shutdown it claims nothing
 /// more and waits for what is on its way. When its task is cancelled it drops everything, as if the hub had been killed.
 public struct NotificationRunner: Service {
   private let pool: Pool
@@ -65,7 +65,7 @@ public struct NotificationRunner: Service {
 
   private func listen(_ wake: AsyncStream<Void>.Continuation) async {
     do {
-      for try await event in pool.notifications(on: [NotificationQueue.channel, ChangeChannel.pushApp.name]) {
+      for try await event in pool.notifications(on: [ChangeChannel.dataTree.name, ChangeChannel.pushApp.name]) {
         // New credentials, or an accepted check of them: the lane need not wait.
         if case .notification(ChangeChannel.pushApp.name, let customer) = event, let customer = CustomerID(customer) {
           sender.reopen(customer)
@@ -79,16 +79,9 @@ public struct NotificationRunner: Service {
     }
   }
 
-  /// Deletes lines of the log that are older than 30 days, some at a time: no statement takes long, however many there are.
-  public static func forgetExpired(
-    _ customer: CustomerID, in database: any Querying, portion: Int = 10_000
-  ) async throws {
-    var deleted = portion
-    while deleted == portion {
-      try Task.checkCancellation()
-      deleted = try await database.query(NotificationQueue.pruneLog, customer.rawValue, Int64(portion))[0].decode(
-        Int.self)
-    }
+  /// Deletes lines of the log that are older than 30 days.
+  public static func forgetExpired(_ customer: CustomerID, in database: any Querying) async throws {
+    try await database.deleteInPortions(NotificationQueue.pruneLog, customer.rawValue)
   }
 
   // MARK: Sending

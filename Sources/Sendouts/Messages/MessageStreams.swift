@@ -81,7 +81,7 @@ extension MessageService {
     let key = sendout.key
     return OpenStream(
       stream: MessageStream(key: key, apps: orders, hybrid: name.hybrid) { [database] in
-        try await database.query(SendoutQueries.notify, key.description)
+        try await database.notify(.sendout, key.description)
       } reserve: { [database] in
         let block = StreamNumbers.block
         let rows = try await database.query(
