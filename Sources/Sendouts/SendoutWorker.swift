@@ -200,7 +200,7 @@ struct SendoutWorker: Sendable {
     let order = SendoutOrder(
       key: sendout.key,
       content: sendout.isStream ? .ofMessages(sendout.traits) : .same(try sendout.content()),
-      onUncertain: sendout.onUncertain, isHybrid: sendout.isHybrid, fallback: sendout.fallback)
+      onUncertain: sendout.onUncertain, isTracked: sendout.idFields != nil, fallback: sendout.fallback)
     return try await withThrowingTaskGroup(of: LaneEvent.self) { group in
       var ends = LaneEnds()
       var running = try await startLanes(of: order, task, stop, &group, except: ends)
@@ -375,7 +375,7 @@ extension Sendout {
 
   /// What the messages of a stream have in common.
   var traits: StreamTraits {
-    StreamTraits(sendout: key.sendout, name: name, hasPage: template != nil, isHybrid: isHybrid)
+    StreamTraits(sendout: key.sendout, name: name, hasPage: template != nil, idFields: idFields ?? [])
   }
 
   /// What templates can name of the sendout. A message cannot name its own alert and info.

@@ -51,7 +51,7 @@ final class Dispatch: Sendable {
     leases = source?.leases ?? Leases()
     ledger = BatchLedger(
       database: dispatcher.database, key: order.key, lane: lane, run: run, lease: settings.lease,
-      isHybrid: order.isHybrid)
+      isTracked: order.isTracked)
     let window = SendWindow(
       dispatcher.window, LaneKey(customer: order.key.customer, lane: lane), isBulk: !order.isStream,
       isOfOneService: app.account.outageEvidence == .anyFailure)

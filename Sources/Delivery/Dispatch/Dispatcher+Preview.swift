@@ -26,7 +26,7 @@ extension Dispatcher {
       customer: app.customer, sendout: key.sendout, push: PushNumber(0), device: device?.id ?? DeviceID(0))
     links.fill(&context, link, content)
     let push = content.push(
-      context, for: app.kind, to: token ?? device?.token ?? order.account.exampleToken,
+      context, for: app.kind.traits, to: token ?? device?.token ?? order.account.exampleToken,
       id: PushIdentity.id(key, link.push), at: now(), collapseKey: PushIdentity.collapseKey(key))
     var preview = PreviewedRequest(app)
     preview.service = order.account.service

@@ -105,7 +105,7 @@ public struct Dispatcher: Sendable {
   /// What is needed to send to an app.
   public func order(for app: PushApp, _ credentials: PushServiceCredentials) -> AppOrder {
     AppOrder(
-      app: app.id, version: app.updatedAt, kind: app.kind, fields: AppFields(appId: app.appID, name: app.name),
+      app: app.id, version: app.updatedAt, traits: app.kind.traits, fields: AppFields(appId: app.appID, name: app.name),
       account: services.account(appID: app.appID, of: app.customer, kind: app.kind, credentials: credentials))
   }
 
@@ -147,7 +147,7 @@ public struct Dispatcher: Sendable {
           order.key.customer, lane.app, isSandbox: lane.isSandbox, reason: reason)
       }
       let ledger = BatchLedger(
-        database: database, key: order.key, lane: lane, run: RunID(), lease: settings.lease, isHybrid: order.isHybrid)
+        database: database, key: order.key, lane: lane, run: RunID(), lease: settings.lease, isTracked: order.isTracked)
       try await ClosedLane(self, order, .refused(reason: reason), ledger).settleDue(until: stop)
     }
     return DispatchResult(end: .refused(reason: reason))
@@ -167,18 +167,18 @@ public struct SendoutOrder: Sendable {
   public var key: SendoutKey
   public var content: Content
   public var onUncertain: UncertainPolicy
-  /// Whether its messages are to telephone numbers.
-  public var isHybrid: Bool
+  /// Whether it is a stream of tracked messages.
+  public var isTracked: Bool
   /// The app whose pushes alone `onUncertain` is about, since they stand in for the others; nil for all.
   public var fallback: PushAppID?
 
   public init(
-    key: SendoutKey, content: Content, onUncertain: UncertainPolicy, isHybrid: Bool = false, fallback: PushAppID? = nil
+    key: SendoutKey, content: Content, onUncertain: UncertainPolicy, isTracked: Bool = false, fallback: PushAppID? = nil
   ) {
     self.key = key
     self.content = content
     self.onUncertain = onUncertain
-    self.isHybrid = isHybrid
+    self.isTracked = isTracked
     self.fallback = fallback
   }
 
@@ -190,7 +190,7 @@ public struct SendoutOrder: Sendable {
 
   /// What becomes of uncertain pushes to an app.
   func policy(for app: PushAppID) -> UncertainPolicy {
-    guard isHybrid else { return onUncertain }
+    guard isTracked else { return onUncertain }
     return app == fallback ? onUncertain : .resend
   }
 }
@@ -200,7 +200,7 @@ public struct AppOrder: Sendable {
   let app: PushAppID
   /// When the app or its credentials changed last: another moment means another account.
   let version: Date
-  let kind: PushAppKind
+  let traits: PushAppTraits
   /// For `{{app.name}}` and so on.
   let fields: AppFields
   let account: any PushAccount

@@ -132,10 +132,10 @@ struct Preparation: Sendable {
     return slice.distinctRequests + slice.refused.count >= sliceSize || slice.pushes.count >= app.account.mostRecipients
   }
 
-  /// A phone with a new user must not show what was meant for the former one. A softphone has several accounts of one user.
+  /// A phone with a new user must not show what was meant for the former one.
   private func reasonToSkip(_ push: QueuedPush, _ recipient: Recipient) -> String? {
     if recipient.device.invalidatedAt != nil { return "device_invalidated" }
-    return recipient.contact.id == push.contact || app.kind != .app ? nil : "device_reassigned"
+    return recipient.contact.id == push.contact || app.traits.hasSeveralAccounts ? nil : "device_reassigned"
   }
 
   /// What is settled of a push that is too late. A message with a time to live of 0 leaves once, and is not put off. If it was
@@ -161,18 +161,20 @@ struct Preparation: Sendable {
       : PageContext(app: app.fields, sendout: content.sendout)
     links.fill(&context, link, content)
     var outgoing = content.push(
-      context, for: app.kind, to: recipient.device.token, id: PushIdentity.id(order.key, push.number), at: now(),
+      context, for: app.traits, to: recipient.device.token, id: PushIdentity.id(order.key, push.number), at: now(),
       collapseKey: PushIdentity.collapseKey(order.key, push.message))
-    if content.namesUpdateID { outgoing.message.name(UpdateID(order.key.sendout, push.number)) }
+    if !content.idFields.isEmpty {
+      outgoing.message.carry(UpdateID(order.key.sendout, push.number), in: content.idFields)
+    }
     return outgoing
   }
 }
 
 extension RenderedMessage {
-  /// Carries the id by which a phone confirms the push: as `ref` on phones of Apple, and as `message_id` on others.
-  fileprivate mutating func name(_ id: UpdateID) {
+  /// Adds the id by which a device confirms the push.
+  fileprivate mutating func carry(_ id: UpdateID, in names: [String]) {
     let value = JSONText.quoted(id.description)
-    for name in ["ref", "message_id"] {
+    for name in names {
       fields.append(RenderedMessage.Field(name: JSONText.quoted(name), value: value, isOptional: false))
     }
   }
@@ -184,11 +186,11 @@ extension MessageContent {
   ///   - now: by the database's clock.
   ///   - collapseKey: for a message without its own.
   func push(
-    _ context: PageContext, for kind: PushAppKind, to token: String, id: UUID, at now: Date,
+    _ context: PageContext, for app: PushAppTraits, to token: String, id: UUID, at now: Date,
     collapseKey: @autoclosure () -> String
   ) -> OutgoingPush {
     var message = template.rendered(for: context)
-    if kind == .softphone { message.becomeSoftphoneText() }
+    app.adapt(&message)
     return OutgoingPush(
       token: token, id: id, collapseKey: message.collapseKey ?? collapseKey(), message: message,
       lifetime: template.ttl == 0

@@ -167,7 +167,7 @@ public final class MessageDispatcher: Service {
       : window.takeForMessages(of: stream.key.customer, in: stream.lanes, upTo: messages.count * 2 + 10)
     let ledger = MessageLedger(
       database: dispatcher.database, key: stream.key, apps: stream.apps.map(\.app),
-      run: lanes == nil ? nil : active.run, lease: dispatcher.settings.lease, room: room.count, hybrid: stream.hybrid)
+      run: lanes == nil ? nil : active.run, lease: dispatcher.settings.lease, room: room.count, tracked: stream.tracked)
     var isAssigned = false
     defer { if !isAssigned { window.release(room) } }
     // Whatever happens, numbers that may be used are not used again.
@@ -258,8 +258,8 @@ public final class MessageDispatcher: Service {
 public struct MessageStream: Sendable {
   public let key: SendoutKey
   public let apps: [AppOrder]
-  /// Of messages to telephone numbers.
-  let hybrid: HybridTraits?
+  /// Of tracked messages.
+  let tracked: TrackedTraits?
   /// Reserves numbers for this hub.
   let reserve: @Sendable () async throws -> StreamNumbers
   /// Tells every hub that it has something to send.
@@ -273,12 +273,13 @@ public struct MessageStream: Sendable {
   }
 
   public init(
-    key: SendoutKey, apps: [AppOrder], hybrid: HybridTraits? = nil, notify: @escaping @Sendable () async throws -> Void,
+    key: SendoutKey, apps: [AppOrder], tracked: TrackedTraits? = nil,
+    notify: @escaping @Sendable () async throws -> Void,
     reserve: @escaping @Sendable () async throws -> StreamNumbers
   ) {
     self.key = key
     self.apps = apps
-    self.hybrid = hybrid
+    self.tracked = tracked
     self.notify = notify
     self.reserve = reserve
   }
@@ -399,8 +400,8 @@ final class MessageLanes: Sendable {
     _ batches: HandedBatches, _ stream: MessageStream, _ app: AppOrder, _ lane: Lane, _ run: RunID, _ stop: StopSignal
   ) async {
     let order = SendoutOrder(
-      key: stream.key, content: .ofMessages(nil), onUncertain: stream.hybrid?.onUncertain ?? .resend,
-      isHybrid: stream.hybrid != nil, fallback: stream.hybrid?.fallback)
+      key: stream.key, content: .ofMessages(nil), onUncertain: stream.tracked?.onUncertain ?? .resend,
+      isTracked: stream.tracked != nil, fallback: stream.tracked?.fallback)
     // Each dispatch lasts until its push service is away, or there is nothing more to come.
     while await batches.hasMore() {
       let result = await Dispatch(dispatcher, order, app, lane, source: batches, run: run, stop: stop).run()

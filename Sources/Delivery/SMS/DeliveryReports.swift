@@ -74,7 +74,7 @@ public final class DeliveryReports: Sendable {
       known.append(reports[place - 1])
     }
     // Also where nothing is news: a hub that stopped between the two commits was not done.
-    let messages = HybridLedger(database)
+    let messages = TrackedMessages(database)
     for isDelivered in [true, false] {
       let ids = known.filter { $0.isDelivered == isDelivered }.map { UpdateID($0.sendout, $0.push) }
       if !ids.isEmpty { _ = try await messages.report(customer, ids, areDelivered: isDelivered) }

@@ -182,7 +182,7 @@ extension MessageService {
     if !unknown.isEmpty {
       refused = await register(customer, unknown.map { ($0, orders[$0]) })
       let known = unknown.filter { refused[$0] == nil }
-      // Whoever has the devices by now: a call can ring several accounts of a softphone at once.
+      // Whoever has the devices by now: several accounts of one device can get a call at once.
       let again = known.map { place in
         var message = orders[place].new
         message.to = .device(app: orders[place].message.app.id, orders[place].message.token)
