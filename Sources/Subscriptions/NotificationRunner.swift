@@ -126,7 +126,7 @@ public struct NotificationRunner: Service {
     }
   }
 
-  /// Sends what is due to an app's phones. Once a batch has all its room in the window, the next one is claimed. Claims follow each other:
+  /// Sends what is due to an app's phones. Once a batch has all its capacity in the window, the next one is claimed. Claims follow each other:
   /// each shares the app's row, and a write of the tree comes in between.
   /// - Returns: whether there may be more.
   private func sendToService(_ lane: NotificationQueue.Lane, _ isStopped: StopSignal) async throws -> Bool {
@@ -137,26 +137,26 @@ public struct NotificationRunner: Service {
         do {
           while !isStopped.isStopped {
             guard let target = try await target(of: lane) else { break }
-            let limit = sender.room(for: target, upTo: settings.batchSize)
+            let limit = sender.capacity(for: target, upTo: settings.batchSize)
             guard limit > 0 else { break }
             let queue = newQueue()
             let batch = try await queue.take(lane, upTo: limit, from: pool, vault: vault)
             guard !batch.items.isEmpty else { break }
             isSent = true
-            let (room, hasRoom) = AsyncStream.makeStream(of: Bool.self)
+            let (capacity, hasCapacity) = AsyncStream.makeStream(of: Bool.self)
             group.addTask {
               await send(
                 batch, of: lane, to: target, in: run, queue,
-                hasRoom: { mayGoOn in
-                  hasRoom.yield(mayGoOn)
-                  hasRoom.finish()
+                hasCapacity: { mayGoOn in
+                  hasCapacity.yield(mayGoOn)
+                  hasCapacity.finish()
                 })
-              hasRoom.finish()
+              hasCapacity.finish()
             }
             guard batch.items.count == settings.batchSize else { break }
             var mayGoOn = true
-            for await answer in room { mayGoOn = answer }
-            // A run that was turned away gets no more room.
+            for await answer in capacity { mayGoOn = answer }
+            // A run that was turned away gets no more capacity.
             guard mayGoOn else { break }
           }
         } catch {
@@ -215,14 +215,14 @@ public struct NotificationRunner: Service {
     return dispatcher.target(app, opened)
   }
 
-  /// - Parameter hasRoom: called once all have their room, or will not get any; `mayGoOn` says which.
+  /// - Parameter hasCapacity: called once all have their capacity, or will not get any; `mayGoOn` says which.
   /// - Returns: whether all could be tried.
   @discardableResult
   private func send(
     _ batch: NotificationQueue.Batch, of lane: NotificationQueue.Lane, to target: DirectTarget,
     in run: DirectSender.Run,
     _ queue: NotificationQueue, address: (NotificationQueue.Claimed) -> String = \.target,
-    hasRoom: (_ mayGoOn: Bool) -> Void = { _ in }
+    hasCapacity: (_ mayGoOn: Bool) -> Void = { _ in }
   ) async -> Bool {
     var pushes: [DirectPush] = []
     var messages = NotificationMessages(lane: lane, vault: vault)
@@ -262,7 +262,8 @@ public struct NotificationRunner: Service {
         }
       }
       await sender.send(
-        pushes, to: target, in: run, while: { claim.end > .now }, hasRoom: { hasRoom(isBlocked.withLock { !$0 }) }
+        pushes, to: target, in: run, while: { claim.end > .now },
+        hasCapacity: { hasCapacity(isBlocked.withLock { !$0 }) }
       ) {
         outcomes in
         if outcomes.contains(where: \.isBlocked) { isBlocked.withLock { $0 = true } }

@@ -54,7 +54,7 @@ import Wire
     }
   }
 
-  @Test func `Recipients are expected to be as large as the last ones, and wait in the ledger without room`()
+  @Test func `Recipients are expected to be as large as the last ones, and wait in the ledger without capacity`()
     async throws
   {
     try await withSendingBench { bench in

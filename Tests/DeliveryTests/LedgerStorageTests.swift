@@ -9,7 +9,7 @@ import Wire
 
 /// How the ledger's tables take a sendout.
 @Suite struct LedgerStorageTests {
-  /// PostgreSQL cannot tidy a page while somebody looks at an older state of it, as a report or a long freeze does. The room that
+  /// PostgreSQL cannot tidy a page while somebody looks at an older state of it, as a report or a long freeze does. The capacity that
   /// the fill factor leaves must do.
   @Test func `Outcomes stay on their pages, and indexes do not grow, even while somebody holds an old snapshot`()
     async throws
@@ -63,7 +63,7 @@ import Wire
           WHERE relname = 'push_batch'
           """)[0].decode(Int.self, Int.self)
       }
-      // Five batches, each claimed and released once; and now and then a row finds no room on its page.
+      // Five batches, each claimed and released once; and now and then a row finds no capacity on its page.
       #expect(others <= max(10, updates / 4), "\(others) of \(updates)")
     }
   }

@@ -31,8 +31,8 @@ final class BatchRun: Sendable {
   let isRetry: Bool
   /// Whether its write-ahead mark is committed already.
   let isMarked: Bool
-  /// The room of its pushes that may have left by a mark that was committed with them. They hold it until the batch's end.
-  let marked: Room
+  /// The capacity of its pushes that may have left by a mark that was committed with them. They hold it until the batch's end.
+  let marked: Capacity
   /// Of a stream, what its pushes' messages say, by their numbers.
   let contents: [Int32: MessageContent]
   /// Its memory, if it was handed over.
@@ -40,7 +40,8 @@ final class BatchRun: Sendable {
   private let state = Mutex(State())
 
   init(
-    _ batch: ClaimedBatch, _ outcomePolicy: OutcomePolicy, marked: Room = Room(), memory: HandoverBudget.Part? = nil
+    _ batch: ClaimedBatch, _ outcomePolicy: OutcomePolicy, marked: Capacity = Capacity(),
+    memory: HandoverBudget.Part? = nil
   ) {
     claim = batch.claim
     size = batch.pushes.count
@@ -52,8 +53,8 @@ final class BatchRun: Sendable {
     self.memory = memory
   }
 
-  /// The room in the run's window that so many of its pushes take.
-  func room(_ count: Int) -> Int { isMarked ? 0 : count }
+  /// The capacity in the run's window that so many of its pushes take.
+  func capacity(_ count: Int) -> Int { isMarked ? 0 : count }
 
   /// When its recipients were read.
   var preparedAt: ContinuousClock.Instant { state.withLock(\.preparedAt) }

@@ -15,9 +15,9 @@ public struct DirectSender: Sendable {
   }
 
   /// How many pushes may be sent to a target now: none while its lane is closed, and one that tries whether it can be opened.
-  public func room(for target: DirectTarget, upTo limit: Int) -> Int {
+  public func capacity(for target: DirectTarget, upTo limit: Int) -> Int {
     if dispatcher.window.isSilent(target.key) { return 0 }
-    return target.isOfService ? dispatcher.laneStatus.room(target.key, upTo: limit) : limit
+    return target.isOfService ? dispatcher.laneStatus.capacity(target.key, upTo: limit) : limit
   }
 
   /// Opens a customer's lanes that are closed, as after an app got other credentials.
@@ -42,19 +42,19 @@ public struct DirectSender: Sendable {
     return try await body(run)
   }
 
-  /// Sends pushes, and hands over what came of them in groups. Their room in the hub's window is free once `settle` returns.
+  /// Sends pushes, and hands over what came of them in groups. Their capacity in the hub's window is free once `settle` returns.
   ///
   /// Invalid tokens are told at the end. If too many are, the app gets an alarm, and none is told as dead. A token counts once, however many
   /// pushes go to it, and not at all if it is known to be dead. The lane stays open: only
   /// refused credentials and a service that cannot be reached close it.
   /// - Parameters:
-  ///   - run: waits for room on behalf of one call at a time.
+  ///   - run: waits for capacity on behalf of one call at a time.
   ///   - isWanted: called just before each push leaves; once it returns false, the rest do not leave.
-  ///   - hasRoom: called once all pushes have their room, so that another call may wait for some.
+  ///   - hasCapacity: called once all pushes have their capacity, so that another call may wait for some.
   ///   - settle: called with each push's outcome exactly once, from several tasks.
   public func send(
     _ pushes: [DirectPush], to target: DirectTarget, in run: Run,
-    while isWanted: @escaping @Sendable () -> Bool = { true }, hasRoom: () -> Void = {},
+    while isWanted: @escaping @Sendable () -> Bool = { true }, hasCapacity: () -> Void = {},
     settle: @escaping @Sendable ([DirectOutcome]) async -> Void
   ) async {
     var admitted = pushes.indices
@@ -72,7 +72,7 @@ public struct DirectSender: Sendable {
     let size = max(1, min(dispatcher.settings.slice, dispatcher.window.share))
     let reports = await withTaskGroup(of: SliceReport.self) { group in
       for start in stride(from: 0, to: admitted.count, by: size) {
-        guard let room = await window.acquire(min(size, admitted.count - start)) else {
+        guard let capacity = await window.acquire(min(size, admitted.count - start)) else {
           // Its push service does not answer, or the hub stops.
           await settle(
             (start..<admitted.count).map {
@@ -84,11 +84,11 @@ public struct DirectSender: Sendable {
         let slice = start..<min(start + size, admitted.count)
         group.addTask {
           let report = await send(pushes, slice, to: target, while: isWanted, settle)
-          window.release([room])
+          window.release([capacity])
           return report
         }
       }
-      hasRoom()
+      hasCapacity()
       return await group.reduce(into: []) { $0.append($1) }
     }
     await judgeTokens(reports, of: target, settle)
@@ -187,7 +187,7 @@ public struct DirectSender: Sendable {
       told.result = .retry(after: delay(push, after), reason: reason.forLedger)
     case .unsent(let reason):
       told.result =
-        outcome.verdict.lacksRoom
+        outcome.verdict.lacksCapacity
         ? .blocked(
           after: RetryPolicy.withoutPlace.delay(after: 1, random: dispatcher.random()), reason: reason.forLedger)
         : .retry(after: delay(push, nil), reason: reason.forLedger)

@@ -72,13 +72,13 @@ final class Dispatch: Sendable {
       of: order.key, unwritten: dispatcher.unwritten, on: order.isStream ? dispatcher.database.executor : nil
     ) {
       [ledger, leases, logger, isStream = order.isStream, waits = dispatcher.waits, hubWindow = dispatcher.window]
-      settlements, rooms in
-      let successors = window.successors(of: rooms)
+      settlements, capacities in
+      let successors = window.successors(of: capacities)
       do {
         let (settled, isMarked) = try await ledger.settle(settlements, marking: successors?.mark)
         leases.settled(settled)
         let wasAwaited = waits.settled(ledger.key, settlements)
-        window.release(rooms, to: successors, isMarked: isMarked)
+        window.release(capacities, to: successors, isMarked: isMarked)
         if isStream, !wasAwaited, waits.isEmpty, hubWindow.isHalfFree {
           try? await Task.sleep(for: Self.pauseBetweenWrites)
         }
@@ -92,7 +92,7 @@ final class Dispatch: Sendable {
     }
   }
 
-  /// How long outcomes of messages gather while nobody waits for them or for their room. They come a few at a time, and writing a few
+  /// How long outcomes of messages gather while nobody waits for them or for their capacity. They come a few at a time, and writing a few
   /// costs most of what writing many does.
   private static let pauseBetweenWrites = Duration.milliseconds(4)
 
@@ -282,16 +282,16 @@ final class Dispatch: Sendable {
   private func send(_ batch: PreparedBatch, _ slices: inout DiscardingTaskGroup) async {
     // The slices' tasks hold no permit.
     let run = batch.run
-    let count = run.room(min(batch.settlements.count, dispatcher.window.share))
-    if let room = await window.acquire(count) { outcomeWriter.add(batch.settlements, room: room) }
+    let count = run.capacity(min(batch.settlements.count, dispatcher.window.share))
+    if let capacity = await window.acquire(count) { outcomeWriter.add(batch.settlements, capacity: capacity) }
     var waiting = batch.slices[...]
     while !waiting.isEmpty {
       let needs = waiting.map {
-        SliceNeed(room: room(of: $0, run).held.count, last: $0.pushes[$0.pushes.count - 1].number)
+        SliceNeed(capacity: capacity(of: $0, run).held.count, last: $0.pushes[$0.pushes.count - 1].number)
       }
       guard let grant = await window.acquire(needs, of: run.claim) else { break }
       guard leases.holds(run.claim) else {
-        window.giveBack(grant.room)
+        window.releaseUnsent(grant.capacity)
         break
       }
       for slice in waiting.prefix(grant.count) {
@@ -331,26 +331,26 @@ final class Dispatch: Sendable {
 
   /// Sends a slice once its write-ahead mark is committed.
   private func send(_ slice: PreparedBatch.Slice, of run: BatchRun, in grant: SliceGrant) async {
-    var room = room(of: slice, run, in: grant)
+    var capacity = capacity(of: slice, run, in: grant)
     guard await mayLeave(slice, of: run, isMarked: grant.isMarked) else {
-      window.giveBack(room.held)
+      window.releaseUnsent(capacity.held)
       return await endSlice(of: run)
     }
     guard run.preparedAt + dispatcher.settings.recipientAge < .now else {
-      await send(slice, of: run, &room)
+      await send(slice, of: run, &capacity)
       return await endSlice(of: run)
     }
     // It waited: its messages may have expired meanwhile, and its tokens may be other contacts'.
     guard let again = await prepare(slice.pushes, of: run), !Task.isCancelled else {
-      window.giveBack(room.held)
+      window.releaseUnsent(capacity.held)
       return await endSlice(of: run)
     }
-    outcomeWriter.add(again.settlements, room: room.answered(again.settlements.count))
-    for slice in again.slices { await send(slice, of: run, &room) }
+    outcomeWriter.add(again.settlements, capacity: capacity.answered(again.settlements.count))
+    for slice in again.slices { await send(slice, of: run, &capacity) }
     await endSlice(of: run)
   }
 
-  private func send(_ slice: PreparedBatch.Slice, of run: BatchRun, _ room: inout SliceRoom) async {
+  private func send(_ slice: PreparedBatch.Slice, of run: BatchRun, _ capacity: inout SliceCapacity) async {
     var isOpen = [Bool](repeating: true, count: slice.pushes.count)
     var service = ServiceAvailability()
     let isOurs = { @Sendable [leases, stop] in leases.holds(run.claim) && !stop.isStopped }
@@ -359,7 +359,7 @@ final class Dispatch: Sendable {
     let isWanted = { @Sendable [end] in isOurs() && .now < end }
     if !slice.refused.isEmpty {
       for outcome in slice.refused { isOpen[outcome.index] = false }
-      await take(OutcomePartition(slice.refused, slice, run.outcomePolicy), in: slice.environment, of: run, &room)
+      await take(OutcomePartition(slice.refused, slice, run.outcomePolicy), in: slice.environment, of: run, &capacity)
     }
     for await answers in app.account.send(slice.requests, to: slice.environment, while: isWanted) {
       var outcomes: [PushOutcome] = []
@@ -368,7 +368,7 @@ final class Dispatch: Sendable {
         isOpen[index] = false
         if answer.verdict.isUnwanted, !isWanted() {
           // It stays queued, and its batch is released. If nothing hindered it but the way there, that says something of the service.
-          window.giveBack(room.answered(1))
+          window.releaseUnsent(capacity.answered(1))
           if isOurs(), slice.expiresAt.map({ $0 > dispatcher.now() }) ?? true {
             service.record(.unsent(reason: "NoConnection"))
           }
@@ -382,14 +382,14 @@ final class Dispatch: Sendable {
       guard !outcomes.isEmpty else { continue }
       let partition = OutcomePartition(outcomes, slice, run.outcomePolicy)
       service.record(partition)
-      await take(partition, in: slice.environment, of: run, &room)
+      await take(partition, in: slice.environment, of: run, &capacity)
     }
     guard !Task.isCancelled else { return }
     let missing = slice.pushes.indices.filter { isOpen[$0] }.map {
       PushOutcome(index: $0, verdict: .uncertain(reason: "NoOutcome"), sentAt: dispatcher.now())
     }
     if !missing.isEmpty {
-      await take(OutcomePartition(missing, slice, run.outcomePolicy), in: slice.environment, of: run, &room)
+      await take(OutcomePartition(missing, slice, run.outcomePolicy), in: slice.environment, of: run, &capacity)
     }
     if slice.environment == lane.environment, isOurs() { judge(service) }
   }
@@ -412,31 +412,31 @@ final class Dispatch: Sendable {
     }
   }
 
-  /// The room of a slice before any of its pushes is answered.
-  private func room(of slice: PreparedBatch.Slice, _ run: BatchRun, in grant: SliceGrant? = nil) -> SliceRoom {
-    SliceRoom(
-      of: slice.pushes.count, limit: run.room(dispatcher.window.share), places: grant?.room.places ?? 0)
+  /// The capacity of a slice before any of its pushes is answered.
+  private func capacity(of slice: PreparedBatch.Slice, _ run: BatchRun, in grant: SliceGrant? = nil) -> SliceCapacity {
+    SliceCapacity(
+      of: slice.pushes.count, limit: run.capacity(dispatcher.window.share), places: grant?.capacity.places ?? 0)
   }
 
   private func take(
-    _ partition: OutcomePartition, in environment: PushEnvironment, of run: BatchRun, _ room: inout SliceRoom
+    _ partition: OutcomePartition, in environment: PushEnvironment, of run: BatchRun, _ capacity: inout SliceCapacity
   ) async {
     DeliveryMetrics.count(partition.outcomes)
     if environment == lane.environment, partition.outcomes.contains(where: { $0.verdict == .accepted }) {
       hasAccepted.store(true, ordering: .relaxed)
     }
-    outcomeWriter.add(partition.settlements, room: room.answered(partition.settlements.count))
+    outcomeWriter.add(partition.settlements, capacity: capacity.answered(partition.settlements.count))
     // Invalid tokens without a date wait for the rest of their batch, which must not wait for them.
     let dead = run.count(answered: partition.answered, invalid: partition.undatedInvalid, circuitBreaker)
     if !isAlarmed.load(ordering: .relaxed) {
       dispatcher.waits.invalid(
         ledger.key, dead.filter { $0.cause == .unregistered }.map { ($0.push.number, $0.reason) })
     }
-    window.release([room.answered(partition.refused.count + partition.undatedInvalid.count)])
+    window.release([capacity.answered(partition.refused.count + partition.undatedInvalid.count)])
     if let reason = partition.refusalReason { await refuse(partition.refused, reason, in: environment, of: run) }
-    let freed = room.answered(partition.datedInvalid.count)
+    let freed = capacity.answered(partition.datedInvalid.count)
     if let settlements = await retire(partition.datedInvalid, of: run) {
-      outcomeWriter.add(settlements, room: freed)
+      outcomeWriter.add(settlements, capacity: freed)
     }
     if let warning = app.account.warning(on: partition.outcomes) { await warn(warning) }
   }

@@ -53,7 +53,7 @@ struct OutcomePartition: Sendable {
       case .unsent(let settlement):
         settlements.append(settlement)
         // That its customer has no place says nothing of the service.
-        if !outcome.verdict.lacksRoom { unsentReason = settlement.reason }
+        if !outcome.verdict.lacksCapacity { unsentReason = settlement.reason }
       case .refused(let reason):
         refused.append(push)
         refusalReason = reason
@@ -96,7 +96,7 @@ struct ServiceAvailability: Sendable {
   /// The same of an outcome that no ledger has.
   mutating func record(_ verdict: Verdict) {
     switch verdict {
-    case .unsent where verdict.lacksRoom: break
+    case .unsent where verdict.lacksCapacity: break
     case .unsent(let reason): unsentReason = reason.forLedger
     case .credentialsRefused: break
     case .uncertain(let reason, isAnswered: false):

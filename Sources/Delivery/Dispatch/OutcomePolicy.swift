@@ -88,7 +88,7 @@ struct OutcomePolicy: Sendable {
     case .credentialsRefused(let reason): .refused(reason: reason.forLedger)
     case .waitsForCorrection(let reason):
       .settled(correction(of: push, outcome, reason.forLedger, isOnce: isOnce))
-    case .unsent(let reason) where outcome.verdict.lacksRoom: .unsent(withoutPlace(push, reason))
+    case .unsent(let reason) where outcome.verdict.lacksCapacity: .unsent(withoutPlace(push, reason))
     case .unsent(let reason): .unsent(settlement(of: push, blockedBy: .unavailable(reason: reason.forLedger)))
     // An answer that tells nothing is an answer.
     case .uncertain(let reason, isAnswered: true): .settled(settled(.uncertain, push, outcome, reason, .unavailable))

@@ -47,16 +47,16 @@ struct PreparedBatch: Sendable {
   var permit: CustomerPermit?
 }
 
-/// The room that a slice takes in its run's window: one for each push, and never more than `HubWindow.share`. So a request that stands for
-/// many pushes takes no more room than as many requests as a slice can have.
-struct SliceRoom {
+/// The capacity that a slice takes in its run's window: one for each push, and never more than `HubWindow.share`. So a request that stands for
+/// many pushes takes no more capacity than as many requests as a slice can have.
+struct SliceCapacity {
   private let places: Int
   private var unanswered: Int
   private let limit: Int
 
   /// - Parameters:
-  ///   - limit: 0 if the pushes have their room already.
-  ///   - places: of which the slice has its room.
+  ///   - limit: 0 if the pushes have their capacity already.
+  ///   - places: of which the slice has its capacity.
   init(of pushes: Int, limit: Int, places: Int = 0) {
     self.places = places
     unanswered = pushes
@@ -64,13 +64,13 @@ struct SliceRoom {
   }
 
   /// What the pushes take that are not answered yet.
-  var held: Room { Room(places: places, count: min(unanswered, limit)) }
+  var held: Capacity { Capacity(places: places, count: min(unanswered, limit)) }
 
-  /// - Returns: the room that so many answers make free.
-  mutating func answered(_ count: Int) -> Room {
+  /// - Returns: the capacity that so many answers make free.
+  mutating func answered(_ count: Int) -> Capacity {
     let before = held.count
     unanswered -= count
-    return Room(places: places, count: before - held.count)
+    return Capacity(places: places, count: before - held.count)
   }
 }
 

@@ -75,7 +75,7 @@ final class LaneStatus: Sendable {
   }
 
   /// How many pushes `admit` would let in: all, one that probes, or none.
-  func room(_ key: LaneKey, upTo limit: Int) -> Int {
+  func capacity(_ key: LaneKey, upTo limit: Int) -> Int {
     let now = clock()
     return states.withLock { states in
       switch states[key] {

@@ -108,7 +108,7 @@ public final class MessageDispatcher: Service {
   }
 
   /// Waits while many pushes of a customer's messages wait to be sent, as these take memory, and until `end` at most.
-  public func waitForRoom(_ customer: CustomerID, until end: ContinuousClock.Instant) async {
+  public func waitForCapacity(_ customer: CustomerID, until end: ContinuousClock.Instant) async {
     while dispatcher.handover.pushes(of: customer) >= Self.manyWaiting, .now < end {
       guard (try? await Task.sleep(for: .milliseconds(5))) != nil else { return }
     }
@@ -153,23 +153,24 @@ public final class MessageDispatcher: Service {
     let fields = MessageLedger.fields(of: messages)
     let handover = dispatcher.handover
     let lanes = allLanes.flatMap {
-      !$0.isClosed && handover.hasRoom(for: messages.count, of: stream.key.customer, naming: fields) ? $0 : nil
+      !$0.isClosed && handover.hasCapacity(for: messages.count, of: stream.key.customer, naming: fields) ? $0 : nil
     }
     let active = dispatcher.streams.active(stream.key)
     var (numbers, verifications) = active.reserved.withLock { $0 }
     if numbers?.suffice(for: messages.count) != true { numbers = try await stream.reserve() }
     guard var numbers else { preconditionFailure("a stream without numbers") }
-    // Most contacts have a device or two. What does not fit is marked when the window has room for it.
+    // Most contacts have a device or two. What does not fit is marked when the window has capacity for it.
     let window = dispatcher.window
-    let room =
+    let capacity =
       lanes == nil
-      ? Room()
-      : window.takeForMessages(of: stream.key.customer, in: stream.lanes, upTo: messages.count * 2 + 10)
+      ? Capacity()
+      : window.reserve(of: stream.key.customer, in: stream.lanes, upTo: messages.count * 2 + 10)
     let ledger = MessageLedger(
       database: dispatcher.database, key: stream.key, apps: stream.apps.map(\.app),
-      run: lanes == nil ? nil : active.run, lease: dispatcher.settings.lease, room: room.count, tracked: stream.tracked)
+      run: lanes == nil ? nil : active.run, lease: dispatcher.settings.lease, capacity: capacity.count,
+      tracked: stream.tracked)
     var isAssigned = false
-    defer { if !isAssigned { window.release(room) } }
+    defer { if !isAssigned { window.release(capacity) } }
     // Whatever happens, numbers that may be used are not used again.
     active.reserved.withLock { $0.numbers = nil }
     let (acceptances, batches) = try await ledger.accept(messages, &numbers, reading: fields)
@@ -189,10 +190,10 @@ public final class MessageDispatcher: Service {
     }
     if let lanes {
       isAssigned = true
-      let rooms = window.assign(
-        room, to: batches.map { (LaneKey(customer: stream.key.customer, lane: $0.lane), $0.batch.markedCount) })
-      for (var batch, room) in zip(batches, rooms) {
-        batch.marked = room
+      let capacities = window.assign(
+        capacity, to: batches.map { (LaneKey(customer: stream.key.customer, lane: $0.lane), $0.batch.markedCount) })
+      for (var batch, capacity) in zip(batches, capacities) {
+        batch.marked = capacity
         batch.memory = handover.take(batch, of: stream.key.customer, with: fields)
         if !mayGoOn || !lanes.hand(batch, stream, active.run) { await release(batch, of: ledger, dispatcher) }
       }

@@ -117,8 +117,8 @@ struct HandedBatch: Sendable {
   var recipients: [Recipient] = []
   /// When they were read.
   let readAt: ContinuousClock.Instant
-  /// The room of its pushes whose write-ahead mark is committed already.
-  var marked = Room()
+  /// The capacity of its pushes whose write-ahead mark is committed already.
+  var marked = Capacity()
   var memory: HandoverBudget.Part?
 }
 
@@ -131,7 +131,7 @@ struct MessageLedger: Sendable {
   let run: RunID?
   let lease: Duration
   /// Most pushes that may leave by the write-ahead mark that is committed with them. If there are more, none is marked.
-  let room: Int
+  let capacity: Int
   /// Of tracked messages.
   var tracked: TrackedTraits?
 
@@ -194,7 +194,7 @@ struct MessageLedger: Sendable {
       acceptances,
       batches.values.map { handed in
         var handed = handed
-        handed.batch.isMarked = claimed <= room
+        handed.batch.isMarked = claimed <= capacity
         for push in handed.batch.pushes {
           if let message = push.message { handed.batch.contents[message] = contents[message] }
         }
@@ -289,7 +289,7 @@ extension Querying {
       }
     }
     let (customer, stream, run) = (ledger.key.customer.rawValue, ledger.key.sendout.rawValue, ledger.run?.uuid)
-    let (lease, room) = (ledger.run.map { _ in ledger.lease.inSeconds }, Int32(clamping: ledger.room))
+    let (lease, capacity) = (ledger.run.map { _ in ledger.lease.inSeconds }, Int32(clamping: ledger.capacity))
     let streamApps = ledger.apps.map(\.rawValue)
     let (bodies, properties) = (
       messages.map { JSONDocument($0.body) }, messages.map { $0.content.properties.map { JSONDocument($0) } }
@@ -299,18 +299,18 @@ extension Querying {
     if isLean {
       return try await query(
         MessageQueries.accept.reading(columns), customer, stream, streamApps, numbers.push, numbers.batch, run, lease,
-        room, messageNumbers, originalIDs, bodies, properties, lifetimes, references)
+        capacity, messageNumbers, originalIDs, bodies, properties, lifetimes, references)
     }
     let keys = messages.map { $0.repetitionKey?.key }
     if keys.allSatisfy({ $0 == nil }) {
       return try await query(
         MessageQueries.acceptAny.reading(columns), customer, stream, streamApps, numbers.push, numbers.batch, run,
-        lease, room, messageNumbers, originalIDs, bodies, properties, lifetimes, references, apps, tokens,
+        lease, capacity, messageNumbers, originalIDs, bodies, properties, lifetimes, references, apps, tokens,
         messages.map(\.deliverAt))
     }
     return try await query(
       MessageQueries.acceptOnce.reading(columns), customer, stream, streamApps, numbers.push, numbers.batch, run, lease,
-      room, messageNumbers, originalIDs, bodies, properties, lifetimes, references, apps, tokens,
+      capacity, messageNumbers, originalIDs, bodies, properties, lifetimes, references, apps, tokens,
       messages.map(\.deliverAt), keys, messages.map { $0.repetitionKey.map { Bytes($0.fingerprint) } })
   }
 }
@@ -328,7 +328,7 @@ extension Querying {
       numbers.push, numbers.batch, ledger.run?.uuid, ledger.run.map { _ in ledger.lease.inSeconds },
       messages.indices.map { numbers.message + Int32($0) }, originalIDs,
       messages.map { JSONDocument($0.body) }, messages.map(\.ttl), messages.map(\.reference),
-      Int32(clamping: ledger.room),
+      Int32(clamping: ledger.capacity),
       traits.fallback?.rawValue, details.map { $0?.recipient }, details.map { $0?.sender },
       details.map { $0?.text },
       details.map { $0?.parts }, traits.appID, traits.kind, traits.reportApp, traits.fallbackDelay?.inSeconds)

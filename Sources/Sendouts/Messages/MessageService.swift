@@ -96,7 +96,7 @@ public final class MessageService: Sendable {
   func withListPermit<Answer>(_ customer: CustomerID, _ accept: () async throws -> Answer) async throws -> Answer {
     let end = ContinuousClock.now + Self.longestWait
     return try await lists.withPermit(customer) {
-      await messages.waitForRoom(customer, until: end)
+      await messages.waitForCapacity(customer, until: end)
       try Task.checkCancellation()
       return try await accept()
     }
