@@ -9,7 +9,7 @@ import Wire
 @Suite struct SendWindowTests {
   let key = LaneKey(customer: CustomerID(1), lane: Lane(app: PushAppID(1), isSandbox: false))
 
-  private func hub(_ size: Int) -> HubWindow { HubWindow(size, patience: .seconds(3600)) }
+  private func hub(_ size: Int) -> HubWindow { HubWindow(size, verdictTimeout: .seconds(3600)) }
 
   private func window(_ hub: HubWindow, customer: Int64 = 1) -> SendWindow {
     SendWindow(hub, LaneKey(customer: CustomerID(customer), lane: key.lane), isBulk: true)
@@ -141,7 +141,7 @@ import Wire
   @Test func `Who waits in a lane that does not answer is turned away, and the lane is silent until it answers`()
     async throws
   {
-    let hub = HubWindow(10, patience: .milliseconds(1))
+    let hub = HubWindow(10, verdictTimeout: .milliseconds(1))
     let window = window(hub)
     let held = try #require(await window.acquire(2))
     #expect(await window.acquire(2) == nil)

@@ -21,7 +21,7 @@ import Wire
   }
 
   @Test func `A lane begins with a fifth of the window, and each answer lets it have one more`() {
-    var state = WindowState(size: 50, patience: .seconds(1))
+    var state = WindowState(size: 50, verdictTimeout: .seconds(1))
     let member = state.join(lane(1), isBulk: true)
     let first = wait(&state, member, 10)
     #expect(first.first?.grant?.capacity.count == 10)
@@ -34,7 +34,7 @@ import Wire
   }
 
   @Test func `Places of pushes that did not leave are free, and earn the lane nothing`() {
-    var state = WindowState(size: 50, patience: .seconds(1))
+    var state = WindowState(size: 50, verdictTimeout: .seconds(1))
     let member = state.join(lane(1), isBulk: true)
     let first = wait(&state, member, 10)[0].grant?.capacity ?? Capacity()
     state.release(first, isAnswered: false)
@@ -44,7 +44,7 @@ import Wire
   }
 
   @Test func `Places that are not answered in time count for their lane alone`() {
-    var state = WindowState(size: 50, patience: .seconds(1))
+    var state = WindowState(size: 50, verdictTimeout: .seconds(1))
     let silent = (1...5).map { state.join(lane(1, $0), isBulk: true) }
     var granted = 0
     for member in silent { granted += wait(&state, member, 10).count }
@@ -58,7 +58,7 @@ import Wire
   }
 
   @Test func `Who waits in a silent lane is turned away, and others of the customer are not`() {
-    var state = WindowState(size: 50, patience: .seconds(1))
+    var state = WindowState(size: 50, verdictTimeout: .seconds(1))
     let (silent, well) = (state.join(lane(1, 1), isBulk: false), state.join(lane(1, 2), isBulk: false))
     _ = wait(&state, silent, 10)
     #expect(wait(&state, silent, 1).isEmpty)
@@ -69,7 +69,7 @@ import Wire
   }
 
   @Test func `A request for one place does not wait behind one for many, and the larger one has its turn in the end`() {
-    var state = WindowState(size: 50, patience: .seconds(3600))
+    var state = WindowState(size: 50, verdictTimeout: .seconds(3600))
     let lanes = (1...4).map { state.join(lane($0), isBulk: false) }
     // All have been answered before.
     for member in lanes {
@@ -93,7 +93,7 @@ import Wire
   }
 
   @Test func `Messages get what is free, three fifths of the window at most, and none in a silent lane`() {
-    var state = WindowState(size: 50, patience: .seconds(1))
+    var state = WindowState(size: 50, verdictTimeout: .seconds(1))
     let taken = state.reserve(of: CustomerID(1), in: [lane(1)], upTo: 100, at: start)
     #expect(taken.count == 30)
     let none = state.reserve(of: CustomerID(2), in: [lane(2)], upTo: 100, at: start)
@@ -112,7 +112,7 @@ import Wire
 
   @Test
   func `Beside many messages broadcasts leave thrice what these wanted, until they have taken a window without any`() {
-    var state = WindowState(size: 50, patience: .seconds(3600))
+    var state = WindowState(size: 50, verdictTimeout: .seconds(3600))
     let member = state.join(lane(1), isBulk: true)
     for _ in 1...5 { state.release(wait(&state, member, 10)[0].grant?.capacity ?? Capacity()) }
     let messages = state.reserve(of: CustomerID(2), in: [], upTo: 20, at: start)
@@ -133,8 +133,8 @@ import Wire
   /// Random customers, lanes, speeds and outages.
   @Test(arguments: 1...12) func `Nobody with capacity waits for long, and shares are kept`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
-    let patience = Duration.seconds(1)
-    var state = WindowState(size: 100, patience: patience)
+    let verdictTimeout = Duration.seconds(1)
+    var state = WindowState(size: 100, verdictTimeout: verdictTimeout)
     struct Lane {
       let key: LaneKey
       let member: Int
@@ -184,10 +184,10 @@ import Wire
         }
       }
       note(state.resumable(at: now))
-      let fresh = lanes.flatMap(\.held).reduce(0) { now - $1.since < patience ? $0 + $1.capacity.count : $0 }
+      let fresh = lanes.flatMap(\.held).reduce(0) { now - $1.since < verdictTimeout ? $0 + $1.capacity.count : $0 }
       #expect(fresh <= 100 && state.fresh == fresh)
       for lane in lanes {
-        let overdue = lane.held.reduce(0) { now - $1.since >= patience ? $0 + $1.capacity.count : $0 }
+        let overdue = lane.held.reduce(0) { now - $1.since >= verdictTimeout ? $0 + $1.capacity.count : $0 }
         #expect(overdue <= 120, "at most what it held when it fell silent")
         // A few lanes that have had no answer fill their half of the window for a second each.
         if let since = lane.waitsSince { #expect(now - since < .seconds(6), "\(lane.key)") }

@@ -22,7 +22,7 @@ final class BatchRun: Sendable {
     var hasSent = false
     var preparedAt = ContinuousClock.now
     /// How many of the invalid tokens were looked at by `count`.
-    var judged = 0
+    var examined = 0
   }
 
   let claim: Claim
@@ -93,8 +93,8 @@ final class BatchRun: Sendable {
       guard size < breaker.evidence || state.result.answered >= breaker.evidence,
         !breaker.opens(at: state.result.invalid.count, of: state.result.answered)
       else { return [] }
-      defer { state.judged = state.result.invalid.count }
-      return Array(state.result.invalid[state.judged...])
+      defer { state.examined = state.result.invalid.count }
+      return Array(state.result.invalid[state.examined...])
     }
   }
 }

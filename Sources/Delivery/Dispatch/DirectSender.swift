@@ -91,8 +91,8 @@ public struct DirectSender: Sendable {
       hasCapacity()
       return await group.reduce(into: []) { $0.append($1) }
     }
-    await judgeTokens(reports, of: target, settle)
-    if target.isOfService { await judge(reports, of: target, wasProbe: admission == .probe) }
+    await settleInvalidTokens(reports, of: target, settle)
+    if target.isOfService { await updateLane(reports, of: target, wasProbe: admission == .probe) }
   }
 
   /// What a slice says of the lane.
@@ -225,13 +225,13 @@ public struct DirectSender: Sendable {
     return told
   }
 
-  private func delay(_ push: DirectPush, _ wish: Duration?) -> Duration {
-    RetryPolicy.notifications.delay(after: push.attempts + 1, atLeast: wish ?? .zero, random: dispatcher.random())
+  private func delay(_ push: DirectPush, _ retryAfter: Duration?) -> Duration {
+    RetryPolicy.notifications.delay(after: push.attempts + 1, atLeast: retryAfter ?? .zero, random: dispatcher.random())
   }
 
   /// Tells of invalid tokens. If too many are, the app may be at fault: none is told as dead, and the alarm says so. It also says what
   /// else is wrong with the app.
-  private func judgeTokens(
+  private func settleInvalidTokens(
     _ reports: [SliceReport], of target: DirectTarget, _ settle: @Sendable ([DirectOutcome]) async -> Void
   ) async {
     let found = reports.flatMap(\.invalid)
@@ -269,10 +269,10 @@ public struct DirectSender: Sendable {
 
   /// Opens or closes the lane by what came of all pushes. A service that puts pushes off does not close it, since each push has a
   /// back-off of its own.
-  private func judge(_ reports: [SliceReport], of target: DirectTarget, wasProbe: Bool) async {
+  private func updateLane(_ reports: [SliceReport], of target: DirectTarget, wasProbe: Bool) async {
     let key = target.key
     if let refusal = reports.compactMap(\.refusal).first {
-      dispatcher.laneStatus.close(key, .refused(reason: refusal), wish: RetryPolicy.refusedCredentials)
+      dispatcher.laneStatus.close(key, .refused(reason: refusal), retryAfter: RetryPolicy.refusedCredentials)
       if let lane = key.lane {
         _ = try? await PushAppAlarms(dispatcher.database).raise(
           key.customer, lane.app, isSandbox: lane.isSandbox, reason: refusal)

@@ -376,7 +376,7 @@ final class Dispatch: Sendable {
         }
         outcomes.append(
           PushOutcome(
-            index: index, verdict: patient(answer.verdict), sentAt: answer.sentAt,
+            index: index, verdict: withShortestDelay(answer.verdict), sentAt: answer.sentAt,
             reductions: answer.reductions))
       }
       guard !outcomes.isEmpty else { continue }
@@ -391,11 +391,11 @@ final class Dispatch: Sendable {
     if !missing.isEmpty {
       await take(OutcomePartition(missing, slice, run.outcomePolicy), in: slice.environment, of: run, &capacity)
     }
-    if slice.environment == lane.environment, isOurs() { judge(service) }
+    if slice.environment == lane.environment, isOurs() { updateLane(service) }
   }
 
   /// The verdict with the least delay that the service wants.
-  private func patient(_ verdict: Verdict) -> Verdict {
+  private func withShortestDelay(_ verdict: Verdict) -> Verdict {
     guard case .retry(let after, let reason, let appliesToService) = verdict else { return verdict }
     let shortest = app.account.shortestDelay(after: reason)
     return shortest > after ?? .zero
@@ -403,7 +403,7 @@ final class Dispatch: Sendable {
   }
 
   /// Opens or closes the lane by what came of a slice.
-  private func judge(_ service: ServiceAvailability) {
+  private func updateLane(_ service: ServiceAvailability) {
     if let (reason, closing) = dispatcher.laneStatus.record(service, laneKey, by: app.account.outageEvidence) {
       window.close(.unavailable(reason: reason, after: closing.delay))
     } else {

@@ -45,7 +45,7 @@ public struct Dispatcher: Sendable {
     self.services = services
     self.links = links
     self.settings = settings
-    window = HubWindow(settings.window, patience: settings.patience)
+    window = HubWindow(settings.window, verdictTimeout: settings.verdictTimeout)
     permits = CustomerPermits(settings.batchesInMemory)
     handover = HandoverBudget()
     laneStatus = LaneStatus(clock: clock)
@@ -84,7 +84,7 @@ public struct Dispatcher: Sendable {
   /// - Returns: whether the app's alarm is to be raised: once for each try.
   public func closeRefused(_ lane: Lane, of customer: CustomerID, _ reason: String) -> Bool {
     let closing = laneStatus.close(LaneKey(customer: customer, lane: lane), .refused(reason: reason))
-    if closing.isNews {
+    if closing.shouldLog {
       logger.error(
         "nothing can be sent to an app until it is corrected",
         metadata: [
@@ -280,10 +280,10 @@ public final class StopSignal: Sendable {
 public struct DispatchSettings: Sendable {
   /// Most pushes of this hub in flight, of all sendouts, lanes and single messages: marked as possibly sent, and their outcome not
   /// written yet. So many are uncertain after a crash, and those whose tokens were reported as invalid without a date and wait for the
-  /// rest of their batch. Pushes that have had no answer for longer than `patience` come on top: a fifth of it for each lane.
+  /// rest of their batch. Pushes that have had no answer for longer than `verdictTimeout` come on top: a fifth of it for each lane.
   public var window = 500
   /// How long a push that is not answered counts for the window. After it, it counts for its lane alone.
-  public var patience: Duration = .seconds(1)
+  public var verdictTimeout: Duration = .seconds(1)
   /// How old what is known of a recipient may be when a push leaves. After it, the recipient is read again.
   public var recipientAge: Duration = .seconds(1)
   /// How long a push may wait for a connection before it goes back to the ledger.

@@ -15,8 +15,8 @@ final class HubWindow: Sendable {
   let share: Int
   private let driven: Mutex<Driven>
 
-  init(_ size: Int, patience: Duration) {
-    let state = WindowState(size: size, patience: patience)
+  init(_ size: Int, verdictTimeout: Duration) {
+    let state = WindowState(size: size, verdictTimeout: verdictTimeout)
     share = state.share
     driven = Mutex(Driven(state: state))
   }

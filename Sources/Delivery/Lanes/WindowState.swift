@@ -6,9 +6,9 @@ import Wire
 /// nothing; `HubWindow` drives it.
 ///
 /// A push has a place from before it leaves until its outcome is written. A place is *overdue* once it is held for longer than
-/// `patience`. An overdue place counts for its lane alone, so that a push service that does not answer keeps nobody else waiting.
+/// `verdictTimeout`. An overdue place counts for its lane alone, so that a push service that does not answer keeps nobody else waiting.
 /// - A lane begins with `share` places. Each answer lets it have one more, and each overdue place one less.
-/// - A lane with `share` overdue places is *silent*: it gets no more, and whoever waits in it for longer than `patience` is turned away.
+/// - A lane with `share` overdue places is *silent*: it gets no more, and whoever waits in it for longer than `verdictTimeout` is turned away.
 ///   Where devices or customers name the addresses, one that hangs says nothing of the others: Providers' `AddressAnswers` sees to it that
 ///   no more is sent there, and the lane is never silent.
 /// - Lanes that have had no answer yet have half of the window together.
@@ -77,7 +77,7 @@ struct WindowState {
   let size: Int
   /// Most places that a member asks for at once, and that a lane has overdue.
   let share: Int
-  let patience: Duration
+  let verdictTimeout: Duration
   private let leastReserved: Int
   private var lastID = 0
   private var members: [Int: Member] = [:]
@@ -99,9 +99,9 @@ struct WindowState {
   /// For how many pushes members have yet to take capacity until messages count as over.
   private var pushesUntilQuiet = 0
 
-  init(size: Int, patience: Duration) {
+  init(size: Int, verdictTimeout: Duration) {
     self.size = size
-    self.patience = patience
+    self.verdictTimeout = verdictTimeout
     share = max(1, size / 5)
     leastReserved = size / 5
   }
@@ -156,9 +156,9 @@ struct WindowState {
     guard !queue.isEmpty else { return nil }
     let late = queue.lazy.compactMap { id -> Instant? in
       guard let member = members[id], let lane = lanes[member.lane], isSilent(lane) else { return nil }
-      return member.request.map { $0.since + patience }
+      return member.request.map { $0.since + verdictTimeout }
     }.min()
-    let old = ages.first.map { $0.since + patience }
+    let old = ages.first.map { $0.since + verdictTimeout }
     return [late, old].compactMap(\.self).min()
   }
 
@@ -172,9 +172,10 @@ struct WindowState {
     var resumed: [(id: Int, grant: SliceGrant?)] = []
     for id in queue {
       guard let member = members[id], let request = member.request else { continue }
-      if member.end == nil, let lane = lanes[member.lane], isSilent(lane), request.since + patience <= now {
+      if member.end == nil, let lane = lanes[member.lane], isSilent(lane), request.since + verdictTimeout <= now {
         let delay = RetryPolicy.silentLane
-        close(id, .unavailable(reason: "its push service has not answered for \(patience.inSeconds) s", after: delay))
+        close(
+          id, .unavailable(reason: "its push service has not answered for \(verdictTimeout.inSeconds) s", after: delay))
       }
       guard members[id]?.end != nil else { continue }
       _ = take(id)
@@ -271,7 +272,7 @@ struct WindowState {
 
   /// Fresh → overdue, for all places that are held for too long.
   private mutating func age(_ now: Instant) {
-    while let (since, id) = ages.first, since + patience <= now {
+    while let (since, id) = ages.first, since + verdictTimeout <= now {
       ages.removeFirst()
       guard var old = places[id] else { continue }
       add(-old.held, to: old)

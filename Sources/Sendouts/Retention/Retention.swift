@@ -17,7 +17,7 @@ public struct Retention: Sendable {
   private let logger: Logger
 
   /// How long rows past the hub's limit wait for their partition to be dropped, which is about a month wide.
-  static let patienceDays: Int32 = 31
+  static let partitionDays: Int32 = 31
 
   /// - Parameter days: the hub's limit, from a sendout's end; `nil` for ever.
   public init(_ pool: Pool, days: Int32?, logger: Logger) {
@@ -109,10 +109,10 @@ public struct Retention: Sendable {
   private func expire(_ customer: Customer, isTrial: Bool) async throws -> ExpiredData.Rows? {
     let own = customer.settings.retentionDays
     guard let limit = [days, own].compactMap(\.self).min() else { return nil }
-    let patient = limit == own ? limit : limit + Self.patienceDays
+    let rowLimit = limit == own ? limit : limit + Self.partitionDays
     var rows = ExpiredData.Rows(customer: customer.id)
     if !isTrial { try await cancelForgotten(customer.id, after: limit) }
-    for row in try await pool.query(RetentionQueries.expired, customer.id.rawValue, limit, patient) {
+    for row in try await pool.query(RetentionQueries.expired, customer.id.rawValue, limit, rowLimit) {
       let key = SendoutKey(customer.id, SendoutID(try row.decode(Int64.self)))
       rows.sendouts += 1
       guard !isTrial else {
@@ -124,7 +124,7 @@ public struct Retention: Sendable {
       try await pool.query(RetentionQueries.markExpired, key.customer.rawValue, key.sendout.rawValue)
       logger.debug("a sendout's pushes are deleted", metadata: ["sendout": "\(key)"])
     }
-    if !isTrial { rows.deviceEvents = try await DeviceEvents(pool).delete(of: customer.id, olderThanDays: patient) }
+    if !isTrial { rows.deviceEvents = try await DeviceEvents(pool).delete(of: customer.id, olderThanDays: rowLimit) }
     guard rows.sendouts + rows.deviceEvents > 0 else { return nil }
     if !isTrial {
       logger.info(
