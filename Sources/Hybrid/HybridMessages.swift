@@ -224,7 +224,7 @@ public final class HybridMessages: Sendable {
     func accept(_ messages: [HybridMessage]) async -> [Result<Acceptance, any Error>] {
       do {
         return try await self.messages.acceptEach(customer, messages, to: route.apps, route.traits) {
-          order($0, by: route)
+          tracked($0, by: route)
         }
       } catch {
         return messages.map { _ in .failure(error) }
@@ -254,7 +254,7 @@ public final class HybridMessages: Sendable {
     }
   }
 
-  private func order(_ message: HybridMessage, by route: HybridRoute) -> TrackedMessage {
+  private func tracked(_ message: HybridMessage, by route: HybridRoute) -> TrackedMessage {
     let now = messages.now()
     var lifetime = message.expiresAt.map { Int32(clamping: Int($0.timeIntervalSince(now).rounded(.up))) }
     if route.kind == .otp, !route.isSMSOnly { lifetime = min(lifetime ?? .max, Self.passwordLifetime) }

@@ -27,7 +27,7 @@ import Wire
         try await reader.query(Statement("test.snapshot", .write, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"))
         try await reader.query(Statement("test.look", .read, "SELECT FROM push LIMIT 1"))
         let result = await dispatcher.dispatch(
-          try bench.order(key, MessageBody(alert: "Hello")), to: try await bench.appOrder(dispatcher), bench.lane)
+          try bench.plan(key, MessageBody(alert: "Hello")), to: try await bench.appTarget(dispatcher), bench.lane)
         #expect(result.end == .drained)
       }
       #expect(try await bench.show(key).counts?.accepted == 5000)
@@ -53,7 +53,7 @@ import Wire
       }
       let dispatcher = bench.dispatcher()
       _ = await dispatcher.dispatch(
-        try bench.order(key, MessageBody(alert: "Hello")), to: try await bench.appOrder(dispatcher), bench.lane)
+        try bench.plan(key, MessageBody(alert: "Hello")), to: try await bench.appTarget(dispatcher), bench.lane)
       #expect(try await bench.show(key).counts?.accepted == 5000)
       var (updates, others) = (0, 0)
       while updates < 15 {

@@ -92,7 +92,7 @@ extension Dispatch {
     let alarms = PushAppAlarms(dispatcher.database)
     await persistently("raise the app's alarm") {
       try await alarms.raise(
-        self.order.key.customer, self.app.app, isSandbox: self.lane.isSandbox, reason: warning)
+        self.plan.key.customer, self.app.app, isSandbox: self.lane.isSandbox, reason: warning)
     }
   }
 
@@ -110,7 +110,7 @@ extension Dispatch {
     let alarms = PushAppAlarms(dispatcher.database)
     await persistently("raise the app's alarm") {
       try await alarms.raise(
-        self.order.key.customer, self.app.app, isSandbox: self.lane.isSandbox, reason: reason)
+        self.plan.key.customer, self.app.app, isSandbox: self.lane.isSandbox, reason: reason)
     }
   }
 }

@@ -306,7 +306,7 @@ extension Dispatcher {
   /// An app at its push service.
   public func target(_ app: PushApp, _ credentials: PushServiceCredentials) -> DirectTarget {
     DirectTarget(
-      account: order(for: app, credentials).account,
+      account: target(for: app, credentials).account,
       key: LaneKey(customer: app.customer, lane: Lane(app: app.id, isSandbox: false)))
   }
 

@@ -15,8 +15,8 @@ import Wire
 /// more may leave.
 final class Dispatch: Sendable {
   let dispatcher: Dispatcher
-  let order: SendoutOrder
-  let app: AppOrder
+  let plan: SendoutPlan
+  let app: AppTarget
   let lane: Lane
   let ledger: BatchLedger
   private let window: SendWindow
@@ -38,40 +38,40 @@ final class Dispatch: Sendable {
   let logger: Logger
 
   init(
-    _ dispatcher: Dispatcher, _ order: SendoutOrder, _ app: AppOrder, _ lane: Lane, source: HandedBatches? = nil,
+    _ dispatcher: Dispatcher, _ plan: SendoutPlan, _ app: AppTarget, _ lane: Lane, source: HandedBatches? = nil,
     run: RunID = RunID(), stop: StopSignal = StopSignal()
   ) {
     let settings = dispatcher.settings
     self.dispatcher = dispatcher
-    self.order = order
+    self.plan = plan
     self.app = app
     self.lane = lane
     self.source = source
     self.stop = stop
     leases = source?.leases ?? Leases()
     ledger = BatchLedger(
-      database: dispatcher.database, key: order.key, lane: lane, run: run, lease: settings.lease,
-      isTracked: order.isTracked)
+      database: dispatcher.database, key: plan.key, lane: lane, run: run, lease: settings.lease,
+      isTracked: plan.isTracked)
     let window = SendWindow(
-      dispatcher.window, LaneKey(customer: order.key.customer, lane: lane), isBulk: !order.isStream,
+      dispatcher.window, LaneKey(customer: plan.key.customer, lane: lane), isBulk: !plan.isStream,
       isOfOneService: app.account.outageEvidence == .anyFailure)
     self.window = window
     preparation = Preparation(
-      order: order, app: app, links: dispatcher.links, sliceSize: min(settings.slice, dispatcher.window.share),
+      plan: plan, app: app, links: dispatcher.links, sliceSize: min(settings.slice, dispatcher.window.share),
       now: dispatcher.now)
     circuitBreaker = CircuitBreaker(share: settings.circuitBreakerShare, evidence: settings.circuitBreakerEvidence)
     var logger = dispatcher.logger
-    logger[metadataKey: "customer"] = "\(order.key.customer)"
-    logger[metadataKey: "sendout"] = "\(order.key.sendout)"
+    logger[metadataKey: "customer"] = "\(plan.key.customer)"
+    logger[metadataKey: "sendout"] = "\(plan.key.sendout)"
     logger[metadataKey: "app"] = "\(lane.app)"
     logger[metadataKey: "environment"] = "\(lane.environment.rawValue)"
     self.logger = logger
     writeAhead = .ofMarks { [ledger] marks in try await ledger.advance(marks) }
     // A broadcast's outcomes are many, and would hold up what else passes through the database's thread.
     outcomeWriter = OutcomeWriter(
-      of: order.key, unwritten: dispatcher.unwritten, on: order.isStream ? dispatcher.database.executor : nil
+      of: plan.key, unwritten: dispatcher.unwritten, on: plan.isStream ? dispatcher.database.executor : nil
     ) {
-      [ledger, leases, logger, isStream = order.isStream, waits = dispatcher.waits, hubWindow = dispatcher.window]
+      [ledger, leases, logger, isStream = plan.isStream, waits = dispatcher.waits, hubWindow = dispatcher.window]
       settlements, capacities in
       let successors = window.successors(of: capacities)
       do {
@@ -98,7 +98,7 @@ final class Dispatch: Sendable {
 
   func run() async -> DispatchResult {
     defer { window.leave() }
-    let admission = dispatcher.admit(laneKey, triesRefused: !order.isStream)
+    let admission = dispatcher.admit(laneKey, triesRefused: !plan.isStream)
     if case .closed(let reason, let delay) = admission { return await settleClosed(reason, delay) }
     await stop.whileRunning {
       await withTaskCancellationHandler {
@@ -128,11 +128,11 @@ final class Dispatch: Sendable {
       isSuspect: (isOpen ?? isAlarmed.load(ordering: .relaxed)) || hasWarned.load(ordering: .relaxed))
   }
 
-  private var laneKey: LaneKey { LaneKey(customer: order.key.customer, lane: lane) }
+  private var laneKey: LaneKey { LaneKey(customer: plan.key.customer, lane: lane) }
 
   /// Settles what must not wait until the lane opens. Messages that are handed over go back to the ledger.
   private func settleClosed(_ reason: ClosureReason, _ delay: Duration) async -> DispatchResult {
-    let closed = ClosedLane(dispatcher, order, reason, ledger)
+    let closed = ClosedLane(dispatcher, plan, reason, ledger)
     if let source {
       while let handed = source.takeWaiting() {
         await persistently("release a batch") { try await closed.settle(handed.batch, isNew: true) }
@@ -147,8 +147,8 @@ final class Dispatch: Sendable {
 
   /// Settles what is left for a lane that has just refused the app's credentials.
   private func settleRefused(_ reason: String) async {
-    guard order.hasFallback(besides: lane.app) else { return }
-    let closed = ClosedLane(dispatcher, order, .refused(reason: reason), ledger)
+    guard plan.hasFallback(besides: lane.app) else { return }
+    let closed = ClosedLane(dispatcher, plan, .refused(reason: reason), ledger)
     await persistently("settle pushes of a closed lane") { try await closed.settleDue(until: stop) }
   }
 
@@ -169,7 +169,7 @@ final class Dispatch: Sendable {
   /// The next batch, claimed and prepared; `nil` when there is none now, or the window is closed.
   private func claimNext() async -> PreparedBatch? {
     if let source { return await nextHanded(source) }
-    guard window.end == nil, let permit = await dispatcher.permits.acquire(order.key.customer, until: stop),
+    guard window.end == nil, let permit = await dispatcher.permits.acquire(plan.key.customer, until: stop),
       window.end == nil, var prepared = await claimAndPrepare()
     else { return nil }
     prepared.permit = permit
@@ -178,17 +178,17 @@ final class Dispatch: Sendable {
 
   private func claimAndPrepare() async -> PreparedBatch? {
     guard var batch = await claim() else { return nil }
-    var run = BatchRun(batch, dispatcher.outcomePolicy(of: order, for: lane.app))
+    var run = BatchRun(batch, dispatcher.outcomePolicy(of: plan, for: lane.app))
     guard
       let pushes = await persistently("read a batch", { [batch] in try await self.ledger.pushes(of: batch) })
     else { return nil }
     batch.pushes = pushes
-    if case .ofMessages(let traits?) = order.content {
+    if case .ofMessages(let traits?) = plan.content {
       let messages = Messages(dispatcher.database)
       let numbers = Array(Set(batch.pushes.compactMap(\.message)))
       guard
         let contents = await persistently(
-          "read messages", { try await messages.contents(numbers, of: self.order.key, traits) })
+          "read messages", { try await messages.contents(numbers, of: self.plan.key, traits) })
       else {
         await release(run)
         return nil
@@ -218,7 +218,7 @@ final class Dispatch: Sendable {
         let recipients = await persistently(
           "load recipients",
           {
-            try await devices.recipients(self.order.key.customer, pushes.map(\.device), with: fields)
+            try await devices.recipients(self.plan.key.customer, pushes.map(\.device), with: fields)
           })
       else { return nil }
       await preparation.prepare(pushes, for: recipients, into: &prepared)
@@ -233,7 +233,7 @@ final class Dispatch: Sendable {
   private func nextHanded(_ source: HandedBatches) async -> PreparedBatch? {
     while let handed = window.end == nil ? await source.next() : source.takeWaiting() {
       let run = BatchRun(
-        handed.batch, dispatcher.outcomePolicy(of: order, for: lane.app), marked: handed.marked, memory: handed.memory)
+        handed.batch, dispatcher.outcomePolicy(of: plan, for: lane.app), marked: handed.marked, memory: handed.memory)
       guard window.end == nil else {
         await release(run)
         continue
@@ -449,10 +449,10 @@ final class Dispatch: Sendable {
     let isOfLane = environment == lane.environment
     if isOfLane {
       window.close(.refused(reason: reason))
-      if order.isStream, dispatcher.closeRefused(lane, of: order.key.customer, reason) {
+      if plan.isStream, dispatcher.closeRefused(lane, of: plan.key.customer, reason) {
         let alarms = PushAppAlarms(dispatcher.database)
         await persistently("raise the app's alarm") {
-          try await alarms.raise(order.key.customer, app.app, isSandbox: lane.isSandbox, reason: reason)
+          try await alarms.raise(plan.key.customer, app.app, isSandbox: lane.isSandbox, reason: reason)
         }
       }
     }
@@ -473,7 +473,7 @@ final class Dispatch: Sendable {
     }
     guard
       let outcomes = await persistently(
-        "retire devices", { try await devices.retire(self.order.key.customer, retirements) })
+        "retire devices", { try await devices.retire(self.plan.key.customer, retirements) })
     else {
       run.markIncomplete()
       return nil

@@ -96,15 +96,15 @@ public struct Dispatcher: Sendable {
   }
 
   /// What outcomes of one batch mean, whose delays have the same random share.
-  func outcomePolicy(of order: SendoutOrder, for app: PushAppID) -> OutcomePolicy {
+  func outcomePolicy(of plan: SendoutPlan, for app: PushAppID) -> OutcomePolicy {
     OutcomePolicy(
-      policy: order.policy(for: app), random: random(),
-      hasFallback: order.hasFallback(besides: app), now: now)
+      policy: plan.policy(for: app), random: random(),
+      hasFallback: plan.hasFallback(besides: app), now: now)
   }
 
   /// What is needed to send to an app.
-  public func order(for app: PushApp, _ credentials: PushServiceCredentials) -> AppOrder {
-    AppOrder(
+  public func target(for app: PushApp, _ credentials: PushServiceCredentials) -> AppTarget {
+    AppTarget(
       app: app.id, version: app.updatedAt, traits: app.kind.traits, fields: AppFields(appId: app.appID, name: app.name),
       account: services.account(appID: app.appID, of: app.customer, kind: app.kind, credentials: credentials))
   }
@@ -130,32 +130,32 @@ public struct Dispatcher: Sendable {
   /// After `stop` it claims and sends nothing more, and waits for pushes in flight. When its task is cancelled it drops
   /// everything, as a killed hub does, and leaves its claims to their leases.
   public func dispatch(
-    _ order: SendoutOrder, to app: AppOrder, _ lane: Lane, stop: StopSignal = StopSignal()
+    _ plan: SendoutPlan, to app: AppTarget, _ lane: Lane, stop: StopSignal = StopSignal()
   ) async -> DispatchResult {
-    await Dispatch(self, order, app, lane, stop: stop).run()
+    await Dispatch(self, plan, app, lane, stop: stop).run()
   }
 
   /// The same for an app without credentials that open: nothing is sent. In a stream, what has a fallback fails at once, what has expired
   /// fails, and the lane is closed.
   /// - Parameter reason: a sentence for people, which the app's alarm shows.
   public func refuse(
-    _ order: SendoutOrder, _ lane: Lane, reason: String, stop: StopSignal = StopSignal()
+    _ plan: SendoutPlan, _ lane: Lane, reason: String, stop: StopSignal = StopSignal()
   ) async throws -> DispatchResult {
-    if order.isStream {
-      if closeRefused(lane, of: order.key.customer, reason) {
+    if plan.isStream {
+      if closeRefused(lane, of: plan.key.customer, reason) {
         try await PushAppAlarms(database).raise(
-          order.key.customer, lane.app, isSandbox: lane.isSandbox, reason: reason)
+          plan.key.customer, lane.app, isSandbox: lane.isSandbox, reason: reason)
       }
       let ledger = BatchLedger(
-        database: database, key: order.key, lane: lane, run: RunID(), lease: settings.lease, isTracked: order.isTracked)
-      try await ClosedLane(self, order, .refused(reason: reason), ledger).settleDue(until: stop)
+        database: database, key: plan.key, lane: lane, run: RunID(), lease: settings.lease, isTracked: plan.isTracked)
+      try await ClosedLane(self, plan, .refused(reason: reason), ledger).settleDue(until: stop)
     }
     return DispatchResult(end: .refused(reason: reason))
   }
 }
 
 /// What a hub needs to know to send a sendout's pushes.
-public struct SendoutOrder: Sendable {
+public struct SendoutPlan: Sendable {
   /// What its pushes say.
   public enum Content: Sendable {
     /// All the same.
@@ -196,7 +196,7 @@ public struct SendoutOrder: Sendable {
 }
 
 /// One of the apps that a sendout goes to.
-public struct AppOrder: Sendable {
+public struct AppTarget: Sendable {
   let app: PushAppID
   /// When the app or its credentials changed last: another moment means another account.
   let version: Date

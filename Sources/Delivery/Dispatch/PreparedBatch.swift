@@ -76,8 +76,8 @@ struct SliceCapacity {
 
 /// Prepares a batch's pushes.
 struct Preparation: Sendable {
-  let order: SendoutOrder
-  let app: AppOrder
+  let plan: SendoutPlan
+  let app: AppTarget
   let links: PublicLinks
   let sliceSize: Int
   let now: @Sendable () -> Date
@@ -85,7 +85,7 @@ struct Preparation: Sendable {
   /// What pushes may name of their recipients.
   /// - Parameter contents: of a stream's messages, by their numbers.
   func recipientFields(_ contents: [Int32: MessageContent]) -> RecipientFields {
-    if case .same(let content) = order.content { return RecipientFields(named: content.template.recipientFields) }
+    if case .same(let content) = plan.content { return RecipientFields(named: content.template.recipientFields) }
     return contents.values.reduce(into: []) { $0.formUnion(RecipientFields(named: $1.template.recipientFields)) }
   }
 
@@ -148,23 +148,23 @@ struct Preparation: Sendable {
   }
 
   private func content(of push: QueuedPush, _ contents: [Int32: MessageContent]) -> MessageContent? {
-    if case .same(let content) = order.content { return content }
+    if case .same(let content) = plan.content { return content }
     return push.message.flatMap { contents[$0] }
   }
 
   private func outgoing(_ push: QueuedPush, _ recipient: Recipient, _ content: MessageContent) -> OutgoingPush {
     let link = PushLink(
-      customer: order.key.customer, sendout: order.key.sendout, push: push.number, device: recipient.device.id)
+      customer: plan.key.customer, sendout: plan.key.sendout, push: push.number, device: recipient.device.id)
     var context =
       content.template.isPersonal
       ? PageContext(recipient, app: app.fields, content: content)
       : PageContext(app: app.fields, sendout: content.sendout)
     links.fill(&context, link, content)
     var outgoing = content.push(
-      context, for: app.traits, to: recipient.device.token, id: PushIdentity.id(order.key, push.number), at: now(),
-      collapseKey: PushIdentity.collapseKey(order.key, push.message))
+      context, for: app.traits, to: recipient.device.token, id: PushIdentity.id(plan.key, push.number), at: now(),
+      collapseKey: PushIdentity.collapseKey(plan.key, push.message))
     if !content.idFields.isEmpty {
-      outgoing.message.carry(UpdateID(order.key.sendout, push.number), in: content.idFields)
+      outgoing.message.carry(UpdateID(plan.key.sendout, push.number), in: content.idFields)
     }
     return outgoing
   }

@@ -258,7 +258,7 @@ public final class MessageDispatcher: Service {
 /// A stream that messages go to: what they have in common, and the apps that they are sent to.
 public struct MessageStream: Sendable {
   public let key: SendoutKey
-  public let apps: [AppOrder]
+  public let apps: [AppTarget]
   /// Of tracked messages.
   let tracked: TrackedTraits?
   /// Reserves numbers for this hub.
@@ -274,7 +274,7 @@ public struct MessageStream: Sendable {
   }
 
   public init(
-    key: SendoutKey, apps: [AppOrder], tracked: TrackedTraits? = nil,
+    key: SendoutKey, apps: [AppTarget], tracked: TrackedTraits? = nil,
     notify: @escaping @Sendable () async throws -> Void,
     reserve: @escaping @Sendable () async throws -> StreamNumbers
   ) {
@@ -341,7 +341,7 @@ final class MessageLanes: Sendable {
 
   private struct Running {
     let batches: HandedBatches
-    let app: AppOrder
+    let app: AppTarget
     let stop: StopSignal
     var lastUse: ContinuousClock.Instant
   }
@@ -382,7 +382,7 @@ final class MessageLanes: Sendable {
   }
 
   private func begin(
-    _ stream: MessageStream, _ app: AppOrder, _ lane: Lane, _ run: RunID, _ state: inout State
+    _ stream: MessageStream, _ app: AppTarget, _ lane: Lane, _ run: RunID, _ state: inout State
   ) -> Running {
     let (batches, stop) = (HandedBatches(), StopSignal())
     // What it sends comes from the database's thread, and its outcomes go there.
@@ -398,14 +398,14 @@ final class MessageLanes: Sendable {
   var held: Int { state.withLock { $0.tasks.values.reduce(0) { $0 + $1.batches.leases.count } } }
 
   private func send(
-    _ batches: HandedBatches, _ stream: MessageStream, _ app: AppOrder, _ lane: Lane, _ run: RunID, _ stop: StopSignal
+    _ batches: HandedBatches, _ stream: MessageStream, _ app: AppTarget, _ lane: Lane, _ run: RunID, _ stop: StopSignal
   ) async {
-    let order = SendoutOrder(
+    let plan = SendoutPlan(
       key: stream.key, content: .ofMessages(nil), onUncertain: stream.tracked?.onUncertain ?? .resend,
       isTracked: stream.tracked != nil, fallback: stream.tracked?.fallback)
     // Each dispatch lasts until its push service is away, or there is nothing more to come.
     while await batches.hasMore() {
-      let result = await Dispatch(dispatcher, order, app, lane, source: batches, run: run, stop: stop).run()
+      let result = await Dispatch(dispatcher, plan, app, lane, source: batches, run: run, stop: stop).run()
       if result.end == .drained, result.hasAccepted, !result.isSuspect {
         _ = try? await PushAppAlarms(dispatcher.database).clear(
           stream.key.customer, lane.app, isSandbox: lane.isSandbox)

@@ -70,17 +70,17 @@ extension MessageService {
     if rows.isEmpty { rows = try await database.query(SendoutQueries.stream, customer, stream) }
     let sendout = try Sendout(rows[0])
     try await database.query(SendoutQueries.requireRange, sendout.key.sendout.rawValue)
-    var orders: [AppOrder] = []
+    var targets: [AppTarget] = []
     for app in apps {
       guard let opened = try await credentials.credentials(for: app) else {
         throw SendoutError.appWithoutCredentials(
           app.customer, app.id, appID: app.appID, app.type, field: app.missingCredential ?? "credentials")
       }
-      orders.append(dispatcher.order(for: app, opened))
+      targets.append(dispatcher.target(for: app, opened))
     }
     let key = sendout.key
     return OpenStream(
-      stream: MessageStream(key: key, apps: orders, tracked: name.tracked) { [database] in
+      stream: MessageStream(key: key, apps: targets, tracked: name.tracked) { [database] in
         try await database.notify(.sendout, key.description)
       } reserve: { [database] in
         let block = StreamNumbers.block

@@ -28,18 +28,18 @@ extension MessageService {
   /// Accepts tracked messages in today's stream of these apps and traits. Once this returns, those that are accepted are
   /// committed, and on their way. Where a part of a long list fails, those behind it are not tried.
   /// - Parameters:
-  ///   - messages: each becomes one by `order`, of a list once there is a permit.
+  ///   - messages: each becomes one by `tracked`, of a list once there is a permit.
   ///   - apps: with credentials, the fallback's among them.
   /// - Returns: what became of each, in their order.
   /// - Throws: `SendoutError.appWithoutCredentials`, `.streamEnded`; `ContentError`. Then nothing is committed.
   public func acceptEach<Message>(
     _ customer: CustomerID, _ messages: [Message], to apps: [PushApp], _ traits: TrackedTraits,
-    _ order: (Message) -> TrackedMessage
+    _ tracked: (Message) -> TrackedMessage
   ) async throws -> [Result<Acceptance, any Error>] {
     let name = streamName(customer, apps, nil, nil, tracked: traits)
     let stream = try await streams.value(name) { try await self.open(name, apps, nil, nil) }
-    guard messages.count > 1 else { return try await acceptEach(messages.map(order), in: stream) }
-    return try await withListPermit(customer) { try await acceptEach(messages.map(order), in: stream) }
+    guard messages.count > 1 else { return try await acceptEach(messages.map(tracked), in: stream) }
+    return try await withListPermit(customer) { try await acceptEach(messages.map(tracked), in: stream) }
   }
 
   private func acceptEach(
