@@ -41,7 +41,7 @@ public struct MessagePINDelivery: PINDelivery {
     guard !sent.pushes.isEmpty else { throw HybridError.noSMS }
   }
 
-  public func tell(_ text: String, _ number: PhoneNumber, token: String, in app: PushApp) async throws {
+  public func notify(_ text: String, _ number: PhoneNumber, token: String, in app: PushApp) async throws {
     _ = try await messages.send(
       app.customer,
       MessageRequest(

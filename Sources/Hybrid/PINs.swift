@@ -99,7 +99,7 @@ public protocol PINDelivery: Sendable {
   /// - Parameter sender: nil for the provider's own.
   func send(_ text: PINText, from sender: String?, to number: PhoneNumber, of customer: CustomerID) async throws
   /// Sends a push to a phone that is about to be no device of its number any more.
-  func tell(_ text: String, _ number: PhoneNumber, token: String, in app: PushApp) async throws
+  func notify(_ text: String, _ number: PhoneNumber, token: String, in app: PushApp) async throws
   /// Makes a call.
   /// - Throws: `HybridError.noCalls`.
   func call(_ call: PINCall, of customer: CustomerID) async throws

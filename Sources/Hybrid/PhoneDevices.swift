@@ -30,7 +30,7 @@ struct PhoneDevices: Sendable {
       let wanted = registration.wantedDevice
       guard wanted != registration.device || again && wanted != nil else { return registration }
       if let device = registration.device, device != wanted {
-        await tell(device, app, pushApp)
+        await notify(device, app, pushApp)
         try await invalidate(device, registration, app, pushApp)
       }
       if let wanted {
@@ -66,12 +66,12 @@ struct PhoneDevices: Sendable {
   ///
   /// The change does not depend on it: whoever has the DeviceID may make it, and whoever did not is to see that. A token that is another
   /// contact's by now is told nothing.
-  private func tell(_ device: PhoneRegistration.PhoneDevice, _ app: HybridApp, _ pushApp: PushApp) async {
+  private func notify(_ device: PhoneRegistration.PhoneDevice, _ app: HybridApp, _ pushApp: PushApp) async {
     guard let token = try? DeviceToken(device.token, type: pushApp.type, field: "PushToken"),
       let held = try? await Devices(database).recipient(app.customer, pushApp.id, token),
       held.contact.originalID == device.number.international, held.device.invalidatedAt == nil
     else { return }
-    try? await delivery.tell(app.movedText, device.number, token: device.token, in: pushApp)
+    try? await delivery.notify(app.movedText, device.number, token: device.token, in: pushApp)
   }
 
   private func invalidate(

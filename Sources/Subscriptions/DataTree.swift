@@ -174,16 +174,16 @@ public struct DataTree: Sendable {
   public func write(
     _ write: Write, _ customer: CustomerID, app: String, at path: DatasyncPath, if condition: WriteCondition? = nil
   ) async throws -> Int {
-    let told = try await turns.withPermit(Tree(customer: customer, app: app)) {
+    let noted = try await turns.withPermit(Tree(customer: customer, app: app)) {
       try await pool.transaction(of: customer.rawValue) {
         try await self.write(write, customer, app: app, at: path, if: condition, $0)
       }
     }
-    if told > 0 {
+    if noted > 0 {
       // The write stands. Hubs look for what is due by themselves, too.
       _ = try? await pool.notify(.dataTree, customer.description)
     }
-    return told
+    return noted
   }
 
   /// The same within a transaction, which tells no hub.

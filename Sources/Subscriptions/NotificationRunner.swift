@@ -219,7 +219,7 @@ public struct NotificationRunner: Service {
   /// - Returns: whether all could be tried.
   @discardableResult
   private func send(
-    _ batch: NotificationQueue.Batch, of lane: NotificationQueue.Lane, to target: DirectTarget,
+    _ batch: NotificationQueue.Group, of lane: NotificationQueue.Lane, to target: DirectTarget,
     in run: DirectSender.Run,
     _ queue: NotificationQueue, address: (NotificationQueue.Claimed) -> String = \.target,
     hasCapacity: (_ mayGoOn: Bool) -> Void = { _ in }

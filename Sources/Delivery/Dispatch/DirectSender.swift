@@ -180,32 +180,32 @@ public struct DirectSender: Sendable {
     of outcome: PushOutcome, _ push: DirectPush, _ index: Int, _ form: Int, _ report: inout SliceReport
   ) -> DirectOutcome? {
     report.service.record(outcome.verdict)
-    var told = DirectOutcome(index: index, form: form, result: .accepted)
+    var reported = DirectOutcome(index: index, form: form, result: .accepted)
     switch outcome.verdict {
     case .accepted: report.hasAccepted = true
     case .retry(let after, let reason, _):
-      told.result = .retry(after: delay(push, after), reason: reason.forLedger)
+      reported.result = .retry(after: delay(push, after), reason: reason.forLedger)
     case .unsent(let reason):
-      told.result =
+      reported.result =
         outcome.verdict.lacksCapacity
         ? .blocked(
           after: RetryPolicy.withoutPlace.delay(after: 1, random: dispatcher.random()), reason: reason.forLedger)
         : .retry(after: delay(push, nil), reason: reason.forLedger)
-      return told
+      return reported
     case .uncertain(let reason, let isAnswered):
       // What was answered is not sent again.
-      told.result =
+      reported.result =
         isAnswered
         ? .refused(reason: reason.forLedger) : .uncertain(after: delay(push, nil), reason: reason.forLedger)
-    case .payloadRefused(let reason): told.result = .refused(reason: reason.forLedger)
+    case .payloadRefused(let reason): reported.result = .refused(reason: reason.forLedger)
     case .waitsForCorrection(let reason):
-      told.result = .retry(after: max(delay(push, nil), RetryPolicy.refusedCredentials), reason: reason.forLedger)
+      reported.result = .retry(after: max(delay(push, nil), RetryPolicy.refusedCredentials), reason: reason.forLedger)
     case .credentialsRefused(let reason):
       report.refusal = reason.forLedger
-      told.result = .blocked(after: .zero, reason: reason.forLedger)
-      return told
+      reported.result = .blocked(after: .zero, reason: reason.forLedger)
+      return reported
     case .tokenInvalid(let cause, let since, let reason):
-      told.result = .tokenDead(
+      reported.result = .tokenDead(
         reason: reason.forLedger, after: delay(push, nil),
         since: since ?? outcome.sentAt ?? dispatcher.now())
       if since == nil, !push.isToDeadToken {
@@ -213,7 +213,7 @@ public struct DirectSender: Sendable {
         // Where the credentials are those of another app, its tokens are taken once these are corrected.
         report.invalid.append(
           (
-            told,
+            reported,
             cause == .wrongApp
               ? .retry(after: max(delay(push, nil), RetryPolicy.refusedCredentials), reason: reason.forLedger)
               : .refused(reason: reason.forLedger)
@@ -222,7 +222,7 @@ public struct DirectSender: Sendable {
       }
     }
     report.count(push, isSuspect: false)
-    return told
+    return reported
   }
 
   private func delay(_ push: DirectPush, _ retryAfter: Duration?) -> Duration {

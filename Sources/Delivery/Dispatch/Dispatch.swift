@@ -30,7 +30,7 @@ final class Dispatch: Sendable {
   let hasWarned = Atomic(false)
   private let leases: Leases
   /// Batches that are handed over; `nil` to claim them from the ledger.
-  private let source: HandedBatches?
+  private let source: InMemoryBatchQueue?
   private let hasAccepted = Atomic(false)
   private let stop: StopSignal
   /// Whether a claim had no reply, so that this run may own a batch that it does not know.
@@ -38,7 +38,7 @@ final class Dispatch: Sendable {
   let logger: Logger
 
   init(
-    _ dispatcher: Dispatcher, _ plan: SendoutPlan, _ app: AppTarget, _ lane: Lane, source: HandedBatches? = nil,
+    _ dispatcher: Dispatcher, _ plan: SendoutPlan, _ app: AppTarget, _ lane: Lane, source: InMemoryBatchQueue? = nil,
     run: RunID = RunID(), stop: StopSignal = StopSignal()
   ) {
     let settings = dispatcher.settings
@@ -230,7 +230,7 @@ final class Dispatch: Sendable {
   private static let maximumRecipientsSize = 16 << 20
 
   /// The next batch that is handed over. Once the window is closed, all go back to the ledger.
-  private func nextHanded(_ source: HandedBatches) async -> PreparedBatch? {
+  private func nextHanded(_ source: InMemoryBatchQueue) async -> PreparedBatch? {
     while let handed = window.end == nil ? await source.next() : source.takeWaiting() {
       let run = BatchRun(
         handed.batch, dispatcher.outcomePolicy(of: plan, for: lane.app), marked: handed.marked, memory: handed.memory)

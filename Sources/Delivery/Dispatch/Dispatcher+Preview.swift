@@ -61,7 +61,7 @@ extension PreviewedRequest {
     } else {
       (bytes, limit) = (request.size, request.limit)
     }
-    dropped = reductions.words
+    dropped = reductions.description
   }
 }
 

@@ -38,7 +38,7 @@ struct OutcomePartition: Sendable {
       {
       case .settled(var settlement):
         if settlement.state == .accepted, !slice.reduced.isEmpty || !outcome.reductions.isEmpty {
-          settlement.reason = outcome.reductions.union(slice.reduced[outcome.index] ?? []).words
+          settlement.reason = outcome.reductions.union(slice.reduced[outcome.index] ?? []).description
         }
         settlements.append(settlement)
         if case .uncertain(let reason, isAnswered: false) = outcome.verdict {

@@ -340,7 +340,7 @@ final class MessageLanes: Sendable {
   }
 
   private struct Running {
-    let batches: HandedBatches
+    let batches: InMemoryBatchQueue
     let app: AppTarget
     let stop: StopSignal
     var lastUse: ContinuousClock.Instant
@@ -349,7 +349,8 @@ final class MessageLanes: Sendable {
   private struct State {
     var lanes: [Key: Running] = [:]
     /// All tasks that have not ended, also those that get nothing more.
-    var tasks: [ObjectIdentifier: (task: Task<Void, Never>, batches: HandedBatches, key: Key, stop: StopSignal)] = [:]
+    var tasks: [ObjectIdentifier: (task: Task<Void, Never>, batches: InMemoryBatchQueue, key: Key, stop: StopSignal)] =
+      [:]
     var isClosed = false
   }
 
@@ -384,7 +385,7 @@ final class MessageLanes: Sendable {
   private func begin(
     _ stream: MessageStream, _ app: AppTarget, _ lane: Lane, _ run: RunID, _ state: inout State
   ) -> Running {
-    let (batches, stop) = (HandedBatches(), StopSignal())
+    let (batches, stop) = (InMemoryBatchQueue(), StopSignal())
     // What it sends comes from the database's thread, and its outcomes go there.
     let task = Task(executorPreference: dispatcher.database.executor) {
       await self.send(batches, stream, app, lane, run, stop)
@@ -398,7 +399,8 @@ final class MessageLanes: Sendable {
   var held: Int { state.withLock { $0.tasks.values.reduce(0) { $0 + $1.batches.leases.count } } }
 
   private func send(
-    _ batches: HandedBatches, _ stream: MessageStream, _ app: AppTarget, _ lane: Lane, _ run: RunID, _ stop: StopSignal
+    _ batches: InMemoryBatchQueue, _ stream: MessageStream, _ app: AppTarget, _ lane: Lane, _ run: RunID,
+    _ stop: StopSignal
   ) async {
     let plan = SendoutPlan(
       key: stream.key, content: .ofMessages(nil), onUncertain: stream.tracked?.onUncertain ?? .resend,
@@ -461,7 +463,7 @@ final class MessageLanes: Sendable {
 }
 
 /// Batches that are handed over: one task at a time takes them. Their leases are extended while they wait, too.
-final class HandedBatches: Sendable {
+final class InMemoryBatchQueue: Sendable {
   private struct State {
     var batches: Deque<HandedBatch> = []
     var isFinished = false

@@ -64,9 +64,9 @@ extension MessageService {
         return self.finish(customer, plan, acceptance, until: deadline, answer)
       }
       let key = stream.stream.key
-      self.messages.verdicts(plan.wait, on: [push], of: key, within: deadline - .now) { told in
-        if let verdict = Self.verdict(told[push]) { return answer(.success(verdict)) }
-        Task { answer(await self.lateVerdict(customer, MessageID(key.sendout, number), told[push])) }
+      self.messages.verdicts(plan.wait, on: [push], of: key, within: deadline - .now) { reported in
+        if let verdict = Self.verdict(reported[push]) { return answer(.success(verdict)) }
+        Task { answer(await self.lateVerdict(customer, MessageID(key.sendout, number), reported[push])) }
       }
     }
     return true
@@ -213,11 +213,11 @@ extension MessageService {
         switch acceptance {
         case .ended(let result): results.append(result)
         case .accepted(let id, let push, let wait):
-          let told = await messages.verdicts(
+          let reported = await messages.verdicts(
             wait, on: [push], of: SendoutKey(customer, id.sendout), within: deadline - .now)[push]
-          let verdict = Self.verdict(told)
-          results.append(.success(verdict ?? .refused(.unavailable, reason: told?.reason)))
-          if verdict == nil { lookUps.addTask { (place, await self.lateVerdict(customer, id, told)) } }
+          let verdict = Self.verdict(reported)
+          results.append(.success(verdict ?? .refused(.unavailable, reason: reported?.reason)))
+          if verdict == nil { lookUps.addTask { (place, await self.lateVerdict(customer, id, reported)) } }
         }
       }
       return await lookUps.reduce(into: results) { $0[$1.0] = $1.1 }
@@ -225,22 +225,23 @@ extension MessageService {
   }
 
   /// - Returns: nil while there is none.
-  private static func verdict(_ told: PushVerdict?) -> DeviceVerdict? {
-    switch told {
-    case let told? where told.state == .accepted: .accepted
-    case let told?
-    where ![.queued, .waiting].contains(told.state) || [.credentialsRefused, .tokenInvalid].contains(told.cause):
-      .refused(told.cause ?? .unavailable, reason: told.reason)
+  private static func verdict(_ reported: PushVerdict?) -> DeviceVerdict? {
+    switch reported {
+    case let reported? where reported.state == .accepted: .accepted
+    case let reported?
+    where ![.queued, .waiting].contains(reported.state)
+      || [.credentialsRefused, .tokenInvalid].contains(reported.cause):
+      .refused(reported.cause ?? .unavailable, reason: reported.reason)
     default: nil
     }
   }
 
   private func lateVerdict(
-    _ customer: CustomerID, _ id: MessageID, _ told: PushVerdict?
+    _ customer: CustomerID, _ id: MessageID, _ reported: PushVerdict?
   ) async -> Result<DeviceVerdict, any Error> {
     do {
       let isAccepted = try await Messages(database).find(customer, id)?.pushes.contains { $0.state == .accepted }
-      return .success(isAccepted == true ? .accepted : .refused(.unavailable, reason: told?.reason))
+      return .success(isAccepted == true ? .accepted : .refused(.unavailable, reason: reported?.reason))
     } catch {
       return .failure(error)
     }

@@ -56,7 +56,7 @@ extension MessageService {
     let day = Date(timeIntervalSince1970: Double(name.day) * 86_400).formatted(.iso8601.year().month().day())
     let stream =
       ([day, name.apps.map(\.description).joined(separator: ",")]
-      + [name.template, name.trigger.map { "trigger/\($0)" }, name.tracked?.words].compactMap(\.self)).joined(
+      + [name.template, name.trigger.map { "trigger/\($0)" }, name.tracked?.description].compactMap(\.self)).joined(
         separator: " ")
     let customer = name.customer.rawValue
     var rows = try await database.query(SendoutQueries.stream, customer, stream)
@@ -97,7 +97,7 @@ extension MessageService {
 
 extension TrackedTraits {
   /// As they are in the name of a stream.
-  fileprivate var words: String {
+  fileprivate var description: String {
     "tracked/\(kind)/\(fallback.map(\.description) ?? "-")/\(reportApp ?? "-")/\(appID ?? "-")"
   }
 }
