@@ -2,34 +2,23 @@ import Postgres
 import Wire
 
 /// How often PINs are sent to a number, or to phones at an address.
-enum PINRate {
-  /// To one number: three an hour, ten a day.
-  case number(PhoneNumber)
-  /// Calls to one number, apart from its SMS: as often.
-  case calls(PhoneNumber)
-  /// To phones of one app at one address: twenty an hour.
-  case address(String, appID: String)
+struct PINRate {
+  let subject: String
+  let hourly: Int32
+  var daily = Int32.max
 
-  var subject: String {
-    switch self {
-    case .number(let number): "number/\(number.digits)"
-    case .calls(let number): "calls/\(number.digits)"
-    case .address(let address, let appID): "address/\(appID)/\(address)"
-    }
+  static func number(_ number: PhoneNumber) -> PINRate {
+    PINRate(subject: "number/\(number.digits)", hourly: 3, daily: 10)
   }
 
-  var hourly: Int32 {
-    switch self {
-    case .number, .calls: 3
-    case .address: 20
-    }
+  /// Calls to one number are counted apart from its SMS.
+  static func calls(_ number: PhoneNumber) -> PINRate {
+    PINRate(subject: "calls/\(number.digits)", hourly: 3, daily: 10)
   }
 
-  var daily: Int32 {
-    switch self {
-    case .number, .calls: 10
-    case .address: .max
-    }
+  /// To phones of one app at one address.
+  static func address(_ address: String, appID: String) -> PINRate {
+    PINRate(subject: "address/\(appID)/\(address)", hourly: 20)
   }
 }
 

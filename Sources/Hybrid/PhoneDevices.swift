@@ -8,7 +8,7 @@ struct PhoneDevices: Sendable {
   let database: any Querying
   let pushApps: PushAppCache
   let registrations: RegistrationBatcher
-  let delivery: any PINDelivery
+  let delivery: PINDelivery
 
   /// The app whose devices such phones are; nil if there is none.
   func pushApp(_ app: HybridApp, _ platform: PhonePlatform) async throws -> PushApp? {

@@ -133,10 +133,10 @@ public struct SendoutStore: Sendable {
       }
       var sendout = try Sendout(row)
       let before = sendout.state
-      switch verb.step(from: before, isFrozen: sendout.frozenAt != nil) {
-      case .stays: break
-      case .impossible: throw SendoutError.wrongState(key.sendout, before, verb)
-      case .becomes(let state):
+      guard let state = verb.next(from: before, isFrozen: sendout.frozenAt != nil) else {
+        throw SendoutError.wrongState(key.sendout, before, verb)
+      }
+      if state != before {
         // A draft starts with the current version of its template, not with that of its creation.
         let template =
           verb == .start

@@ -250,7 +250,9 @@ public struct NotificationRunner: Service {
     }
     await write(nothing, of: lane, queue)
     let items = sent
-    let claim = ClaimTerm(batch.leaseEnd)
+    // After it, another hub may send them.
+    let claimEnd = Mutex(batch.leaseEnd)
+    let moveEnd = { @Sendable (end: ContinuousClock.Instant) in claimEnd.withLock { $0 = end } }
     let isBlocked = Mutex(false)
     await withTaskGroup(of: Void.self) { group in
       group.addTask {
@@ -258,11 +260,11 @@ public struct NotificationRunner: Service {
         while (try? await Task.sleep(for: settings.lease / 4)) != nil {
           let asked = ContinuousClock.now
           guard let isHeld = try? await queue.extend(ids, of: lane) else { continue }
-          claim.end = isHeld ? asked + settings.lease : asked
+          moveEnd(isHeld ? asked + settings.lease : asked)
         }
       }
       await sender.send(
-        pushes, to: target, in: run, while: { claim.end > .now },
+        pushes, to: target, in: run, while: { claimEnd.withLock(\.self) > .now },
         hasCapacity: { hasCapacity(isBlocked.withLock { !$0 }) }
       ) {
         outcomes in
@@ -375,18 +377,6 @@ private struct NotificationMessages {
     )
     if key == nil { last = (event, claimed.path, forms) }
     return forms
-  }
-}
-
-/// Until when claims are this hub's for certain: after it, another one may send them.
-private final class ClaimTerm: Sendable {
-  private let moment: Mutex<ContinuousClock.Instant>
-
-  init(_ end: ContinuousClock.Instant) { moment = Mutex(end) }
-
-  var end: ContinuousClock.Instant {
-    get { moment.withLock { $0 } }
-    set { moment.withLock { $0 = newValue } }
   }
 }
 

@@ -157,7 +157,7 @@ struct Hub: Sendable {
       verifier: MACVerifier(parts.hybridApps, publicURL: settings.publicURL),
       phones: PhoneRegistrations(
         pool, pins: pins,
-        delivery: MessagePINDelivery(messageService, apps: parts.pushApps) { call, customer in
+        delivery: PINDelivery(messageService, apps: parts.pushApps) { call, customer in
           switch try await sms.call(
             call.number, text: call.text, code: call.pin, language: call.language, of: customer)
           {

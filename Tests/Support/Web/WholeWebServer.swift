@@ -23,7 +23,7 @@ public struct WholeWebServer: Sendable {
   /// Makes the PINs of phones.
   public var pins = PINs.ofTests
   /// Speaks PINs.
-  public var makeCall: MessagePINDelivery.MakeCall?
+  public var makeCall: PINDelivery.MakeCall?
   /// Takes what phones say of messages.
   public var confirm: PhoneMessages.Confirm = { _, _, _ in }
   /// Who may use the gateway for softphones without a key, and how long it waits for verdicts.
@@ -64,7 +64,7 @@ public struct WholeWebServer: Sendable {
       let hybrid = HybridRoutes(
         verifier: MACVerifier(hybridCache, publicURL: Self.publicURL),
         phones: PhoneRegistrations(
-          pool, pins: pins, delivery: MessagePINDelivery(messageService, apps: pushApps, makeCall: makeCall),
+          pool, pins: pins, delivery: PINDelivery(messageService, apps: pushApps, makeCall: makeCall),
           pushApps: pushApps, registrations: registrations),
         messages: PhoneMessages(pool, confirm: confirm))
       return HubRoutes(
