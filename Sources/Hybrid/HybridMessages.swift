@@ -30,7 +30,7 @@ public final class HybridMessages: Sendable {
 
   /// Accepts messages. Those that are accepted are committed once this returns, and on their way.
   ///
-  /// Once some are committed, the failure of others is their refusal: who hears that nothing was done sends all of them again.
+  /// Once some are committed, others that fail are refused one by one: a caller that hears of a failure would send all of them again.
   /// - Parameter allOrNothing: whether one refusal refuses all; then the others have the first refusal too.
   /// - Returns: what became of each, in their order.
   /// - Throws: `SendoutError.streamEnded`; what `DatabaseUnavailable` recognizes. Then nothing is committed, or the outcome is unknown.
@@ -92,8 +92,8 @@ public final class HybridMessages: Sendable {
   /// How old a password can be that an SMS withdraws.
   private static let withdrawable = Duration.seconds(60)
 
-  /// Withdraws passwords that SMS stand in for. These are committed, so while the database is away it is tried again, as long as a password
-  /// lives.
+  /// Withdraws passwords that later SMS replace. Those SMS are committed, so this is tried again while the database is away, for as long as a
+  /// password is valid.
   private func withdraw(_ customer: CustomerID, _ later: [LaterSMS]) async {
     let ledger = TrackedMessages(database)
     let withdraw = { @Sendable in
@@ -199,7 +199,7 @@ public final class HybridMessages: Sendable {
           reportApp: reportApp, idFields: HybridMessage.idFields), kind: kind, sms: sms))
   }
 
-  /// How long a one-time password is good for, in seconds.
+  /// How long a one-time password is valid, in seconds.
   private static let passwordLifetime: Int32 = 30
 
   /// Finds what would refuse some of the messages, and registers their unknown numbers, before any is accepted.

@@ -22,7 +22,7 @@ struct PINRate {
   }
 }
 
-/// A limit of so many in a time. Each spends its part of that time, and time gives it back.
+/// A rate limit: so many uses in a period. Each spends its share of the period, and passing time returns it.
 struct RateShare {
   let subject: String
   let limit: Int32
@@ -59,7 +59,7 @@ struct RateShare {
     ]
   }
 
-  /// Spends one.
+  /// Spends one use.
   /// - Returns: how long it takes until there is one again; nil if there was one.
   func take(of customer: CustomerID, in database: any Querying) async throws -> Duration? {
     let taken = try await database.query(

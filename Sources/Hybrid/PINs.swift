@@ -14,7 +14,7 @@ public import Wire
 public struct PINs: Sendable {
   private let key: SymmetricKey
 
-  /// How long a PIN is good.
+  /// How long a PIN is valid.
   public static let lifetime = Duration.seconds(600)
   /// Codes that can be tried for one PIN.
   public static let maximumTries = 5

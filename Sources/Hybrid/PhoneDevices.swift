@@ -3,7 +3,7 @@ import Postgres
 import Registry
 import Wire
 
-/// Makes phones the devices of their numbers' contacts that they should be.
+/// Registers phones as devices of their numbers' contacts.
 struct PhoneDevices: Sendable {
   let database: any Querying
   let pushApps: PushAppCache
@@ -16,7 +16,7 @@ struct PhoneDevices: Sendable {
     return platform.appTypes.lazy.compactMap { type in apps.first { $0.type == type } }.first
   }
 
-  /// Makes the phone the device that it should be, and no other.
+  /// Registers the phone as the device that its registration asks for, and removes any other.
   ///
   /// Another request may change the registration meanwhile, and see no device that this one is about to register. So what is registered
   /// counts only if the registration still is as it was read; else it is undone, and settled again.
@@ -54,18 +54,16 @@ struct PhoneDevices: Sendable {
         try await invalidate(wanted, registration, app, pushApp)
       }
     }
-    // Whoever changes it all the time settles it, too.
+    // A client that keeps changing it settles it as well.
     return registration
   }
 
-  /// How often a registration is settled that others change meanwhile.
+  /// Attempts to settle a registration that others keep changing.
   private static let mostTries = 5
 
-  /// Tells a phone that it is about to be no device of its number any more. It comes before that, since nothing is sent to a device that is
-  /// invalid.
+  /// Notifies a phone that it is about to lose its number. This comes before the change, since nothing is sent to an invalid device.
   ///
-  /// The change does not depend on it: whoever has the DeviceID may make it, and whoever did not is to see that. A token that is another
-  /// contact's by now is told nothing.
+  /// The change does not depend on it: it shows an owner what somebody else has done. A token that is another contact's by now gets nothing.
   private func notify(_ device: PhoneRegistration.PhoneDevice, _ app: HybridApp, _ pushApp: PushApp) async {
     guard let token = try? DeviceToken(device.token, type: pushApp.type, field: "PushToken"),
       let held = try? await Devices(database).recipient(app.customer, pushApp.id, token),

@@ -6,7 +6,7 @@ public import Wire
 
 /// What a phone says of messages that it got.
 public struct MessageConfirmation: Sendable {
-  /// Pushes and SMS. Some may be of another number, which are none of the phone's affair.
+  /// Pushes and SMS. Those of another number are ignored.
   public let updates: [UpdateID]
   public let status: HybridStatus
   /// When its user read them; nil if that is not said.
@@ -21,7 +21,7 @@ public struct PhoneMessages: Sendable {
 
   private let database: any Querying
   private let confirm: Confirm
-  /// Of each phone one request at a time that filters or orders.
+  /// Lets one request of each phone at a time filter or order.
   private let turns = KeyedSemaphore<PhoneID>(1)
 
   public init(_ pool: Pool, confirm: @escaping Confirm) {

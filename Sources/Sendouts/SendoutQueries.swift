@@ -65,8 +65,8 @@ enum SendoutQueries {
     RETURNING \(columns)
     """)
 
-  /// Pauses the sendout on the hub's own behalf, for the reason `$3`, unless its state has changed since `$4` changes: who resumed it
-  /// may have corrected the reason meanwhile.
+  /// Pauses the sendout on the hub's own behalf, for the reason `$3`, unless its state has changed since the count `$4`: whoever
+  /// resumed it may have corrected the reason.
   static let halt = Statement(
     "sendout.halt", .write,
     """

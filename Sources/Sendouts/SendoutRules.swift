@@ -64,7 +64,7 @@ enum SendoutRules {
     }
   }
 
-  /// The same apps.
+  /// Checks that something can be sent to each of the apps.
   /// - Parameter areCalls: whether apps that take nothing but calls are allowed. iOS ends an app that gets anything else there.
   /// - Throws: `SendoutError.appWithoutCredentials` for the first that nothing can be sent to yet, `.invalid` for one that takes calls.
   static func sendable(_ apps: [PushApp], areCalls: Bool = false) throws(SendoutError) -> [PushApp] {

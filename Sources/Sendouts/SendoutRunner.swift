@@ -99,7 +99,7 @@ public struct SendoutRunner: Service {
   }
 
   /// Adds a task for every sendout that has something to do now. Its statements do not depend on how many customers there are.
-  /// - Parameter isThorough: also looks for sendouts that are done and do not say so, and asks for the database's time.
+  /// - Parameter isThorough: also looks for sendouts that are done but not marked so, and asks for the database's time.
   private func scan(_ tasks: SendoutTasks, isThorough: Bool) async {
     do {
       if isThorough { try await worker.dispatcher.setClock() }
@@ -149,7 +149,7 @@ public struct RunnerSettings: Sendable {
   public var freezesAtOnce = 2
   /// How often the ledger is asked what is due, which finds sendouts whose notification was missed, too.
   public var scanEvery: Duration = .seconds(1)
-  /// Every how many scans sendouts are looked for that are done and do not say so.
+  /// Every so many scans, one also looks for sendouts that are done but not marked so.
   public var thoroughScanEvery = 15
   /// Longest time that a sendout's own task waits; later things are found by the scan.
   public var checkEvery: Duration = .seconds(3)

@@ -5,7 +5,7 @@ public import Postgres
 import Registry
 public import Wire
 
-/// The store of sendouts: creates, starts, pauses, resumes and cancels them, and tells their progress.
+/// The store of sendouts: creates, starts, pauses, resumes and cancels them, and counts their progress.
 ///
 /// Every verb changes sendout and ledger in one transaction: once it has returned, no hub claims what it must not. Repeating a
 /// verb is fine; one that is impossible in the sendout's state is refused.

@@ -137,7 +137,7 @@ struct SendoutWorker: Sendable {
 
     var refusals: [Refusal] = []
     var unavailable: (reason: String, after: Duration?)?
-    /// Whether some lane was tried: one that is closed already is no news.
+    /// Whether some lane was tried. One that was closed already was not.
     var wasTried = false
     var mustGoOn = false
     /// Lanes whose pushes were accepted while nothing was wrong.
@@ -341,7 +341,7 @@ struct SendoutWorker: Sendable {
     return reasons.joined(separator: "; ")
   }
 
-  // MARK: Orders
+  // MARK: Targets
 
   private enum Readiness: Sendable {
     case ready(AppTarget)

@@ -186,7 +186,7 @@ public struct DataTree: Sendable {
     return noted
   }
 
-  /// The same within a transaction, which tells no hub.
+  /// Writes within a transaction. Hubs are not notified.
   func write(
     _ write: Write, _ customer: CustomerID, app: String, at path: DatasyncPath, if condition: WriteCondition? = nil,
     _ database: any Querying

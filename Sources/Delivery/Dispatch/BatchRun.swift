@@ -84,8 +84,8 @@ final class BatchRun: Sendable {
   func markIncomplete() { state.withLock { $0.result.isIncomplete = true } }
 
   /// Counts what was answered.
-  /// - Returns: the invalid tokens that somebody who waits can be told of now. Of a large batch that is none before so much is answered
-  ///   that the circuit breaker can judge, nor while it would open.
+  /// - Returns: the invalid tokens that can be reported now to whoever waits. Of a large batch there are none before enough is answered for
+  ///   the circuit breaker, nor while that would open.
   func count(answered: Int, invalid: [InvalidToken], _ breaker: CircuitBreaker) -> [InvalidToken] {
     state.withLock { state in
       state.result.answered += answered

@@ -85,7 +85,7 @@ extension Dispatch {
     return foreign.count * 2 > answered ? foreign.first?.reason : nil
   }
 
-  /// Tells, once in a run, of pushes that are not taken for what is wrong with the app, while others are.
+  /// Warns once in a run that the service refuses some pushes until the app is corrected.
   func warn(_ warning: String) async {
     guard !hasWarned.exchange(true, ordering: .relaxed) else { return }
     logger.warning("some pushes are not taken until the app is corrected", metadata: ["reason": "\(warning)"])

@@ -2,8 +2,8 @@ import Wire
 
 /// What becomes of a lane's pushes while nothing of it may leave.
 ///
-/// A push whose message has expired fails, so that this is told when it is true. Where credentials are refused, one with a fallback fails,
-/// so that this goes at once. All others stay as they are until the lane opens.
+/// Expired pushes fail here rather than waiting for the lane to open. Where credentials are refused, pushes with a fallback fail too, so that
+/// the fallback goes at once. All others stay as they are until the lane opens.
 struct ClosedLane: Sendable {
   private let dispatcher: Dispatcher
   private let plan: SendoutPlan

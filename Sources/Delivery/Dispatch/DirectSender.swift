@@ -44,9 +44,9 @@ public struct DirectSender: Sendable {
 
   /// Sends pushes, and hands over what came of them in groups. Their capacity in the hub's window is free once `settle` returns.
   ///
-  /// Invalid tokens are told at the end. If too many are, the app gets an alarm, and none is told as dead. A token counts once, however many
-  /// pushes go to it, and not at all if it is known to be dead. The lane stays open: only
-  /// refused credentials and a service that cannot be reached close it.
+  /// Invalid tokens are reported at the end. If there are too many, the app gets an alarm, and none is reported as dead. A token counts once,
+  /// however many pushes go to it, and not at all if it is known to be dead. The lane stays open: only refused credentials and a service that
+  /// cannot be reached close it.
   /// - Parameters:
   ///   - run: waits for capacity on behalf of one call at a time.
   ///   - isWanted: called just before each push leaves; once it returns false, the rest do not leave.
@@ -175,7 +175,7 @@ public struct DirectSender: Sendable {
     return (max(0, push.forms.count - 1), last)
   }
 
-  /// - Returns: nil for an invalid token, which is told at the end.
+  /// - Returns: nil for an invalid token, which is reported at the end.
   private func result(
     of outcome: PushOutcome, _ push: DirectPush, _ index: Int, _ form: Int, _ report: inout SliceReport
   ) -> DirectOutcome? {
@@ -229,8 +229,8 @@ public struct DirectSender: Sendable {
     RetryPolicy.notifications.delay(after: push.attempts + 1, atLeast: retryAfter ?? .zero, random: dispatcher.random())
   }
 
-  /// Tells of invalid tokens. If too many are, the app may be at fault: none is told as dead, and the alarm says so. It also says what
-  /// else is wrong with the app.
+  /// Reports invalid tokens. If there are too many, the app may be at fault: none is reported as dead, and the app's alarm says why. The
+  /// alarm also says what else is wrong with the app.
   private func settleInvalidTokens(
     _ reports: [SliceReport], of target: DirectTarget, _ settle: @Sendable ([DirectOutcome]) async -> Void
   ) async {

@@ -14,7 +14,7 @@ extension Dispatch {
       next = nil
       async let following = claimNext()
       await send(batch, &slices)
-      // The next one may wait for it.
+      // The next batch may wait for the permit.
       batch.permit = nil
       next = await following
     }

@@ -46,7 +46,7 @@ extension Dispatch {
         let index = slice.requested[answer.index]
         isOpen[index] = false
         if answer.verdict.isUnwanted, !isWanted() {
-          // It stays queued, and its batch is released. If nothing hindered it but the way there, that says something of the service.
+          // It stays queued until its batch is released. If only the connection kept it, that says something about the service.
           window.releaseUnsent(capacity.answered(1))
           if isOurs(), slice.expiresAt.map({ $0 > dispatcher.now() }) ?? true {
             service.record(.unsent(reason: "NoConnection"))

@@ -24,9 +24,9 @@ final class Dispatch: Sendable {
   let outcomeWriter: OutcomeWriter
   let preparation: Preparation
   let circuitBreaker: CircuitBreaker
-  /// Whether this run has told that the circuit breaker is open.
+  /// Whether this run has raised the alarm of an open circuit breaker.
   let isAlarmed = Atomic(false)
-  /// Whether this run has told of pushes that fail alone although the app is at fault.
+  /// Whether this run has warned that some pushes fail until the app is corrected.
   let hasWarned = Atomic(false)
   let leases: Leases
   /// Batches that are handed over; `nil` to claim them from the ledger.

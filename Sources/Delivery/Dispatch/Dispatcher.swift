@@ -135,8 +135,8 @@ public struct Dispatcher: Sendable {
     await Dispatch(self, plan, app, lane, stop: stop).run()
   }
 
-  /// The same for an app without credentials that open: nothing is sent. In a stream, what has a fallback fails at once, what has expired
-  /// fails, and the lane is closed.
+  /// Settles what is due of an app whose credentials cannot be opened; nothing is sent. In a stream, pushes with a fallback and expired ones
+  /// fail at once, and the lane is closed.
   /// - Parameter reason: a sentence for people, which the app's alarm shows.
   public func refuse(
     _ plan: SendoutPlan, _ lane: Lane, reason: String, stop: StopSignal = StopSignal()
@@ -226,7 +226,7 @@ public struct DispatchResult: Sendable, Equatable {
 
 /// Why a dispatch ended.
 public enum DispatchEnd: Sendable, Equatable {
-  /// Nothing can be claimed for now; `Ledger.remainingWork` tells whether there is work for later.
+  /// Nothing can be claimed for now; `Ledger.remainingWork` says whether there is work for later.
   case drained
   /// It was told to stop.
   case stopped

@@ -93,7 +93,7 @@ struct ServiceAvailability: Sendable {
     lostReason = partition.lostReason ?? lostReason
   }
 
-  /// The same of an outcome that no ledger has.
+  /// Records the verdict on a push that is not in the ledger.
   mutating func record(_ verdict: Verdict) {
     switch verdict {
     case .unsent where verdict.lacksCapacity: break

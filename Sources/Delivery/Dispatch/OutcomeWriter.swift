@@ -20,7 +20,7 @@ final class OutcomeWriter: Sendable {
 
   /// - Parameters:
   ///   - sendout: of all that is written.
-  ///   - unwritten: is told which batches have outcomes, until they are written or never will be.
+  ///   - unwritten: keeps the batches whose outcomes are not written yet.
   ///   - executor: where outcomes are written; `nil` for anywhere.
   ///   - write: writes outcomes, which hold these capacities in the window. It is retried without limit while the database is
   ///     unavailable. Any other error ends the writer.

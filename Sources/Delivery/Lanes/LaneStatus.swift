@@ -32,7 +32,7 @@ final class LaneStatus: Sendable {
 
   enum Admission: Equatable {
     case open
-    /// The caller is the one that tries whether the push service is available again. It tells by `open`, `close` or `endProbe`.
+    /// The caller is the one that tries whether the push service is available again. It reports by `open`, `close` or `endProbe`.
     case probe
     case closed(reason: ClosureReason, delay: Duration)
   }
@@ -43,7 +43,7 @@ final class LaneStatus: Sendable {
     let delay: Duration
     /// False for other pushes of the same outage: the lane was closed already.
     let isFresh: Bool
-    /// Whether it was open, or closed for another reason, so that people are told.
+    /// Whether it was open, or closed for another reason, so that people should hear of it.
     let shouldLog: Bool
   }
 

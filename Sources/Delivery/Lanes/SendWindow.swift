@@ -84,7 +84,7 @@ final class HubWindow: Sendable {
     if let (continuation, grant) = resumed { continuation.resume(returning: grant) }
   }
 
-  /// Changes the state, and tells those that wait no longer.
+  /// Changes the state, and resumes those that need not wait any longer.
   private func change<Answer>(_ body: (inout Driven, ContinuousClock.Instant) -> Answer) -> Answer {
     let now = ContinuousClock.now
     let (answer, resumed, alarm) = driven.withLock { driven in

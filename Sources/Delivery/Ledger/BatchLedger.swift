@@ -23,7 +23,7 @@ struct BatchLedger: Sendable {
     }
   }
 
-  /// The same of batches with a message that has expired.
+  /// The lane's next batch that has an expired message, claimed as by `claim`.
   /// - Parameter batches: stay as they are.
   func claimExpired(except batches: [Int32]) async throws -> ClaimedBatch? {
     try await claimed {

@@ -15,7 +15,7 @@ enum BatchQueries {
   /// reason in the ledger. Locks the batch, and skips batches that others have locked.
   static let claim = claim("batch.claim", orderedBy: "not_before, batch_no")
 
-  /// The same of batches with a message that has expired, but the batches `$7`.
+  /// Claims a batch that has an expired message, but none of the batches `$7`.
   static let claimExpired = claim(
     "batch.claim_expired", where: "AND expires_at <= now() AND batch_no <> ALL ($7::int4[])",
     orderedBy: "expires_at, batch_no")
@@ -111,7 +111,7 @@ enum BatchQueries {
   /// moving them there. Locks the batches, then the pushes, each in the order of their numbers.
   static let settle = settle("push.settle", isTracked: false)
 
-  /// The same of tracked messages, whose statuses and fallbacks follow in the same commit (`TrackedSettlement`). A statement of
+  /// Settles pushes of tracked messages: statuses and fallbacks follow in the same commit (`TrackedSettlement`). A statement of
   /// its own, since most pushes are of none.
   static let settleTracked = settle("push.settle_tracked", isTracked: true)
 
@@ -165,7 +165,7 @@ enum BatchQueries {
   /// that was away for longer than its lease knows what became of them. Attempts were counted when they were requeued.
   static let correct = correct("push.correct", isTracked: false)
 
-  /// The same of tracked messages, whose statuses are corrected in the same commit.
+  /// Corrects pushes of tracked messages, and their statuses in the same commit.
   static let correctTracked = correct("push.correct_tracked", isTracked: true)
 
   private static func correct(_ name: String, isTracked: Bool) -> Statement {

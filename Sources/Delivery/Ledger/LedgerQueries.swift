@@ -1,6 +1,6 @@
 package import Postgres
 
-/// Statements that hold, resume and cancel a sendout's batches as a whole, and tell its progress. `$1` is the customer, `$2` the
+/// Statements that hold, resume and cancel a sendout's batches as a whole, and count its progress. `$1` is the customer, `$2` the
 /// sendout. Batches are locked before pushes everywhere, so these never deadlock with each other.
 enum LedgerQueries {
   static let all: [Statement] = [
@@ -45,7 +45,7 @@ enum LedgerQueries {
   /// tracked messages whose last pushes are cancelled follow, and so do their reports.
   static let cancel = cancel("ledger.cancel", "'queued', 'held', 'claimed'")
 
-  /// The same of those that are not claimed. A million take seconds, in which outcomes of claimed batches must not wait for a lock.
+  /// Cancels only what is not claimed. A million pushes take seconds, in which outcomes of claimed batches must not wait for a lock.
   static let cancelUnclaimed = cancel("ledger.cancel_unclaimed", "'queued', 'held'")
 
   private static func cancel(_ name: String, _ states: String) -> Statement {

@@ -51,7 +51,8 @@ public final class MessageDispatcher: Service {
     try await answer([message], in: stream)[0]
   }
 
-  /// The same without a task.
+  /// Accepts a message without a task.
+  /// - Parameter answer: called once, from any thread.
   public func accept(
     _ message: NewMessage, in stream: MessageStream,
     _ answer: @escaping @Sendable (Result<Acceptance, any Error>) -> Void
@@ -134,7 +135,8 @@ public final class MessageDispatcher: Service {
     }
   }
 
-  /// The same without a task.
+  /// Waits for verdicts without a task.
+  /// - Parameter answer: called once, from any thread.
   public func verdicts(
     _ wait: MessageWait, on pushes: [PushNumber], of stream: SendoutKey, within limit: Duration,
     _ answer: @escaping @Sendable ([PushNumber: PushVerdict]) -> Void

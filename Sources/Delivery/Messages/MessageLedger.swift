@@ -335,7 +335,7 @@ extension Querying {
   }
 }
 
-/// Tells about messages that were accepted.
+/// Reads messages that were accepted.
 public struct Messages: Sendable {
   private let database: any Querying
 

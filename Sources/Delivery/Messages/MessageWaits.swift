@@ -30,7 +30,7 @@ public final class MessageWait: Sendable {
   private static let refusals: Set<FailureCause> = [.credentialsRefused, .tokenInvalid]
 
   /// - Parameter endsWhenRefused: whether refused credentials and an invalid token are a verdict. The push itself goes on waiting: until
-  ///   somebody corrects the credentials, or until the rest of its batch tells whether the token is dead.
+  ///   somebody corrects the credentials, or until the rest of its batch shows whether the token is dead.
   public init(endsWhenRefused: Bool = false) { self.endsWhenRefused = endsWhenRefused }
 
   func expect(_ pushes: [PushNumber]) {
@@ -153,7 +153,7 @@ final class MessageWaits: Sendable {
     var awaited: [(wait: MessageWait, push: PushNumber, verdict: PushVerdict)] = []
     for (push, verdict) in verdicts {
       let key = Key(sendout: sendout, push: push)
-      // After a final verdict there is no other, and the caller may have left before it could be told what to remove.
+      // After a final verdict there is no other, and the caller may have left before it knew what to remove.
       guard let wait = waits.withLock({ verdict.isFinal ? $0.removeValue(forKey: key) : $0[key] }) else { continue }
       awaited.append((wait, push, verdict))
     }

@@ -4,7 +4,7 @@ import Postgres
 public import Registry
 public import Wire
 
-/// A message to one device, of which the sender is told what the push service says about it.
+/// A message to one device, whose sender gets the push service's verdict.
 public struct DeviceMessage: Sendable {
   public var app: PushApp
   public var token: DeviceToken
@@ -46,7 +46,7 @@ extension MessageService {
     return await verdicts(customer, await accept(customer, [message]), until: deadline)[0]
   }
 
-  /// As the other `send`, without a task, for a message that can be accepted without looking anything up.
+  /// Sends a message without a task, if it can be accepted without looking anything up.
   /// - Parameter answer: called once, from any thread.
   /// - Returns: `false`, having done nothing, if the caches do not have all that is needed.
   /// - Throws: what it fails with as above, before anything is done.
@@ -82,7 +82,7 @@ extension MessageService {
     }
   }
 
-  /// The same of a list. Nothing of what was read is left while verdicts are waited for.
+  /// Sends a list. Nothing of what was read is left while verdicts are waited for.
   /// - Parameters:
   ///   - needsPermit: whether it is long, so that it is read and accepted once there is a permit.
   ///   - read: makes the messages.
@@ -248,7 +248,7 @@ extension MessageService {
   }
 
   /// Makes devices of tokens that may become some.
-  /// - Parameter orders: each with its place.
+  /// - Parameter plans: each with its place.
   /// - Returns: what became of the others, by place.
   private func register(
     _ customer: CustomerID, _ plans: [(place: Int, plan: DevicePlan)]

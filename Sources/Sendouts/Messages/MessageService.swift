@@ -5,7 +5,7 @@ public import Postgres
 public import Registry
 public import Wire
 
-/// Accepts single messages and tells what became of them.
+/// Accepts single messages, and reads what became of them.
 ///
 /// A message belongs to a stream, the sendout of one day to the same apps with the same template, or of one trigger. It is
 /// committed together with its pushes, and sent by this hub without another look at the database.
@@ -141,7 +141,7 @@ public final class MessageService: Sendable {
     return ReadyMessage(plan: plan, context: context, message: message)
   }
 
-  /// As the other `send`, without a task.
+  /// Sends a message that is ready, without a task.
   /// - Parameter answer: called once, from any thread.
   public func send(_ ready: ReadyMessage, _ answer: @escaping @Sendable (Result<MessageReply, any Error>) -> Void) {
     let (plan, context) = (ready.plan, ready.context)

@@ -6,7 +6,7 @@ import Registry
 import Wire
 
 extension MessageService {
-  /// What tells streams apart.
+  /// What distinguishes streams.
   struct StreamName: Hashable {
     let customer: CustomerID
     let apps: [PushAppID]

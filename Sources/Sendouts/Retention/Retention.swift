@@ -6,11 +6,10 @@ public import Wire
 
 /// Keeps the ledger's storage in shape: keeps spare partitions, and deletes what is older than its customer keeps.
 ///
-/// What goes of a sendout that has ended are its pushes, messages and opens. Its row and its totals stay. Of devices go the events.
-/// A sendout that is paused for longer than that is cancelled, since it would keep its pushes for ever; so is one that still runs although
-/// nobody can have taken its pushes for as long.
-/// A partition is dropped once everything in it has expired for every customer. By row goes what cannot wait for that: of
-/// customers with a limit of their own at once, else a month after the hub's limit.
+/// Pushes, messages and opens of a sendout that has ended are deleted, as are events of devices; its row and its totals stay. A sendout that
+/// is paused for longer than that is cancelled, since it would keep its pushes for ever. So is one that still runs although no hub can
+/// have taken its pushes for as long. A partition is dropped once everything in it has expired for every customer. Rows that cannot wait
+/// for that are deleted: at once for customers with a limit of their own, else a month after the hub's limit.
 public struct Retention: Sendable {
   private let pool: Pool
   private let days: Int32?
@@ -42,7 +41,7 @@ public struct Retention: Sendable {
   }
 
   /// Deletes what has expired, in pieces that are committed one by one, so that it can be stopped and repeated at any time.
-  /// - Parameter isTrial: only tells what would go.
+  /// - Parameter isTrial: only lists what would go.
   /// - Returns: what went, or would.
   ///   What fails for one customer is logged, counted, and holds up nothing else.
   @discardableResult
