@@ -344,42 +344,6 @@ public struct NotificationRunner: Service {
   }
 }
 
-/// Makes the messages of a lane's notifications. Those of a place that follow each other share one, unless they are encrypted.
-private struct NotificationMessages {
-  typealias Forms = (events: [DatasyncEvent], rendered: [RenderedMessage])
-
-  let lane: NotificationQueue.Lane
-  let vault: Vault
-  private let alert: [UInt8]
-  private var last: (event: DatasyncEvent, path: String, forms: Forms)?
-
-  init(lane: NotificationQueue.Lane, vault: Vault) {
-    self.lane = lane
-    self.vault = vault
-    alert = JSONText.quoted(lane.app)
-  }
-
-  /// An event and its smaller forms, each with its message.
-  /// - Throws: `VaultError` if the subscription's key cannot be opened.
-  mutating func forms(of event: DatasyncEvent, for claimed: NotificationQueue.Claimed) throws -> Forms {
-    if claimed.key == nil, let last, last.path == claimed.path, last.event == event { return last.forms }
-    let key = try claimed.key.map {
-      try vault.open($0, context: DatasyncSealing.subscription(lane.customer, claimed.id)).bytes
-    }
-    let path = claimed.path.withoutLastSlash
-    let events = Array(sequence(first: event, next: \.smaller))
-    let forms = (
-      events,
-      try events.map { event in
-        RenderedMessage(
-          literalData: try NotificationSealing.map(event, app: lane.app, path: path, key: key), alert: alert)
-      }
-    )
-    if key == nil { last = (event, claimed.path, forms) }
-    return forms
-  }
-}
-
 /// The lanes that this hub sends now.
 private final class RunningLanes: Sendable {
   /// Whether each is to be looked at once more.
