@@ -38,7 +38,7 @@ public final class MessageDispatcher: Service {
     var policy = Batcher<Item, [Acceptance]>.FailurePolicy()
     policy.concernsSomeItems = { ($0 as? PostgresError)?.isOfData == true }
     batcher = Batcher(
-      BatchLimits(batchWeight: Self.slice, batchesPerKey: 1, items: 8192, timeout: .seconds(10)),
+      BatchLimits(batchWeight: Self.chunk, batchesPerKey: 1, items: 8192, timeout: .seconds(10)),
       full: PostgresError.busy("too many messages are waiting already"), onFailure: policy,
       on: dispatcher.database.executor
     ) { _, items in
@@ -73,17 +73,17 @@ public final class MessageDispatcher: Service {
   /// - Returns: what became of each, in their order.
   public func acceptEach(_ messages: [NewMessage], in stream: MessageStream) async -> [Result<Acceptance, any Error>] {
     var acceptances: [Result<Acceptance, any Error>] = []
-    var slices = Deque(Self.slices(messages[...]))
-    while let slice = slices.popFirst() {
+    var chunks = Deque(Self.chunks(messages[...]))
+    while let chunk = chunks.popFirst() {
       do {
-        acceptances += try await answer(Array(slice), in: stream).map { .success($0) }
+        acceptances += try await answer(Array(chunk), in: stream).map { .success($0) }
       } catch let error as PostgresError where error.isOfData {
-        guard slice.count > 1 else {
+        guard chunk.count > 1 else {
           acceptances.append(.failure(error))
           continue
         }
-        let middle = slice.startIndex + slice.count / 2
-        slices.prepend(contentsOf: [slice[..<middle], slice[middle...]])
+        let middle = chunk.startIndex + chunk.count / 2
+        chunks.prepend(contentsOf: [chunk[..<middle], chunk[middle...]])
       } catch {
         acceptances += messages.dropFirst(acceptances.count).map { _ in .failure(error) }
         return acceptances
@@ -93,19 +93,19 @@ public final class MessageDispatcher: Service {
   }
 
   /// The parts of a list that one statement each accepts. So many wait at a time, and others take turns with them.
-  private static func slices(_ messages: ArraySlice<NewMessage>) -> [ArraySlice<NewMessage>] {
-    var slices: [ArraySlice<NewMessage>] = []
+  private static func chunks(_ messages: ArraySlice<NewMessage>) -> [ArraySlice<NewMessage>] {
+    var chunks: [ArraySlice<NewMessage>] = []
     var rest = messages
     while !rest.isEmpty {
       var weight = 0
-      let slice = rest.prefix {
+      let chunk = rest.prefix {
         weight += $0.weight
-        return weight <= Self.slice || weight == $0.weight
+        return weight <= Self.chunk || weight == $0.weight
       }
-      slices.append(slice)
-      rest = rest.dropFirst(slice.count)
+      chunks.append(chunk)
+      rest = rest.dropFirst(chunk.count)
     }
-    return slices
+    return chunks
   }
 
   /// Waits while many pushes of a customer's messages wait to be sent, as these take memory, and until `end` at most.
@@ -119,7 +119,7 @@ public final class MessageDispatcher: Service {
   private static let manyWaiting = 1000
 
   /// How many messages of 4 KiB a statement accepts at most.
-  private static let slice = 256
+  private static let chunk = 256
 
   /// Waits for the verdicts on a message's pushes, for at most so long.
   /// - Returns: what is known by then.
