@@ -163,7 +163,7 @@ public struct HybridApps: Sendable {
     try await database.query(HybridAppQueries.reporting, customer.rawValue).first?.decode(String.self)
   }
 
-  /// Enables Hybrid Messaging for an app. Hubs are told, here and below.
+  /// Enables Hybrid Messaging for an app. Hubs are notified, here and below.
   /// - Returns: what its phones sign with, and the app.
   /// - Throws: `HybridError.appTaken`, `.invalid`; `RegistryError.appUnknown`.
   public func enable(

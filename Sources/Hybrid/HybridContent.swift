@@ -3,7 +3,7 @@ public import Wire
 extension HybridMessage {
   /// What its pushes and its SMS say. Phones get the members that CM's apps know: on those of Apple `ref` beside `aps`, and where it is
   /// critical, `alert` beside an `aps` that wakes the app; on those of Android `message_id`, `message` and `time_to_live` as data alone.
-  /// The ids are the ledger's (`MessageContent.namesUpdateID`).
+  /// Both ids are the ledger's (`idFields`).
   /// - Parameters:
   ///   - isSilent: whether the app shows it itself, once it has confirmed it.
   ///   - lifetime: seconds after which it is not sent any more.
@@ -15,6 +15,9 @@ extension HybridMessage {
         apns: APNsOverride(payload: isSilent ? Self.silentApple : Self.apple), fcm: Self.android,
         sms: SMSOverride(from: sender, coding: coding.sms, maximumParts: maximumParts)))
   }
+
+  /// The fields with a push's update id, on phones of Apple and on others.
+  static let idFields = ["ref", "message_id"]
 
   private static let apple = silentApple.merging(["alert": .null]) { $1 }
   private static let silentApple: [UTF8String: JSONValue] = [

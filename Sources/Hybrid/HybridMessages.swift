@@ -30,7 +30,7 @@ public final class HybridMessages: Sendable {
 
   /// Accepts messages. Those that are accepted are committed once this returns, and on their way.
   ///
-  /// Once some are committed, the failure of others is their refusal: who hears that nothing was done sends all of them again.
+  /// Once some are committed, others that fail are refused one by one: a caller that hears of a failure would send all of them again.
   /// - Parameter allOrNothing: whether one refusal refuses all; then the others have the first refusal too.
   /// - Returns: what became of each, in their order.
   /// - Throws: `SendoutError.streamEnded`; what `DatabaseUnavailable` recognizes. Then nothing is committed, or the outcome is unknown.
@@ -68,7 +68,7 @@ public final class HybridMessages: Sendable {
           guard case .accepted = answer else { continue }
           accepted += 1
           if route.isSMSOnly {
-            later.append((messages[index].number, messages[index].reference, messages[index].text))
+            later.append((messages[index].number.digits, messages[index].reference, messages[index].text))
           }
         case .failure(let error):
           answers[index] = .refused(DatabaseUnavailable(error) == .outcomeUnknown ? .outcomeUnknown : .unavailable)
@@ -82,23 +82,30 @@ public final class HybridMessages: Sendable {
     }
     // A number may have opted out meanwhile.
     if allOrNothing, accepted > 0, accepted < messages.count {
-      throw PostgresError.unknownOutcome(statement: "message.accept_hybrid")
+      throw PostgresError.unknownOutcome(statement: "message.accept_tracked")
     }
     return answers
   }
 
-  private typealias LaterSMS = (number: PhoneNumber, reference: String?, text: String)
+  private typealias LaterSMS = (recipient: String, reference: String?, text: String)
 
-  /// Withdraws passwords that SMS stand in for. These are committed, so while the database is away it is tried again, as long as a password
-  /// lives.
+  /// How old a password can be that an SMS withdraws.
+  private static let withdrawable = Duration.seconds(60)
+
+  /// Withdraws passwords that later SMS replace. Those SMS are committed, so this is tried again while the database is away, for as long as a
+  /// password is valid.
   private func withdraw(_ customer: CustomerID, _ later: [LaterSMS]) async {
-    let ledger = HybridLedger(database)
-    do { try await ledger.withdraw(customer, later) } catch {
+    let ledger = TrackedMessages(database)
+    let withdraw = { @Sendable in
+      try await ledger.withdraw(
+        customer, kind: HybridMessage.Kind.otp.rawValue, within: Self.withdrawable, before: later)
+    }
+    do { try await withdraw() } catch {
       guard DatabaseUnavailable(error) != nil else { return }
       Task {
         for _ in 1...Self.passwordLifetime {
           guard (try? await Task.sleep(for: RetryPolicy.withdrawals)) != nil else { return }
-          if (try? await ledger.withdraw(customer, later)) != nil { return }
+          if (try? await withdraw()) != nil { return }
         }
       }
     }
@@ -117,8 +124,8 @@ public final class HybridMessages: Sendable {
     let ids = updateIDs.map { UpdateID($0) }
     guard status == .delivered || readAt != nil else { return [] }
     let known = ids.compactMap(\.self)
-    let unknown = try await HybridLedger(database).confirm(
-      customer, known, number: number, appID: appID, readAt: readAt)
+    let unknown = try await TrackedMessages(database).confirm(
+      customer, known, recipient: number.digits, appID: appID, readAt: readAt)
     return zip(updateIDs, ids).filter { id in id.1.map { unknown.contains($0) } ?? true }.map(\.0)
   }
 
@@ -150,7 +157,7 @@ public final class HybridMessages: Sendable {
 
     /// The fallback's among them.
     let apps: [PushApp]
-    let traits: HybridTraits
+    let traits: TrackedTraits
     let kind: HybridMessage.Kind
     /// The app of the customer's SMS provider, if there is one, whether or not messages may go there.
     let sms: PushApp?
@@ -185,14 +192,14 @@ public final class HybridMessages: Sendable {
     return .success(
       HybridRoute(
         apps: all,
-        traits: HybridTraits(
-          kind: kind.rawValue, appID: app?.appID, fallback: fallback?.id,
+        traits: TrackedTraits(
+          title: "Messages to numbers", kind: kind.rawValue, appID: app?.appID, fallback: fallback?.id,
           fallbackDelay: isCritical ? confirmationTime : nil,
           onUncertain: isCritical || fallback == nil ? .resend : .skip,
-          reportApp: reportApp), kind: kind, sms: sms))
+          reportApp: reportApp, idFields: HybridMessage.idFields), kind: kind, sms: sms))
   }
 
-  /// How long a one-time password is good for, in seconds.
+  /// How long a one-time password is valid, in seconds.
   private static let passwordLifetime: Int32 = 30
 
   /// Finds what would refuse some of the messages, and registers their unknown numbers, before any is accepted.
@@ -202,10 +209,10 @@ public final class HybridMessages: Sendable {
   ) async throws -> HybridRefusal? {
     var unknown: [(numbers: Set<PhoneNumber>, sms: PushApp?)] = []
     for (route, indices) in routes {
-      let obstacles = try await HybridLedger(database).obstacles(
-        customer, indices.map { messages[$0].number }, in: route.traits.fallback)
-      if !obstacles.suppressed.isEmpty { return .suppressed }
-      unknown.append((obstacles.unknown, route.sms))
+      let unreachable = try await TrackedMessages(database).unreachable(
+        customer, originalIDs: indices.map { messages[$0].number.international }, fallback: route.traits.fallback)
+      if !unreachable.optedOut.isEmpty { return .suppressed }
+      unknown.append((Set(unreachable.unknown.compactMap { PhoneNumber($0) }), route.sms))
     }
     for (numbers, sms) in unknown { try await register(customer, numbers, in: sms) }
     return nil
@@ -217,7 +224,7 @@ public final class HybridMessages: Sendable {
     func accept(_ messages: [HybridMessage]) async -> [Result<Acceptance, any Error>] {
       do {
         return try await self.messages.acceptEach(customer, messages, to: route.apps, route.traits) {
-          order($0, by: route)
+          tracked($0, by: route)
         }
       } catch {
         return messages.map { _ in .failure(error) }
@@ -247,13 +254,15 @@ public final class HybridMessages: Sendable {
     }
   }
 
-  private func order(_ message: HybridMessage, by route: HybridRoute) -> NumberMessage {
+  private func tracked(_ message: HybridMessage, by route: HybridRoute) -> TrackedMessage {
     let now = messages.now()
     var lifetime = message.expiresAt.map { Int32(clamping: Int($0.timeIntervalSince(now).rounded(.up))) }
     if route.kind == .otp, !route.isSMSOnly { lifetime = min(lifetime ?? .max, Self.passwordLifetime) }
-    return NumberMessage(
-      HybridDetails(
-        number: message.number, sender: message.sender, text: message.text, parts: Int16(clamping: message.parts),
+    return TrackedMessage(
+      to: message.number.international,
+      TrackedDetails(
+        recipient: message.number.digits, sender: message.sender, text: message.text,
+        parts: Int16(clamping: message.parts),
         lifetime: lifetime),
       body: message.body(isSilent: route.kind == .critical && !route.isSMSOnly, lifetime: lifetime),
       reference: message.reference, expiresAt: lifetime.map { now.addingTimeInterval(Double($0)) })

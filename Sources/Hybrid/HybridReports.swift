@@ -118,9 +118,9 @@ enum HybridReportQueries {
        WHERE r.customer_id = $1::bigint AND r.sendout_id = due.sendout_id AND r.message_no = due.message_no
          AND r.status = due.status
       RETURNING r.sendout_id, r.message_no, r.status, r.created_at, r.attempts)
-    SELECT begun.sendout_id, begun.message_no, begun.status, begun.created_at, begun.attempts, h.number, h.reference, p.reason
+    SELECT begun.sendout_id, begun.message_no, begun.status, begun.created_at, begun.attempts, h.recipient, h.reference, p.reason
       FROM begun
-     CROSS JOIN LATERAL (SELECT number, reference, coalesce(fallback_no, push_nos[1]) AS push_no FROM hybrid_message
+     CROSS JOIN LATERAL (SELECT recipient, reference, coalesce(fallback_no, push_nos[1]) AS push_no FROM tracked_message
                           WHERE customer_id = $1::bigint AND sendout_id = begun.sendout_id
                             AND message_no = begun.message_no
                          OFFSET 0) AS h

@@ -8,7 +8,7 @@ struct NumberVerification: Sendable {
   let pool: Pool
   let database: any Querying
   let pins: PINs
-  let delivery: any PINDelivery
+  let delivery: PINDelivery
 
   /// - Throws: `HybridError.noSMS`, if the customer has nothing to send PINs with.
   func checkSMS(_ customer: CustomerID) async throws {

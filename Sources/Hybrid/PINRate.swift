@@ -2,38 +2,27 @@ import Postgres
 import Wire
 
 /// How often PINs are sent to a number, or to phones at an address.
-enum PINRate {
-  /// To one number: three an hour, ten a day.
-  case number(PhoneNumber)
-  /// Calls to one number, apart from its SMS: as often.
-  case calls(PhoneNumber)
-  /// To phones of one app at one address: twenty an hour.
-  case address(String, appID: String)
+struct PINRate {
+  let subject: String
+  let hourly: Int32
+  var daily = Int32.max
 
-  var subject: String {
-    switch self {
-    case .number(let number): "number/\(number.digits)"
-    case .calls(let number): "calls/\(number.digits)"
-    case .address(let address, let appID): "address/\(appID)/\(address)"
-    }
+  static func number(_ number: PhoneNumber) -> PINRate {
+    PINRate(subject: "number/\(number.digits)", hourly: 3, daily: 10)
   }
 
-  var hourly: Int32 {
-    switch self {
-    case .number, .calls: 3
-    case .address: 20
-    }
+  /// Calls to one number are counted apart from its SMS.
+  static func calls(_ number: PhoneNumber) -> PINRate {
+    PINRate(subject: "calls/\(number.digits)", hourly: 3, daily: 10)
   }
 
-  var daily: Int32 {
-    switch self {
-    case .number, .calls: 10
-    case .address: .max
-    }
+  /// To phones of one app at one address.
+  static func address(_ address: String, appID: String) -> PINRate {
+    PINRate(subject: "address/\(appID)/\(address)", hourly: 20)
   }
 }
 
-/// A limit of so many in a time. Each spends its part of that time, and time gives it back.
+/// A rate limit: so many uses in a period. Each spends its share of the period, and passing time returns it.
 struct RateShare {
   let subject: String
   let limit: Int32
@@ -70,7 +59,7 @@ struct RateShare {
     ]
   }
 
-  /// Spends one.
+  /// Spends one use.
   /// - Returns: how long it takes until there is one again; nil if there was one.
   func take(of customer: CustomerID, in database: any Querying) async throws -> Duration? {
     let taken = try await database.query(

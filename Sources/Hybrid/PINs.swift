@@ -14,7 +14,7 @@ public import Wire
 public struct PINs: Sendable {
   private let key: SymmetricKey
 
-  /// How long a PIN is good.
+  /// How long a PIN is valid.
   public static let lifetime = Duration.seconds(600)
   /// Codes that can be tried for one PIN.
   public static let maximumTries = 5
@@ -89,36 +89,4 @@ struct PINSource: Equatable {
   }
 
   var text: String { "\(registration)/\(Data(nonce).base64EncodedString())" }
-}
-
-/// Delivers PINs.
-public protocol PINDelivery: Sendable {
-  /// Whether the customer has something to send SMS with.
-  func canSend(_ customer: CustomerID) async throws -> Bool
-  /// Sends an SMS; once this returns, it is committed.
-  /// - Parameter sender: nil for the provider's own.
-  func send(_ text: PINText, from sender: String?, to number: PhoneNumber, of customer: CustomerID) async throws
-  /// Sends a push to a phone that is about to be no device of its number any more.
-  func tell(_ text: String, _ number: PhoneNumber, token: String, in app: PushApp) async throws
-  /// Makes a call.
-  /// - Throws: `HybridError.noCalls`.
-  func call(_ call: PINCall, of customer: CustomerID) async throws
-}
-
-/// What an SMS with a PIN says.
-public struct PINText: Sendable, Equatable {
-  /// `{{pin}}` stands for the PIN.
-  public let text: String
-  /// See `PINs.pin`.
-  public let source: String
-}
-
-/// A call that speaks a PIN.
-public struct PINCall: Sendable, Equatable {
-  public let number: PhoneNumber
-  /// `{{pin}}` stands for the PIN.
-  public let text: String
-  public let pin: String
-  /// Two letters; nil for the provider's own.
-  public let language: String?
 }

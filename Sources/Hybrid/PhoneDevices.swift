@@ -3,12 +3,12 @@ import Postgres
 import Registry
 import Wire
 
-/// Makes phones the devices of their numbers' contacts that they should be.
+/// Registers phones as devices of their numbers' contacts.
 struct PhoneDevices: Sendable {
   let database: any Querying
   let pushApps: PushAppCache
   let registrations: RegistrationBatcher
-  let delivery: any PINDelivery
+  let delivery: PINDelivery
 
   /// The app whose devices such phones are; nil if there is none.
   func pushApp(_ app: HybridApp, _ platform: PhonePlatform) async throws -> PushApp? {
@@ -16,7 +16,7 @@ struct PhoneDevices: Sendable {
     return platform.appTypes.lazy.compactMap { type in apps.first { $0.type == type } }.first
   }
 
-  /// Makes the phone the device that it should be, and no other.
+  /// Registers the phone as the device that its registration asks for, and removes any other.
   ///
   /// Another request may change the registration meanwhile, and see no device that this one is about to register. So what is registered
   /// counts only if the registration still is as it was read; else it is undone, and settled again.
@@ -30,7 +30,7 @@ struct PhoneDevices: Sendable {
       let wanted = registration.wantedDevice
       guard wanted != registration.device || again && wanted != nil else { return registration }
       if let device = registration.device, device != wanted {
-        await tell(device, app, pushApp)
+        await notify(device, app, pushApp)
         try await invalidate(device, registration, app, pushApp)
       }
       if let wanted {
@@ -54,24 +54,22 @@ struct PhoneDevices: Sendable {
         try await invalidate(wanted, registration, app, pushApp)
       }
     }
-    // Whoever changes it all the time settles it, too.
+    // A client that keeps changing it settles it as well.
     return registration
   }
 
-  /// How often a registration is settled that others change meanwhile.
+  /// Attempts to settle a registration that others keep changing.
   private static let mostTries = 5
 
-  /// Tells a phone that it is about to be no device of its number any more. It comes before that, since nothing is sent to a device that is
-  /// invalid.
+  /// Notifies a phone that it is about to lose its number. This comes before the change, since nothing is sent to an invalid device.
   ///
-  /// The change does not depend on it: whoever has the DeviceID may make it, and whoever did not is to see that. A token that is another
-  /// contact's by now is told nothing.
-  private func tell(_ device: PhoneRegistration.PhoneDevice, _ app: HybridApp, _ pushApp: PushApp) async {
+  /// The change does not depend on it: it shows an owner what somebody else has done. A token that is another contact's by now gets nothing.
+  private func notify(_ device: PhoneRegistration.PhoneDevice, _ app: HybridApp, _ pushApp: PushApp) async {
     guard let token = try? DeviceToken(device.token, type: pushApp.type, field: "PushToken"),
       let held = try? await Devices(database).recipient(app.customer, pushApp.id, token),
       held.contact.originalID == device.number.international, held.device.invalidatedAt == nil
     else { return }
-    try? await delivery.tell(app.movedText, device.number, token: device.token, in: pushApp)
+    try? await delivery.notify(app.movedText, device.number, token: device.token, in: pushApp)
   }
 
   private func invalidate(

@@ -6,7 +6,7 @@ public import Wire
 
 /// What a phone says of messages that it got.
 public struct MessageConfirmation: Sendable {
-  /// Pushes and SMS. Some may be of another number, which are none of the phone's affair.
+  /// Pushes and SMS. Those of another number are ignored.
   public let updates: [UpdateID]
   public let status: HybridStatus
   /// When its user read them; nil if that is not said.
@@ -21,7 +21,7 @@ public struct PhoneMessages: Sendable {
 
   private let database: any Querying
   private let confirm: Confirm
-  /// Of each phone one request at a time that filters or orders.
+  /// Lets one request of each phone at a time filter or order.
   private let turns = KeyedSemaphore<PhoneID>(1)
 
   public init(_ pool: Pool, confirm: @escaping Confirm) {
@@ -125,8 +125,8 @@ enum PhoneMessageQueries {
   static let all: [Statement] = [list, count, phone]
 
   private static let messages = """
-    hybrid_message h
-    WHERE h.customer_id = $1::bigint AND h.number = r.number AND h.app_id = $3::text AND h.created_at >= r.verified_at
+    tracked_message h
+    WHERE h.customer_id = $1::bigint AND h.recipient = r.number AND h.app_id = $3::text AND h.created_at >= r.verified_at
     """
   private static let registration =
     "r.customer_id = $1::bigint AND r.device_hash = $2::bytea AND r.app_id = $3::text"
@@ -147,7 +147,7 @@ enum PhoneMessageQueries {
               FROM unnest($7::text[], $8::bool[]) WITH ORDINALITY AS literal (moment, has_zone, number))
     FROM hybrid_registration r
     LEFT JOIN LATERAL (
-      SELECT h.message_guid, h.sendout_id, h.message_no, '00' || h.number AS recipient, h.sender, h.body, h.created_at,
+      SELECT h.message_guid, h.sendout_id, h.message_no, '00' || h.recipient AS recipient, h.sender, h.body, h.created_at,
              date_trunc('milliseconds', h.created_at) AS moment, h.status, h.push_nos
       FROM \(messages)
         AND h.created_at >= coalesce(\(moment("$9::text", hasZone: "$10::bool", zone: "$6::text")), '-infinity')

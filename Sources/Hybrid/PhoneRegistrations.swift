@@ -16,7 +16,7 @@ public struct PhoneRegistrations: Sendable {
   private let devices: PhoneDevices
 
   public init(
-    _ pool: Pool, pins: PINs, delivery: any PINDelivery, pushApps: PushAppCache, registrations: RegistrationBatcher
+    _ pool: Pool, pins: PINs, delivery: PINDelivery, pushApps: PushAppCache, registrations: RegistrationBatcher
   ) {
     self.pool = pool
     database = pool.limited(to: .seconds(4))

@@ -12,7 +12,7 @@ public struct Reductions: OptionSet, Sendable, Hashable {
   public static let reservedFieldsDropped = Reductions(rawValue: 8)
 
   /// For the ledger and for people, as in `info dropped, alert shortened`; nil if nothing was left out.
-  public var words: String? {
+  public var description: String? {
     let words: [(Reductions, String)] = [
       (.infoDropped, "info dropped"), (.alertShortened, "alert shortened"), (.fieldsDropped, "optional fields dropped"),
       (.reservedFieldsDropped, "fields with names that FCM reserves dropped"),

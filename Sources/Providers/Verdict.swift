@@ -30,7 +30,9 @@ public enum Verdict: Sendable, Hashable {
 extension Verdict {
   /// Whether the push did not leave since its customer has as many on their way, or as many connections, as it may have: nothing was
   /// tried, and that says nothing of the service.
-  public var lacksRoom: Bool { self == .unsent(reason: Self.noPlace) || self == .unsent(reason: Self.tooManyOrigins) }
+  public var lacksCapacity: Bool {
+    self == .unsent(reason: Self.noPlace) || self == .unsent(reason: Self.tooManyOrigins)
+  }
 
   /// Whether the push did not leave since nobody wanted it any more.
   public var isUnwanted: Bool { self == .unsent(reason: Self.unwanted) }

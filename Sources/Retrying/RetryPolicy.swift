@@ -92,7 +92,7 @@ extension RetryPolicy {
   public static let unavailable = RetryPolicy(first: .seconds(1), longest: .seconds(30), jitter: .none)
 
   /// The longest delay that a push service gets when it asks for a lane to be left alone.
-  public static let longestWish = Duration.seconds(15 * 60)
+  public static let longestRetryAfter = Duration.seconds(15 * 60)
 
   /// After so long without a result, another run may probe a lane.
   public static let probe = Duration.seconds(60)

@@ -27,8 +27,8 @@ struct Sendout: Sendable {
   let expiredAt: Date?
   /// How often its state was changed, other than by the end of its freeze and of its pushes.
   let stateChanges: Int32
-  /// Whether it is a stream of messages to telephone numbers.
-  let isHybrid: Bool
+  /// Of a stream of tracked messages: the fields in which pushes carry their ids. Nil for others.
+  let idFields: [String]?
   /// The app whose pushes stand in for the others.
   let fallback: PushAppID?
 
@@ -55,7 +55,7 @@ extension Sendout {
       unknownIDs: try row.get("unknown_ids"), onUncertain: policy, createdAt: try row.get("created_at"),
       startedAt: try row.get("started_at"), frozenAt: try row.get("frozen_at"), finishedAt: try row.get("finished_at"),
       expiredAt: try row.get("expired_at"), stateChanges: try row.get("state_changes"),
-      isHybrid: try row.get("is_hybrid"), fallback: (try row.get("fallback_app_id") as Int64?).map { PushAppID($0) })
+      idFields: try row.get("id_fields"), fallback: (try row.get("fallback_app_id") as Int64?).map { PushAppID($0) })
   }
 }
 

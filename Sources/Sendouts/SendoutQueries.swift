@@ -1,19 +1,19 @@
 import Delivery
 import FoundationEssentials
 package import Postgres
+import Registry
 import Wire
 
 /// Statements on `sendout`. `$1` is the customer; where one sendout is meant, `$2` is its number.
 enum SendoutQueries {
   static let all: [Statement] = [
-    create, find, lock, list, change, halt, lockFreeze, freezable, frozen, finish, freezing, settled, notify, stream,
-    openStream,
-    reserve, requireRange,
+    create, find, lock, list, change, halt, lockFreeze, freezable, frozen, finish, freezing, settled, stream,
+    openStream, reserve, requireRange,
   ]
 
   private static let columns = """
     customer_id, sendout_id, push_app_ids, name, state, halt_reason, audience, message, template_name, template_version,
-    unknown_ids, on_uncertain, created_at, started_at, frozen_at, finished_at, expired_at, kind, state_changes, is_hybrid,
+    unknown_ids, on_uncertain, created_at, started_at, frozen_at, finished_at, expired_at, kind, state_changes, id_fields,
     fallback_app_id
     """
 
@@ -42,7 +42,7 @@ enum SendoutQueries {
     """
     SELECT customer_id, sendout_id, push_app_ids, name, state, halt_reason, '{"all":true}'::jsonb, '{}'::json,
            template_name, template_version, unknown_ids, on_uncertain, created_at, started_at, frozen_at, finished_at, expired_at, kind,
-           state_changes, is_hybrid, fallback_app_id
+           state_changes, id_fields, fallback_app_id
       FROM sendout
      WHERE customer_id = $1::bigint AND sendout_id < coalesce($2::bigint, \(Int64.max))
      ORDER BY sendout_id DESC
@@ -65,8 +65,8 @@ enum SendoutQueries {
     RETURNING \(columns)
     """)
 
-  /// Pauses the sendout on the hub's own behalf, for the reason `$3`, unless its state has changed since `$4` changes: who resumed it
-  /// may have corrected the reason meanwhile.
+  /// Pauses the sendout on the hub's own behalf, for the reason `$3`, unless its state has changed since the count `$4`: whoever
+  /// resumed it may have corrected the reason.
   static let halt = Statement(
     "sendout.halt", .write,
     """
@@ -129,14 +129,14 @@ enum SendoutQueries {
     "sendout.stream", .read, "SELECT \(columns) FROM sendout WHERE customer_id = $1::bigint AND stream = $2::text")
 
   /// Opens the stream `$2` of the apps `$3`, named `$4`, with the template `$5` in its version `$6`; nothing if another hub has. `$7` says
-  /// what becomes of uncertain pushes, `$8` whether its messages are to telephone numbers, `$9` is the app of their fallbacks.
+  /// what becomes of uncertain pushes, `$8` are the fields of tracked messages with their ids, NULL for others, and `$9` is the app of their fallbacks.
   static let openStream = Statement(
     "sendout.open_stream", .write,
     """
     INSERT INTO sendout (customer_id, kind, stream, push_app_ids, name, state, audience, message, template_name,
-                         template_version, started_at, changed_at, frozen_at, on_uncertain, is_hybrid, fallback_app_id)
+                         template_version, started_at, changed_at, frozen_at, on_uncertain, id_fields, fallback_app_id)
     VALUES ($1::bigint, 'stream', $2::text, $3::bigint[], $4::text, 'running', '{"all":true}', '{}', $5::text, $6::int4,
-            now(), now(), now(), $7::text, $8::bool, $9::bigint)
+            now(), now(), now(), $7::text, $8::text[], $9::bigint)
     ON CONFLICT DO NOTHING
     RETURNING \(columns)
     """)
@@ -154,10 +154,11 @@ enum SendoutQueries {
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state = 'running' AND kind = 'stream'
     RETURNING next_message - $3::int4, next_push - $4::int4, next_batch - $5::int4
     """)
+}
 
-  /// Notifies every hub that a sendout has changed, when the transaction commits. It is a statement of its own that names no table:
-  /// otherwise Citus would run it, and notify, on a worker.
-  static let notify = Statement("sendout.notify", .write, "SELECT pg_notify('pushcart_sendout', $1::text)")
+extension ChangeChannel {
+  /// Changes of sendouts, and new pushes of them; payloads are a `SendoutKey`.
+  static let sendout = ChangeChannel("pushcart_sendout")
 }
 
 /// Every statement of this room, so that a test can prepare each of them on a real server.

@@ -64,13 +64,13 @@ enum SendoutRules {
     }
   }
 
-  /// The same apps.
-  /// - Parameter areCalls: whether PushKit AppIds are allowed. iOS ends an app that gets anything but calls there.
-  /// - Throws: `SendoutError.appWithoutCredentials` for the first that nothing can be sent to yet, `.invalid` for a PushKit AppId.
+  /// Checks that something can be sent to each of the apps.
+  /// - Parameter areCalls: whether apps that take nothing but calls are allowed. iOS ends an app that gets anything else there.
+  /// - Throws: `SendoutError.appWithoutCredentials` for the first that nothing can be sent to yet, `.invalid` for one that takes calls.
   static func sendable(_ apps: [PushApp], areCalls: Bool = false) throws(SendoutError) -> [PushApp] {
     for app in apps {
-      if app.kind == .pushkit, !areCalls {
-        throw .invalid(field: "appId", problem: "\(app.appID) is a PushKit AppId, which takes softphones' calls alone")
+      if app.kind.traits.takesCallsAlone, !areCalls {
+        throw .invalid(field: "appId", problem: "\(app.appID) is a PushKit AppId, which takes calls alone")
       }
       if let field = app.missingCredential {
         throw .appWithoutCredentials(app.customer, app.id, appID: app.appID, app.type, field: field)

@@ -7,7 +7,7 @@ import Wire
 
 /// The service that runs sendouts from start to end; any number of hubs can run it.
 ///
-/// It learns of sendouts by NOTIFY on `pushcart_sendout`, and asks every second what is due. On
+/// It learns of sendouts by notifications of `ChangeChannel.sendout`, and asks every second what is due. On
 /// graceful shutdown it claims nothing more, waits for pushes in flight, and releases the rest. When its task is cancelled it
 /// drops everything, as if the hub had been killed.
 public struct SendoutRunner: Service {
@@ -68,7 +68,7 @@ public struct SendoutRunner: Service {
 
   private func listen(_ tasks: SendoutTasks) async {
     do {
-      for try await event in pool.notifications(on: ["pushcart_sendout"]) {
+      for try await event in pool.notifications(on: [ChangeChannel.sendout.name]) {
         switch event {
         case .mayHaveMissed:
           worker.dispatcher.verifyStream(nil)
@@ -99,7 +99,7 @@ public struct SendoutRunner: Service {
   }
 
   /// Adds a task for every sendout that has something to do now. Its statements do not depend on how many customers there are.
-  /// - Parameter isThorough: also looks for sendouts that are done and do not say so, and asks for the database's time.
+  /// - Parameter isThorough: also looks for sendouts that are done but not marked so, and asks for the database's time.
   private func scan(_ tasks: SendoutTasks, isThorough: Bool) async {
     do {
       if isThorough { try await worker.dispatcher.setClock() }
@@ -149,7 +149,7 @@ public struct RunnerSettings: Sendable {
   public var freezesAtOnce = 2
   /// How often the ledger is asked what is due, which finds sendouts whose notification was missed, too.
   public var scanEvery: Duration = .seconds(1)
-  /// Every how many scans sendouts are looked for that are done and do not say so.
+  /// Every so many scans, one also looks for sendouts that are done but not marked so.
   public var thoroughScanEvery = 15
   /// Longest time that a sendout's own task waits; later things are found by the scan.
   public var checkEvery: Duration = .seconds(3)

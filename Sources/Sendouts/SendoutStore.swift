@@ -5,7 +5,7 @@ public import Postgres
 import Registry
 public import Wire
 
-/// The store of sendouts: creates, starts, pauses, resumes and cancels them, and tells their progress.
+/// The store of sendouts: creates, starts, pauses, resumes and cancels them, and counts their progress.
 ///
 /// Every verb changes sendout and ledger in one transaction: once it has returned, no hub claims what it must not. Repeating a
 /// verb is fine; one that is impossible in the sendout's state is refused.
@@ -75,7 +75,7 @@ public struct SendoutStore: Sendable {
       let sendout = try Sendout(row)
       if sendout.state == .freezing {
         try await database.query(SendoutQueries.requireRange, sendout.key.sendout.rawValue)
-        try await database.query(SendoutQueries.notify, sendout.key.description)
+        try await database.notify(.sendout, sendout.key.description)
       }
       return try sendout.reply(apps: served, counts: SendoutCounts())
     }
@@ -133,10 +133,10 @@ public struct SendoutStore: Sendable {
       }
       var sendout = try Sendout(row)
       let before = sendout.state
-      switch verb.step(from: before, isFrozen: sendout.frozenAt != nil) {
-      case .stays: break
-      case .impossible: throw SendoutError.wrongState(key.sendout, before, verb)
-      case .becomes(let state):
+      guard let state = verb.next(from: before, isFrozen: sendout.frozenAt != nil) else {
+        throw SendoutError.wrongState(key.sendout, before, verb)
+      }
+      if state != before {
         // A draft starts with the current version of its template, not with that of its creation.
         let template =
           verb == .start
@@ -150,7 +150,7 @@ public struct SendoutStore: Sendable {
         case .resume: try await ledger.resume(key)
         case .cancel: try await ledger.cancel(key)
         }
-        try await database.query(SendoutQueries.notify, key.description)
+        try await database.notify(.sendout, key.description)
       }
       return (before, try await reply(sendout, nil, in: database))
     }

@@ -5,29 +5,20 @@ public enum SendoutVerb: String, Sendable, Hashable, CaseIterable {
   case start, pause, resume, cancel
 }
 
-/// What a verb does to a sendout's state.
-enum SendoutStep: Equatable {
-  /// The sendout is in that state already: repeating a verb is fine.
-  case stays
-  case becomes(SendoutState)
-  case impossible
-}
-
 extension SendoutVerb {
-  /// The state that the verb leads to.
+  /// The state that the verb leads to: the same one where it is repeated, nil where it is impossible.
   /// - Parameter isFrozen: whether the audience is in the ledger already. A sendout that was paused before that continues with
   ///   freezing when it is resumed.
-  func step(from state: SendoutState, isFrozen: Bool) -> SendoutStep {
+  func next(from state: SendoutState, isFrozen: Bool) -> SendoutState? {
     switch (self, state) {
-    case (.start, .draft): .becomes(.freezing)
-    case (.start, .freezing), (.start, .running): .stays
-    case (.pause, .freezing), (.pause, .running): .becomes(.paused)
-    case (.pause, .paused): .stays
-    case (.resume, .paused): .becomes(isFrozen ? .running : .freezing)
-    case (.resume, .freezing), (.resume, .running): .stays
-    case (.cancel, .draft), (.cancel, .freezing), (.cancel, .running), (.cancel, .paused): .becomes(.cancelled)
-    case (.cancel, .cancelled): .stays
-    case (.start, _), (.pause, _), (.resume, _), (.cancel, _): .impossible
+    case (.start, .draft): .freezing
+    case (.pause, .freezing), (.pause, .running): .paused
+    case (.resume, .paused): isFrozen ? .running : .freezing
+    case (.cancel, .draft), (.cancel, .freezing), (.cancel, .running), (.cancel, .paused): .cancelled
+    case (.start, .freezing), (.start, .running), (.pause, .paused), (.resume, .freezing), (.resume, .running),
+      (.cancel, .cancelled):
+      state
+    case (.start, _), (.pause, _), (.resume, _), (.cancel, _): nil
     }
   }
 }

@@ -105,7 +105,7 @@ struct SendoutWorker: Sendable {
       ).first?.decode(String.self)
       guard let state else { throw CancelledMeanwhile() }
       if state == SendoutState.paused.rawValue { try await Ledger(database).hold(key) }
-      try await database.query(SendoutQueries.notify, key.description)
+      try await database.notify(.sendout, key.description)
       return count
     }
     guard let frozen else { return false }
@@ -137,7 +137,7 @@ struct SendoutWorker: Sendable {
 
     var refusals: [Refusal] = []
     var unavailable: (reason: String, after: Duration?)?
-    /// Whether some lane was tried: one that is closed already is no news.
+    /// Whether some lane was tried. One that was closed already was not.
     var wasTried = false
     var mustGoOn = false
     /// Lanes whose pushes were accepted while nothing was wrong.
@@ -197,29 +197,29 @@ struct SendoutWorker: Sendable {
   /// Sends what is due, each lane by itself: one whose push service is slow or away does not hold up another, nor one that becomes due
   /// meanwhile, as a fallback does.
   private func sendLanes(of sendout: Sendout, _ task: SendoutTask, _ stop: StopSignal) async throws -> LaneEnds {
-    let order = SendoutOrder(
+    let plan = SendoutPlan(
       key: sendout.key,
       content: sendout.isStream ? .ofMessages(sendout.traits) : .same(try sendout.content()),
-      onUncertain: sendout.onUncertain, isHybrid: sendout.isHybrid, fallback: sendout.fallback)
+      onUncertain: sendout.onUncertain, isTracked: sendout.idFields != nil, fallback: sendout.fallback)
     return try await withThrowingTaskGroup(of: LaneEvent.self) { group in
       var ends = LaneEnds()
-      var running = try await startLanes(of: order, task, stop, &group, except: ends)
+      var running = try await startLanes(of: plan, task, stop, &group, except: ends)
       if running > 0 { group.addTask { await Self.wake(of: task) } }
       while running > 0, let event = try await group.next() {
         switch event {
         case .ended(let lane, let result):
           running -= 1
-          ends.add(lane, result, settlesRefused: order.hasFallback(besides: lane.app))
+          ends.add(lane, result, settlesRefused: plan.hasFallback(besides: lane.app))
         case .woken where stop.isStopped: break
         case .woken:
           _ = task.takeWake()
           do {
-            running += try await startLanes(of: order, task, stop, &group, except: ends)
+            running += try await startLanes(of: plan, task, stop, &group, except: ends)
           } catch  where !Task.isCancelled {
             // Lanes that are being sent go on. The scan wakes the task again for what is due.
             logger.warning(
               "could not start further lanes of a sendout, trying again soon",
-              metadata: ["sendout": "\(order.key)", "error": "\(error)"])
+              metadata: ["sendout": "\(plan.key)", "error": "\(error)"])
           }
           group.addTask { await Self.wake(of: task) }
         }
@@ -238,27 +238,27 @@ struct SendoutWorker: Sendable {
   /// - Parameter ends: of this step; a lane that refused the app's credentials is not tried again in it.
   /// - Returns: how many it started.
   private func startLanes(
-    of order: SendoutOrder, _ task: SendoutTask, _ stop: StopSignal,
+    of plan: SendoutPlan, _ task: SendoutTask, _ stop: StopSignal,
     _ group: inout ThrowingTaskGroup<LaneEvent, any Error>,
     except ends: LaneEnds
   ) async throws -> Int {
     let refused = Set(ends.refusals.map(\.lane))
-    let lanes = try await Ledger(pool).lanes(order.key).filter { $0.isDue && !refused.contains($0.lane) }.map(\.lane)
+    let lanes = try await Ledger(pool).lanes(plan.key).filter { $0.isDue && !refused.contains($0.lane) }.map(\.lane)
       .filter { !task.isSending($0) }
     guard !lanes.isEmpty else { return 0 }
-    let apps = try await PushApps(pool, vault: vault).list(order.key.customer)
+    let apps = try await PushApps(pool, vault: vault).list(plan.key.customer)
     var ready: [(lane: Lane, readiness: Readiness)] = []
-    for lane in lanes { ready.append((lane, try await appOrder(lane.app, among: apps))) }
+    for lane in lanes { ready.append((lane, try await appTarget(lane.app, among: apps))) }
     var started = 0
     for (lane, readiness) in ready where task.begin(lane) {
       started += 1
       group.addTask {
         defer { task.end(lane) }
         switch readiness {
-        case .ready(let app): return .ended(lane, await dispatcher.dispatch(order, to: app, lane, stop: stop))
+        case .ready(let app): return .ended(lane, await dispatcher.dispatch(plan, to: app, lane, stop: stop))
         case .notPossible(let reason):
           do {
-            return .ended(lane, try await dispatcher.refuse(order, lane, reason: reason, stop: stop))
+            return .ended(lane, try await dispatcher.refuse(plan, lane, reason: reason, stop: stop))
           } catch {
             // Other lanes go on.
             return .ended(lane, DispatchResult(end: .unavailable(reason: "\(error)", after: nil)))
@@ -289,7 +289,7 @@ struct SendoutWorker: Sendable {
     }
     let finished = try await pool.transaction(of: key.customer.rawValue) { database in
       let rows = try await database.query(SendoutQueries.finish, key.customer.rawValue, key.sendout.rawValue)
-      if !rows.isEmpty { try await database.query(SendoutQueries.notify, key.description) }
+      if !rows.isEmpty { try await database.notify(.sendout, key.description) }
       return !rows.isEmpty
     }
     if finished { logger.info("sendout finished", metadata: ["sendout": "\(key)"]) }
@@ -311,7 +311,7 @@ struct SendoutWorker: Sendable {
           SendoutQueries.halt, key.customer.rawValue, key.sendout.rawValue, reason, sendout.stateChanges)
         if halted.isEmpty { return true }
         try await Ledger(database).hold(key)
-        try await database.query(SendoutQueries.notify, key.description)
+        try await database.notify(.sendout, key.description)
       }
       for refusal in refusals {
         try await PushAppAlarms(database).raise(
@@ -341,14 +341,14 @@ struct SendoutWorker: Sendable {
     return reasons.joined(separator: "; ")
   }
 
-  // MARK: Orders
+  // MARK: Targets
 
   private enum Readiness: Sendable {
-    case ready(AppOrder)
+    case ready(AppTarget)
     case notPossible(reason: String)
   }
 
-  private func appOrder(_ id: PushAppID, among apps: [PushApp]) async throws -> Readiness {
+  private func appTarget(_ id: PushAppID, among apps: [PushApp]) async throws -> Readiness {
     guard let app = apps.first(where: { $0.id == id }) else {
       return .notPossible(reason: "the app no longer exists")
     }
@@ -359,7 +359,7 @@ struct SendoutWorker: Sendable {
       return .notPossible(reason: "the app's credentials cannot be decrypted with the hub's master key")
     }
     guard let opened else { return .notPossible(reason: "the app has no \(app.missingCredential ?? "credentials")") }
-    return .ready(dispatcher.order(for: app, opened))
+    return .ready(dispatcher.target(for: app, opened))
   }
 }
 
@@ -375,7 +375,7 @@ extension Sendout {
 
   /// What the messages of a stream have in common.
   var traits: StreamTraits {
-    StreamTraits(sendout: key.sendout, name: name, hasPage: template != nil, isHybrid: isHybrid)
+    StreamTraits(sendout: key.sendout, name: name, hasPage: template != nil, idFields: idFields ?? [])
   }
 
   /// What templates can name of the sendout. A message cannot name its own alert and info.

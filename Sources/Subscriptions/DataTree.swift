@@ -174,19 +174,19 @@ public struct DataTree: Sendable {
   public func write(
     _ write: Write, _ customer: CustomerID, app: String, at path: DatasyncPath, if condition: WriteCondition? = nil
   ) async throws -> Int {
-    let told = try await turns.withPermit(Tree(customer: customer, app: app)) {
+    let noted = try await turns.withPermit(Tree(customer: customer, app: app)) {
       try await pool.transaction(of: customer.rawValue) {
         try await self.write(write, customer, app: app, at: path, if: condition, $0)
       }
     }
-    if told > 0 {
+    if noted > 0 {
       // The write stands. Hubs look for what is due by themselves, too.
-      _ = try? await pool.query(SubscriptionQueries.notify, NotificationQueue.channel, "\(customer)")
+      _ = try? await pool.notify(.dataTree, customer.description)
     }
-    return told
+    return noted
   }
 
-  /// The same within a transaction, which tells no hub.
+  /// Writes within a transaction. Hubs are not notified.
   func write(
     _ write: Write, _ customer: CustomerID, app: String, at path: DatasyncPath, if condition: WriteCondition? = nil,
     _ database: any Querying

@@ -24,7 +24,7 @@ struct NotificationEvents: Sendable {
   private struct Key: Hashable {
     let path: String
     let event: SubscribedEvent
-    let tells: [Bool]
+    let reported: [Bool]
     let changes: JSONValue
 
     /// The children that may be told, each with whether the device has it, as far as that is known; nil for too many.
@@ -47,10 +47,10 @@ struct NotificationEvents: Sendable {
     /// What is told of a child, if anything.
     func change(wasThere: Bool?, isThere: Bool) -> ChildChange? {
       switch (wasThere, isThere) {
-      case (false?, true): tells[0] ? .added : nil
-      case (true?, true): tells[1] ? .changed : nil
-      case (nil, true): tells[0] ? .added : tells[1] ? .changed : nil
-      case (true?, false), (nil, false): tells[2] ? .removed : nil
+      case (false?, true): reported[0] ? .added : nil
+      case (true?, true): reported[1] ? .changed : nil
+      case (nil, true): reported[0] ? .added : reported[1] ? .changed : nil
+      case (true?, false), (nil, false): reported[2] ? .removed : nil
       case (false?, false): nil
       }
     }
@@ -70,7 +70,7 @@ struct NotificationEvents: Sendable {
   func events(of claimed: [NotificationQueue.Claimed]) async throws -> [DatasyncEvent?] {
     let keys = claimed.map { one in
       one.revoked == nil
-        ? one.changes.map { Key(path: one.path, event: one.event, tells: one.tells, changes: $0) } : nil
+        ? one.changes.map { Key(path: one.path, event: one.event, reported: one.reported, changes: $0) } : nil
     }
     var made: [Key: DatasyncEvent?] = [:]
     var next: [Key] = []

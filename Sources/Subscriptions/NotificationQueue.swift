@@ -13,8 +13,6 @@ struct NotificationQueue: Sendable {
   let run: UUID
   let lease: Duration
 
-  static let channel = "pushcart_datasync"
-
   /// What is sent as a whole: an app's subscriptions of one messaging service, or of one webhook.
   struct Lane: Sendable, Hashable {
     let customer: CustomerID
@@ -31,7 +29,7 @@ struct NotificationQueue: Sendable {
     let path: String
     let event: SubscribedEvent
     /// Whether added, changed and removed children are told.
-    let tells: [Bool]
+    let reported: [Bool]
     let target: String
     let key: Sealed?
     /// Why it has ended; nil while it is valid.
@@ -82,7 +80,7 @@ struct NotificationQueue: Sendable {
   }
 
   /// Subscriptions that this run has claimed, with what they are told; nil for nothing.
-  struct Batch: Sendable {
+  struct Group: Sendable {
     var items: [(claimed: Claimed, event: DatasyncEvent?)]
     /// When the claim may be over.
     let leaseEnd: ContinuousClock.Instant
@@ -95,7 +93,7 @@ struct NotificationQueue: Sendable {
   /// webhooks changed in between: nothing goes to one that was switched off before the claim. Without a master key that opens them nothing
   /// is claimed.
   /// - Throws: `PostgresError` with `ServerError.lockNotAvailable` while a large write has the tree for itself.
-  func take(_ lane: Lane, upTo limit: Int, from pool: Pool, vault: Vault) async throws -> Batch {
+  func take(_ lane: Lane, upTo limit: Int, from pool: Pool, vault: Vault) async throws -> Group {
     // Asked first on a shared connection: the app's lanes would wait on all those that transactions have.
     try await pool.query(DatasyncQueries.isFree, lane.customer.rawValue, lane.app)
     return try await pool.transaction(of: lane.customer.rawValue) { database in
@@ -109,7 +107,7 @@ struct NotificationQueue: Sendable {
         asked = .now
         _ = try await queue.extend(claimed.map(\.id), of: lane)
       }
-      var batch = Batch(items: Array(zip(claimed, events)), leaseEnd: asked + lease)
+      var batch = Group(items: Array(zip(claimed, events)), leaseEnd: asked + lease)
       if let webhook = lane.webhook, !batch.items.isEmpty {
         let settings = try await WebhookStore(database, vault: vault).settings(lane.customer, app: lane.app)
         batch.webhook = settings.destinations[webhook]
@@ -142,7 +140,7 @@ struct NotificationQueue: Sendable {
       let changes: JSONB? = try row.get("sending")
       return Claimed(
         id: SubscriptionID(id), path: path, event: SubscribedEvent(rawValue: event) ?? .value,
-        tells: [added, changed, removed], target: target,
+        reported: [added, changed, removed], target: target,
         key: key.flatMap { bytes in masterKey.map { Sealed(bytes: bytes.bytes, masterKeyID: $0) } },
         revoked: try row.get("revoked"),
         changes: try changes.map { try JSONValue(json: Array($0.text.utf8), rules: DatasyncPath.rules) },
@@ -373,14 +371,10 @@ struct NotificationQueue: Sendable {
 
   static let pruneLog = Statement(
     "notification.prune", .write,
-    """
-    WITH old AS MATERIALIZED (
-      SELECT notification_id FROM datasync_notification
-       WHERE customer_id = $1::bigint AND at < now() - interval '30 days' LIMIT $2::bigint),
-    deleted AS (
-      DELETE FROM datasync_notification AS n USING old
-       WHERE n.customer_id = $1::bigint AND n.notification_id = old.notification_id
-      RETURNING 1)
-    SELECT count(*) FROM deleted
-    """)
+    Portions.delete(from: "datasync_notification", by: "at", before: "now() - interval '30 days'"))
+}
+
+extension ChangeChannel {
+  /// Changes of data trees that are to be told; payloads are the customer's number.
+  static let dataTree = ChangeChannel("pushcart_datasync")
 }

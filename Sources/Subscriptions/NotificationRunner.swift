@@ -10,7 +10,7 @@ public import Wire
 
 /// The service that tells subscriptions what changed; any number of hubs can run it.
 ///
-/// It learns of writes by NOTIFY on `pushcart_datasync`, and asks every second what is due. On graceful shutdown it claims nothing
+/// It learns of writes by notifications of `ChangeChannel.dataTree`, and asks every second what is due. On graceful shutdown it claims nothing
 /// more and waits for what is on its way. When its task is cancelled it drops everything, as if the hub had been killed.
 public struct NotificationRunner: Service {
   private let pool: Pool
@@ -65,7 +65,7 @@ public struct NotificationRunner: Service {
 
   private func listen(_ wake: AsyncStream<Void>.Continuation) async {
     do {
-      for try await event in pool.notifications(on: [NotificationQueue.channel, ChangeChannel.pushApp.name]) {
+      for try await event in pool.notifications(on: [ChangeChannel.dataTree.name, ChangeChannel.pushApp.name]) {
         // New credentials, or an accepted check of them: the lane need not wait.
         if case .notification(ChangeChannel.pushApp.name, let customer) = event, let customer = CustomerID(customer) {
           sender.reopen(customer)
@@ -79,16 +79,9 @@ public struct NotificationRunner: Service {
     }
   }
 
-  /// Deletes lines of the log that are older than 30 days, some at a time: no statement takes long, however many there are.
-  public static func forgetExpired(
-    _ customer: CustomerID, in database: any Querying, portion: Int = 10_000
-  ) async throws {
-    var deleted = portion
-    while deleted == portion {
-      try Task.checkCancellation()
-      deleted = try await database.query(NotificationQueue.pruneLog, customer.rawValue, Int64(portion))[0].decode(
-        Int.self)
-    }
+  /// Deletes lines of the log that are older than 30 days.
+  public static func forgetExpired(_ customer: CustomerID, in database: any Querying) async throws {
+    try await database.deleteInPortions(NotificationQueue.pruneLog, customer.rawValue)
   }
 
   // MARK: Sending
@@ -133,7 +126,7 @@ public struct NotificationRunner: Service {
     }
   }
 
-  /// Sends what is due to an app's phones. Once a batch has all its room in the window, the next one is claimed. Claims follow each other:
+  /// Sends what is due to an app's phones. Once a batch has all its capacity in the window, the next one is claimed. Claims follow each other:
   /// each shares the app's row, and a write of the tree comes in between.
   /// - Returns: whether there may be more.
   private func sendToService(_ lane: NotificationQueue.Lane, _ isStopped: StopSignal) async throws -> Bool {
@@ -144,26 +137,26 @@ public struct NotificationRunner: Service {
         do {
           while !isStopped.isStopped {
             guard let target = try await target(of: lane) else { break }
-            let limit = sender.room(for: target, upTo: settings.batchSize)
+            let limit = sender.capacity(for: target, upTo: settings.batchSize)
             guard limit > 0 else { break }
             let queue = newQueue()
             let batch = try await queue.take(lane, upTo: limit, from: pool, vault: vault)
             guard !batch.items.isEmpty else { break }
             isSent = true
-            let (room, hasRoom) = AsyncStream.makeStream(of: Bool.self)
+            let (capacity, hasCapacity) = AsyncStream.makeStream(of: Bool.self)
             group.addTask {
               await send(
                 batch, of: lane, to: target, in: run, queue,
-                hasRoom: { mayGoOn in
-                  hasRoom.yield(mayGoOn)
-                  hasRoom.finish()
+                hasCapacity: { mayGoOn in
+                  hasCapacity.yield(mayGoOn)
+                  hasCapacity.finish()
                 })
-              hasRoom.finish()
+              hasCapacity.finish()
             }
             guard batch.items.count == settings.batchSize else { break }
             var mayGoOn = true
-            for await answer in room { mayGoOn = answer }
-            // A run that was turned away gets no more room.
+            for await answer in capacity { mayGoOn = answer }
+            // A run that was turned away gets no more capacity.
             guard mayGoOn else { break }
           }
         } catch {
@@ -222,14 +215,14 @@ public struct NotificationRunner: Service {
     return dispatcher.target(app, opened)
   }
 
-  /// - Parameter hasRoom: called once all have their room, or will not get any; `mayGoOn` says which.
+  /// - Parameter hasCapacity: called once all have their capacity, or will not get any; `mayGoOn` says which.
   /// - Returns: whether all could be tried.
   @discardableResult
   private func send(
-    _ batch: NotificationQueue.Batch, of lane: NotificationQueue.Lane, to target: DirectTarget,
+    _ batch: NotificationQueue.Group, of lane: NotificationQueue.Lane, to target: DirectTarget,
     in run: DirectSender.Run,
     _ queue: NotificationQueue, address: (NotificationQueue.Claimed) -> String = \.target,
-    hasRoom: (_ mayGoOn: Bool) -> Void = { _ in }
+    hasCapacity: (_ mayGoOn: Bool) -> Void = { _ in }
   ) async -> Bool {
     var pushes: [DirectPush] = []
     var messages = NotificationMessages(lane: lane, vault: vault)
@@ -257,7 +250,9 @@ public struct NotificationRunner: Service {
     }
     await write(nothing, of: lane, queue)
     let items = sent
-    let claim = ClaimTerm(batch.leaseEnd)
+    // After it, another hub may send them.
+    let claimEnd = Mutex(batch.leaseEnd)
+    let moveEnd = { @Sendable (end: ContinuousClock.Instant) in claimEnd.withLock { $0 = end } }
     let isBlocked = Mutex(false)
     await withTaskGroup(of: Void.self) { group in
       group.addTask {
@@ -265,11 +260,12 @@ public struct NotificationRunner: Service {
         while (try? await Task.sleep(for: settings.lease / 4)) != nil {
           let asked = ContinuousClock.now
           guard let isHeld = try? await queue.extend(ids, of: lane) else { continue }
-          claim.end = isHeld ? asked + settings.lease : asked
+          moveEnd(isHeld ? asked + settings.lease : asked)
         }
       }
       await sender.send(
-        pushes, to: target, in: run, while: { claim.end > .now }, hasRoom: { hasRoom(isBlocked.withLock { !$0 }) }
+        pushes, to: target, in: run, while: { claimEnd.withLock(\.self) > .now },
+        hasCapacity: { hasCapacity(isBlocked.withLock { !$0 }) }
       ) {
         outcomes in
         if outcomes.contains(where: \.isBlocked) { isBlocked.withLock { $0 = true } }
@@ -345,54 +341,6 @@ public struct NotificationRunner: Service {
       settlement.reason = reason
     }
     return settlement
-  }
-}
-
-/// Makes the messages of a lane's notifications. Those of a place that follow each other share one, unless they are encrypted.
-private struct NotificationMessages {
-  typealias Forms = (events: [DatasyncEvent], rendered: [RenderedMessage])
-
-  let lane: NotificationQueue.Lane
-  let vault: Vault
-  private let alert: [UInt8]
-  private var last: (event: DatasyncEvent, path: String, forms: Forms)?
-
-  init(lane: NotificationQueue.Lane, vault: Vault) {
-    self.lane = lane
-    self.vault = vault
-    alert = JSONText.quoted(lane.app)
-  }
-
-  /// An event and its smaller forms, each with its message.
-  /// - Throws: `VaultError` if the subscription's key cannot be opened.
-  mutating func forms(of event: DatasyncEvent, for claimed: NotificationQueue.Claimed) throws -> Forms {
-    if claimed.key == nil, let last, last.path == claimed.path, last.event == event { return last.forms }
-    let key = try claimed.key.map {
-      try vault.open($0, context: DatasyncSealing.subscription(lane.customer, claimed.id)).bytes
-    }
-    let path = claimed.path.withoutLastSlash
-    let events = Array(sequence(first: event, next: \.smaller))
-    let forms = (
-      events,
-      try events.map { event in
-        RenderedMessage(
-          literalData: try NotificationSealing.map(event, app: lane.app, path: path, key: key), alert: alert)
-      }
-    )
-    if key == nil { last = (event, claimed.path, forms) }
-    return forms
-  }
-}
-
-/// Until when claims are this hub's for certain: after it, another one may send them.
-private final class ClaimTerm: Sendable {
-  private let moment: Mutex<ContinuousClock.Instant>
-
-  init(_ end: ContinuousClock.Instant) { moment = Mutex(end) }
-
-  var end: ContinuousClock.Instant {
-    get { moment.withLock { $0 } }
-    set { moment.withLock { $0 = newValue } }
   }
 }
 

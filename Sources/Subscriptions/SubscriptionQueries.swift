@@ -5,7 +5,7 @@ import Postgres
 /// Those that change something come after `datasync.share_key` in a transaction. What locks both subscriptions and what is due of them locks
 /// the subscriptions first, and either in the order of their numbers.
 enum SubscriptionQueries {
-  static let all: [Statement] = [hold, renew, add, list, seal, remove, notify]
+  static let all: [Statement] = [hold, renew, add, list, seal, remove]
 
   private static let columns =
     "subscription_id, path, event, added, changed, removed, service, target, sealed_key IS NOT NULL, expires_at"
@@ -101,7 +101,4 @@ enum SubscriptionQueries {
                             WHERE d.customer_id = $1::bigint AND d.subscription_id = $3::bigint AND d.revoked IS NOT NULL))
     RETURNING \(columns)
     """)
-
-  /// Tells hubs that notifications are due.
-  static let notify = Statement("subscription.notify", .write, "SELECT pg_notify($1::text, $2::text)")
 }

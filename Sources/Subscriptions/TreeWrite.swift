@@ -27,7 +27,7 @@ struct TreeWrite {
   private var touched: Set<String> = []
   /// Of the places of the new value those that had leaves before.
   private var before: Set<String> = []
-  private var told = 0
+  private var noted = 0
 
   /// Most leaves of a portion.
   private let portion: Int
@@ -93,7 +93,7 @@ struct TreeWrite {
       try await database.query(
         DatasyncQueries.lengthenClaims, customer.rawValue, app, alone.since, (.now - alone.asked) / .seconds(1))
     }
-    return told
+    return noted
   }
 
   /// Finds the leaves that go, and removes all but the last portion of them.
@@ -197,7 +197,7 @@ struct TreeWrite {
     guard !changes.isEmpty else { return }
     let places = Array(changes)
     let children = places.map(\.value.json)
-    told += try await database.query(
+    noted += try await database.query(
       DatasyncQueries.match, customer.rawValue, app, places.map { Bytes(TreeChange.key($0.key)) }, places.map(\.key),
       children.map(\.added), children.map(\.changed), children.map(\.removed))[0].decode(Int.self)
   }

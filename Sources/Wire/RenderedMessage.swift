@@ -87,21 +87,3 @@ public struct RenderedMessage: Sendable, Equatable {
     }
   }
 }
-
-extension RenderedMessage {
-  /// Gives a message that is shown the form of a softphone's verb `NotifyGenericTextMessage`, unless it has that of a verb already. The
-  /// text is left out where the message is too large otherwise.
-  public mutating func becomeSoftphoneText() {
-    guard let alert, !isSilent,
-      !fields.contains(where: { Self.verbFields.contains(String(decoding: $0.name, as: UTF8.self)) })
-    else { return }
-    isShownByApp = true
-    let text = info.map { alert.dropLast() + Array("\\n".utf8) + $0.dropFirst() } ?? alert
-    fields.append(Field(name: Array("\"Message\"".utf8), value: Array(text), isOptional: true))
-    if let sound { fields.append(Field(name: Array("\"Sound\"".utf8), value: sound)) }
-    fields.append(Field(name: Array("\"type\"".utf8), value: Array("\"NotifyGenericTextMessage\"".utf8)))
-  }
-
-  /// What only messages of a verb have, as JSON.
-  private static let verbFields: Set<String> = ["\"s\"", "\"s_missed\"", "\"sm\"", "\"type\""]
-}

@@ -90,22 +90,22 @@ make_phones() {
 INSERT INTO hybrid_registration (customer_id, device_hash, app_id, platform, user_agent, number, status, verified_at)
 SELECT 1, sha256(uuid_send(('00000000-0000-4000-8000-' || lpad(i::text, 12, '0'))::uuid)), 'com.example.bench', 'Android', 'Android',
   (31600000000 + i)::text, 'PinVerified', now() - interval '1 day' FROM generate_series(1, :n) i;
-INSERT INTO hybrid_message (customer_id, sendout_id, message_no, app_id, number, sender, body, kind, parts, push_nos)
+INSERT INTO tracked_message (customer_id, sendout_id, message_no, app_id, recipient, sender, body, kind, parts, push_nos)
 SELECT 1, 900000, 10 * i + m - 10, 'com.example.bench', (31600000000 + i)::text, 'Bench', 'Message ' || m, 'default', 1,
   ARRAY[10 * i + m - 10]
 FROM generate_series(1, :n) i, generate_series(1, 10) m;
 INSERT INTO message (customer_id, sendout_id, message_no, contact_id, push_nos, body)
-SELECT customer_id, sendout_id, message_no, 1, ARRAY[message_no], '{"alert":"x"}' FROM hybrid_message;
-ANALYZE hybrid_registration, hybrid_message, message;
+SELECT customer_id, sendout_id, message_no, 1, ARRAY[message_no], '{"alert":"x"}' FROM tracked_message;
+ANALYZE hybrid_registration, tracked_message, message;
 END
 }
 
 messages_yardstick() {
   cat >messages.sql <<END
 \\set n random(1, $((DEVICES / 10)))
-SELECT h.message_guid, h.sendout_id, p.push_nos, h.number, h.sender, h.body, h.created_at, h.status
-FROM hybrid_message h JOIN message p USING (customer_id, sendout_id, message_no)
-WHERE h.customer_id = 1 AND h.number = (31600000000 + :n::int)::text ORDER BY h.created_at DESC LIMIT 10;
+SELECT h.message_guid, h.sendout_id, p.push_nos, h.recipient, h.sender, h.body, h.created_at, h.status
+FROM tracked_message h JOIN message p USING (customer_id, sendout_id, message_no)
+WHERE h.customer_id = 1 AND h.recipient = (31600000000 + :n::int)::text ORDER BY h.created_at DESC LIMIT 10;
 END
   echo "pgbench_rate messages.sql"
 }

@@ -18,8 +18,8 @@ import Wire
     ("batch.claim_expired", "(1, 1, gen_random_uuid(), 60, 1, false, '{}')"),
     ("batch.advance", "(1, 1, \(run), '\(claimed)', '\(ones)', '\(claimed)')"),
     ("batch.extend", "(1, 1, \(run), 60, '\(claimed)', '\(ones)')"),
-    ("push.settle", settlement), ("push.settle_hybrid", settlement), ("push.correct", correction),
-    ("push.correct_hybrid", correction),
+    ("push.settle", settlement), ("push.settle_tracked", settlement), ("push.correct", correction),
+    ("push.correct_tracked", correction),
     ("ledger.requeue_lost", "(1, 1, 'resend', '{}', NULL)"), ("batch.claimed_by", "(1, 1, gen_random_uuid())"),
     ("sendout.settled", ""), ("sendout.freezing", ""),
     ("sendout.expired", "(1, 30, 60)"), ("sendout.find", "(1, 1)"),
@@ -63,7 +63,7 @@ import Wire
         }
         for sql in Self.backlog { _ = try await run(sql) }
         try await check("new")
-        _ = try await run("ANALYZE sendout, push_batch, push, hybrid_message")
+        _ = try await run("ANALYZE sendout, push_batch, push, tracked_message")
         try await check("old")
 
         func check(_ age: String) async throws {
@@ -162,7 +162,7 @@ import Wire
       FROM generate_series(700001, 800020) AS n
     """,
     """
-    INSERT INTO hybrid_message (customer_id, sendout_id, message_no, app_id, number, sender, body, kind, parts, status,
+    INSERT INTO tracked_message (customer_id, sendout_id, message_no, app_id, recipient, sender, body, kind, parts, status,
                                 unsettled, push_nos)
     SELECT 1, 1, n, 'app', n::text, 'x', 'x', 'default', 1, 'Sent', 1, ARRAY[n] FROM generate_series(700001, 800020) AS n
     """,

@@ -71,8 +71,8 @@ import Wire
       // One for each customer.
       hub.dispatch.batchesInMemory = 2
       let dispatcher = bench.dispatcher(hub)
-      let (order, app) = (try bench.order(key, MessageBody(alert: "Hello")), try await bench.appOrder(dispatcher))
-      async let result = dispatcher.dispatch(order, to: app, bench.lane)
+      let (plan, app) = (try bench.plan(key, MessageBody(alert: "Hello")), try await bench.appTarget(dispatcher))
+      async let result = dispatcher.dispatch(plan, to: app, bench.lane)
       _ = await bench.simulator.apns.received(count: 1)
       let hasPermit = Mutex(false)
       async let asked: Void = {

@@ -21,7 +21,7 @@ import Wire
       let dispatcher = Dispatcher(
         database, services: bench.services, links: bench.links, settings: TestHub().dispatch, logger: TestServer.logger)
       let result = await dispatcher.dispatch(
-        try bench.order(key, MessageBody(alert: "Hello")), to: try await bench.appOrder(dispatcher), bench.lane)
+        try bench.plan(key, MessageBody(alert: "Hello")), to: try await bench.appTarget(dispatcher), bench.lane)
       #expect(result.end == .drained)
       #expect(try await bench.show(key).counts?.accepted == 3000)
       let counts = database.counts
@@ -36,9 +36,9 @@ import Wire
 }
 
 extension SendingBench {
-  /// The order to send a sendout.
-  func order(_ key: SendoutKey, _ message: MessageBody) throws -> SendoutOrder {
-    SendoutOrder(
+  /// The plan to send a sendout.
+  func plan(_ key: SendoutKey, _ message: MessageBody) throws -> SendoutPlan {
+    SendoutPlan(
       key: key,
       content: .same(
         MessageContent(template: try MessageTemplate(message), sendout: SendoutFields(), hasPage: false)),
@@ -46,9 +46,9 @@ extension SendingBench {
   }
 
   /// What is needed to send to its app.
-  func appOrder(_ dispatcher: Dispatcher) async throws -> AppOrder {
+  func appTarget(_ dispatcher: Dispatcher) async throws -> AppTarget {
     let credentials = try #require(try await PushCredentialVault(pool, vault: vault).credentials(for: app))
-    return dispatcher.order(for: app, credentials)
+    return dispatcher.target(for: app, credentials)
   }
 
   /// The lane of its app's devices in production.

@@ -37,7 +37,7 @@ import Wire
       let app = try #require(try await bench.currentApp())
       let credentials = try #require(
         try await PushCredentialVault(bench.pool, vault: bench.vault).credentials(for: app))
-      let changed = MessageStream(key: key, apps: [dispatcher.order(for: app, credentials)], notify: {}) {
+      let changed = MessageStream(key: key, apps: [dispatcher.target(for: app, credentials)], notify: {}) {
         throw CancellationError()
       }
       _ = try await messages.accept(message(to: "user1@example.com"), in: changed)
@@ -54,7 +54,7 @@ import Wire
     }
   }
 
-  @Test func `Recipients are expected to be as large as the last ones, and wait in the ledger without room`()
+  @Test func `Recipients are expected to be as large as the last ones, and wait in the ledger without capacity`()
     async throws
   {
     try await withSendingBench { bench in

@@ -92,7 +92,7 @@ import Wire
       database ?? bench.pool, services: bench.services, links: bench.links, settings: .unhurried,
       logger: TestServer.logger)
     let result = await dispatcher.dispatch(
-      try bench.order(key, MessageBody(alert: "Hello")), to: try await bench.appOrder(dispatcher), bench.lane)
+      try bench.plan(key, MessageBody(alert: "Hello")), to: try await bench.appTarget(dispatcher), bench.lane)
     #expect(result.end == .drained)
   }
 

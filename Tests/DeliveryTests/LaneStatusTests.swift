@@ -33,10 +33,10 @@ import Wire
     }
   }
 
-  @Test func `A push service's wish counts if it is longer, up to a quarter of an hour`() {
+  @Test func `A push service's Retry-After counts if it is longer, up to a quarter of an hour`() {
     let lanes = LaneStatus(clock: { [clock] in clock.now })
-    #expect(lanes.close(key, .unavailable(reason: "x"), wish: .seconds(600)).delay == .seconds(600))
-    #expect(lanes.close(key, .unavailable(reason: "x"), wish: .seconds(86_400)).delay == .seconds(900))
+    #expect(lanes.close(key, .unavailable(reason: "x"), retryAfter: .seconds(600)).delay == .seconds(600))
+    #expect(lanes.close(key, .unavailable(reason: "x"), retryAfter: .seconds(86_400)).delay == .seconds(900))
   }
 
   @Test func `A probe that had nothing to send leaves it to the next caller`() {
@@ -59,18 +59,18 @@ import Wire
     let lanes = LaneStatus(clock: { [clock] in clock.now })
     let refused = ClosureReason.refused(reason: "InvalidProviderToken")
     let first = lanes.close(key, refused)
-    #expect(first.isFresh && first.isNews)
+    #expect(first.isFresh && first.shouldLog)
     let same = lanes.close(key, refused)
-    #expect(!same.isFresh && !same.isNews)
+    #expect(!same.isFresh && !same.shouldLog)
     #expect(lanes.admit(key, triesRefused: true) == .open)
     #expect(lanes.admit(key) == .closed(reason: refused, delay: first.delay))
     clock.advance(by: first.delay)
     #expect(lanes.admit(key) == .probe)
     let again = lanes.close(key, refused)
-    #expect(again.isFresh && !again.isNews && again.delay == first.delay * 2)
-    #expect(lanes.close(key, .refused(reason: "another")).isNews)
+    #expect(again.isFresh && !again.shouldLog && again.delay == first.delay * 2)
+    #expect(lanes.close(key, .refused(reason: "another")).shouldLog)
     lanes.open(key)
-    #expect(lanes.close(key, refused).isNews)
+    #expect(lanes.close(key, refused).shouldLog)
   }
 
   @Test func `Single messages that lose a push each close a lane as one slice does, and an answer makes up for them`() {

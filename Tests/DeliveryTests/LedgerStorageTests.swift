@@ -9,7 +9,7 @@ import Wire
 
 /// How the ledger's tables take a sendout.
 @Suite struct LedgerStorageTests {
-  /// PostgreSQL cannot tidy a page while somebody looks at an older state of it, as a report or a long freeze does. The room that
+  /// PostgreSQL cannot tidy a page while somebody looks at an older state of it, as a report or a long freeze does. The capacity that
   /// the fill factor leaves must do.
   @Test func `Outcomes stay on their pages, and indexes do not grow, even while somebody holds an old snapshot`()
     async throws
@@ -27,7 +27,7 @@ import Wire
         try await reader.query(Statement("test.snapshot", .write, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"))
         try await reader.query(Statement("test.look", .read, "SELECT FROM push LIMIT 1"))
         let result = await dispatcher.dispatch(
-          try bench.order(key, MessageBody(alert: "Hello")), to: try await bench.appOrder(dispatcher), bench.lane)
+          try bench.plan(key, MessageBody(alert: "Hello")), to: try await bench.appTarget(dispatcher), bench.lane)
         #expect(result.end == .drained)
       }
       #expect(try await bench.show(key).counts?.accepted == 5000)
@@ -53,7 +53,7 @@ import Wire
       }
       let dispatcher = bench.dispatcher()
       _ = await dispatcher.dispatch(
-        try bench.order(key, MessageBody(alert: "Hello")), to: try await bench.appOrder(dispatcher), bench.lane)
+        try bench.plan(key, MessageBody(alert: "Hello")), to: try await bench.appTarget(dispatcher), bench.lane)
       #expect(try await bench.show(key).counts?.accepted == 5000)
       var (updates, others) = (0, 0)
       while updates < 15 {
@@ -63,7 +63,7 @@ import Wire
           WHERE relname = 'push_batch'
           """)[0].decode(Int.self, Int.self)
       }
-      // Five batches, each claimed and released once; and now and then a row finds no room on its page.
+      // Five batches, each claimed and released once; and now and then a row finds no capacity on its page.
       #expect(others <= max(10, updates / 4), "\(others) of \(updates)")
     }
   }

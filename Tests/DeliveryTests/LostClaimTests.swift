@@ -23,7 +23,7 @@ import Wire
       let dispatcher = Dispatcher(
         database, services: bench.services, links: bench.links, settings: .unhurried, logger: TestServer.logger)
       let result = await dispatcher.dispatch(
-        try bench.order(key, MessageBody(alert: "Hello")), to: try await bench.appOrder(dispatcher), bench.lane)
+        try bench.plan(key, MessageBody(alert: "Hello")), to: try await bench.appTarget(dispatcher), bench.lane)
       #expect(result.end == .drained)
       #expect(database.claimsBeforeRelease == 0)
       #expect(try await bench.show(key).counts == SendoutCounts(audience: 100, sent: 100, accepted: 100))
@@ -42,7 +42,7 @@ import Wire
       let dispatcher = Dispatcher(
         database, services: bench.services, links: bench.links, settings: .unhurried, logger: TestServer.logger)
       let result = await dispatcher.dispatch(
-        try bench.order(key, MessageBody(alert: "Hello")), to: try await bench.appOrder(dispatcher), bench.lane,
+        try bench.plan(key, MessageBody(alert: "Hello")), to: try await bench.appTarget(dispatcher), bench.lane,
         stop: stop)
       #expect(result.end == .stopped)
       #expect(try await bench.show(key).counts == SendoutCounts(audience: 40, queued: 40))

@@ -170,7 +170,7 @@ import Wire
     }
   }
 
-  @Test func `However many messages are accepted, no more of them have left than the hub's window has room for`()
+  @Test func `However many messages are accepted, no more of them have left than the hub's window has capacity for`()
     async throws
   {
     try await withSendingBench { bench in
@@ -215,21 +215,21 @@ import Wire
       let messages = MessageDispatcher(dispatcher)
       let all = try (1...2000).map { try message(to: "user\($0)@example.com") }
       _ = await messages.acceptEach(all, in: stream)
-      let hasRoom = Flag()
+      let hasCapacity = Flag()
       await withTaskGroup(of: Void.self) { group in
         group.addTask {
-          await messages.waitForRoom(bench.customer, until: .now + .seconds(60))
-          hasRoom.set()
+          await messages.waitForCapacity(bench.customer, until: .now + .seconds(60))
+          hasCapacity.set()
         }
         // If it waited, too, this would never end.
-        await messages.waitForRoom(CustomerID(bench.customer.rawValue + 1), until: .now + .seconds(60))
+        await messages.waitForCapacity(CustomerID(bench.customer.rawValue + 1), until: .now + .seconds(60))
         _ = await bench.simulator.apns.received(count: 1)
-        #expect(!hasRoom.isSet)
+        #expect(!hasCapacity.isSet)
         bench.simulator.apns.removeRules()
         bench.simulator.apns.answerIgnored()
       }
       await messages.end(sendsRest: true)
-      #expect(hasRoom.isSet)
+      #expect(hasCapacity.isSet)
     }
   }
 
@@ -327,7 +327,7 @@ import Wire
   ) async throws -> MessageLedger {
     let key = if let key { key } else { try await bench.addStream() }
     return MessageLedger(
-      database: database, key: key, apps: [bench.app.id], run: RunID(), lease: .seconds(60), room: 100)
+      database: database, key: key, apps: [bench.app.id], run: RunID(), lease: .seconds(60), capacity: 100)
   }
 }
 

@@ -44,7 +44,7 @@ import Wire
       return service.finding(by: evidence)
     }
     #expect(finding(Array(repeating: lost, count: 9)) == .unknown)
-    #expect(finding(Array(repeating: lost, count: 10)) == .unavailable(reason: "RequestTimeout", wish: .zero))
+    #expect(finding(Array(repeating: lost, count: 10)) == .unavailable(reason: "RequestTimeout", retryAfter: .zero))
     #expect(finding(Array(repeating: lost, count: 10), .answers) == .unknown)
     #expect(finding(Array(repeating: lost, count: 10) + [.accepted]) == .available)
   }
@@ -62,9 +62,9 @@ import Wire
     }
     let put = Array(repeating: Verdict.retry(after: nil, reason: "HTTP503"), count: 29)
     let advised = Verdict.retry(after: .seconds(900), reason: "ServiceUnavailable")
-    #expect(finding(put + [advised]) == .unavailable(reason: "ServiceUnavailable", wish: .zero))
+    #expect(finding(put + [advised]) == .unavailable(reason: "ServiceUnavailable", retryAfter: .zero))
     let asked = Verdict.retry(after: .seconds(60), reason: "HTTP503", appliesToService: true)
-    #expect(finding(put + [advised, asked]) == .unavailable(reason: "HTTP503", wish: .seconds(60)))
+    #expect(finding(put + [advised, asked]) == .unavailable(reason: "HTTP503", retryAfter: .seconds(60)))
     #expect(finding(Array(repeating: .unsent(reason: Verdict.noPlace), count: 30)) == .unknown)
     #expect(finding([.uncertain(reason: "HTTP200", isAnswered: true)]) == .available)
   }

@@ -12,7 +12,7 @@ import Wire
 
   private final class Record: Sendable {
     let written = Mutex<[[Int64]]>([])
-    let rooms = Mutex<[Room]>([])
+    let capacities = Mutex<[Capacity]>([])
 
     /// - Returns: whether it was the first statement.
     func write(_ settlements: [Settlement]) -> Bool {
@@ -27,19 +27,21 @@ import Wire
     let record = Record()
     let (entered, enter) = AsyncStream.makeStream(of: Void.self)
     let (gate, open) = AsyncStream.makeStream(of: Void.self)
-    let outcomeWriter = OutcomeWriter { settlements, rooms in
-      record.rooms.withLock { $0 += rooms }
+    let outcomeWriter = OutcomeWriter { settlements, capacities in
+      record.capacities.withLock { $0 += capacities }
       guard record.write(settlements) else { return }
       enter.yield()
       for await _ in gate { break }
     }
-    outcomeWriter.add([settlement(1)], room: Room(places: 1, count: 1))
+    outcomeWriter.add([settlement(1)], capacity: Capacity(places: 1, count: 1))
     for await _ in entered { break }
-    for push in 2...4 { outcomeWriter.add([settlement(Int64(push))], room: Room(places: push, count: push % 2)) }
+    for push in 2...4 {
+      outcomeWriter.add([settlement(Int64(push))], capacity: Capacity(places: push, count: push % 2))
+    }
     open.finish()
     #expect(await outcomeWriter.flush())
     #expect(record.written.withLock(\.self) == [[1], [2, 3, 4]])
-    #expect(record.rooms.withLock(\.self) == [Room(places: 1, count: 1), Room(places: 3, count: 1)])
+    #expect(record.capacities.withLock(\.self) == [Capacity(places: 1, count: 1), Capacity(places: 3, count: 1)])
   }
 
   @Test func `A batch has unwritten outcomes until they are written, or never will be`() async {

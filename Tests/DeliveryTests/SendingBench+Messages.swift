@@ -21,7 +21,7 @@ extension SendingBench {
 
   /// The stream as messages go to it.
   func messageStream(_ dispatcher: Dispatcher, _ key: SendoutKey) async throws -> MessageStream {
-    MessageStream(key: key, apps: [try await appOrder(dispatcher)], notify: {}) {
+    MessageStream(key: key, apps: [try await appTarget(dispatcher)], notify: {}) {
       StreamNumbers(
         message: 1, push: 1, batch: 0, messagesLeft: 10_000, pushesLeft: 1_000_000, batchesLeft: 1_000_000)
     }

@@ -26,9 +26,9 @@ import Wire
       settings.extendEvery = .milliseconds(20)
       let dispatcher = Dispatcher(
         database, services: bench.services, links: bench.links, settings: settings, logger: TestServer.logger)
-      let order = try bench.order(key, MessageBody(alert: "Hello"))
-      let app = try await bench.appOrder(dispatcher)
-      async let result = dispatcher.dispatch(order, to: app, bench.lane)
+      let plan = try bench.plan(key, MessageBody(alert: "Hello"))
+      let app = try await bench.appTarget(dispatcher)
+      async let result = dispatcher.dispatch(plan, to: app, bench.lane)
       _ = await bench.simulator.apns.received(count: 1)
       // As if it had stood still: its lease is over, and another hub has the batch.
       try await bench.endLeases()

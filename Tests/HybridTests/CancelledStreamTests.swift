@@ -31,7 +31,7 @@ import Wire
       #expect(answers.allSatisfy { $0 == .accepted(parts: 1) })
       // Of this one a push was taken already.
       try await hybrid.bench.database.query(
-        "UPDATE hybrid_message SET status = 'Accepted', unsettled = unsettled - 1 WHERE message_no = 3")
+        "UPDATE tracked_message SET status = 'Accepted', unsettled = unsettled - 1 WHERE message_no = 3")
       for stream in try await streams(hybrid) {
         _ = try await hybrid.bench.sendouts.cancel(hybrid.bench.customer, stream)
         _ = try await hybrid.bench.sendouts.cancel(hybrid.bench.customer, stream)

@@ -50,8 +50,8 @@ import Wire
       // The second one lives on.
       try await hybrid.bench.database.query(
         """
-        UPDATE message SET expires_at = message.expires_at + interval '2 hours' FROM hybrid_message AS h
-         WHERE h.sendout_id = message.sendout_id AND h.message_no = message.message_no AND h.number = $1::text
+        UPDATE message SET expires_at = message.expires_at + interval '2 hours' FROM tracked_message AS h
+         WHERE h.sendout_id = message.sendout_id AND h.message_no = message.message_no AND h.recipient = $1::text
         """, HybridBench.number(2).digits)
       try await hybrid.bench.withHubs {
         try await hybrid.expireMessages()
@@ -59,7 +59,8 @@ import Wire
         #expect(rows.filter { $0.status == "Failed" }.map(\.pushes) == [["failed expired"]])
         #expect(rows.filter { $0.status == "Sent" }.map(\.pushes) == [["queued"], ["queued"]])
       }
-      let failed = try await hybrid.bench.database.query("SELECT number FROM hybrid_message WHERE status = 'Failed'")
+      let failed = try await hybrid.bench.database.query(
+        "SELECT recipient FROM tracked_message WHERE status = 'Failed'")
       #expect(try failed.map { try $0.decode(String.self) } == [HybridBench.number(1).digits])
     }
   }
@@ -139,7 +140,7 @@ import Wire
       let rows = try await hybrid.until { $0[0].sms != "uncertain hub_stopped" }
       #expect(rows == [.init(status: "Accepted", pushes: [], sms: "accepted")])
       let (unsettled, reports) = try await hybrid.bench.database.query(
-        "SELECT unsettled, ARRAY(SELECT status FROM hybrid_report) FROM hybrid_message")[0].decode(
+        "SELECT unsettled, ARRAY(SELECT status FROM hybrid_report) FROM tracked_message")[0].decode(
           Int16.self, [String].self)
       #expect(unsettled == 0 && reports == ["Accepted"])
     }

@@ -112,7 +112,7 @@ struct HybridBench: Sendable {
                                 AND p.push_no IS DISTINCT FROM h.fallback_no ORDER BY p.push_no),
              (SELECT concat_ws(' ', p.state, p.reason) FROM push p
                WHERE p.sendout_id = h.sendout_id AND p.push_no = h.fallback_no)
-        FROM hybrid_message h ORDER BY h.sendout_id, h.message_no
+        FROM tracked_message h ORDER BY h.sendout_id, h.message_no
       """
     ).map { row in
       let (status, pushes, sms) = try row.decode(String.self, [String].self, String?.self)
@@ -141,7 +141,7 @@ struct HybridBench: Sendable {
 
   /// Makes every push of the first stream due that waits for another attempt.
   func makeDue() async throws {
-    let first = try await bench.database.query("SELECT min(sendout_id) FROM hybrid_message")[0].decode(Int64.self)
+    let first = try await bench.database.query("SELECT min(sendout_id) FROM tracked_message")[0].decode(Int64.self)
     try await bench.makeDue(SendoutKey(bench.customer, SendoutID(first)))
   }
 
@@ -184,7 +184,7 @@ struct HybridBench: Sendable {
   func updateIDs() async throws -> [String] {
     try await bench.database.query(
       """
-      SELECT min(p.sendout_id * 10000000000 + p.push_no)::text FROM push p JOIN hybrid_message h USING (customer_id, sendout_id, message_no)
+      SELECT min(p.sendout_id * 10000000000 + p.push_no)::text FROM push p JOIN tracked_message h USING (customer_id, sendout_id, message_no)
        WHERE p.push_no IS DISTINCT FROM h.fallback_no GROUP BY p.sendout_id, p.message_no ORDER BY p.sendout_id, p.message_no
       """
     ).map { try $0.decode(String.self) }

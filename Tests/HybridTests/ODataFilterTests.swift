@@ -319,7 +319,7 @@ private enum Corpus {
       let number = Int32(index + 1)
       try await database.query(
         """
-        INSERT INTO hybrid_message (customer_id, sendout_id, message_no, message_guid, app_id, number, sender, body, kind, parts,
+        INSERT INTO tracked_message (customer_id, sendout_id, message_no, message_guid, app_id, recipient, sender, body, kind, parts,
           created_at, status, push_nos)
         VALUES ($1::bigint, 700, $2::int4, ('00000000-0000-0000-0000-' || lpad($2::int4::text, 12, '0'))::uuid, 'com.acme.app',
           '31612345678', $3::text, $4::text, 'default', 1::int2, $5::text::timestamptz, $6::text, ARRAY[$2::int4])

@@ -29,7 +29,7 @@ import Wire
 
   /// The statement fails that has such a text.
   private func refuseText(_ hybrid: HybridBench) async throws {
-    try await hybrid.bench.database.query("ALTER TABLE hybrid_message ADD CONSTRAINT no_boom CHECK (body <> 'boom')")
+    try await hybrid.bench.database.query("ALTER TABLE tracked_message ADD CONSTRAINT no_boom CHECK (body <> 'boom')")
   }
 
   @Test func `A message that the database refuses is told so alone`() async throws {
@@ -77,7 +77,7 @@ import Wire
         END $$
         """,
         """
-        CREATE TRIGGER fail_once BEFORE UPDATE ON hybrid_message FOR EACH ROW WHEN (NEW.status = 'Cancelled')
+        CREATE TRIGGER fail_once BEFORE UPDATE ON tracked_message FOR EACH ROW WHEN (NEW.status = 'Cancelled')
         EXECUTE FUNCTION fail_once()
         """,
       ] { try await hybrid.bench.database.query(statement) }

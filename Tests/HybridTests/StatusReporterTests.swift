@@ -46,7 +46,7 @@ import Wire
       try await hybrid.send(hybrid.message(2, channels: [.sms], reference: "undelivered"))
       _ = try await hybrid.until { $0[1].status == "Accepted" }
       let (sendout, push) = try await hybrid.bench.database.query(
-        "SELECT sendout_id, fallback_no FROM hybrid_message WHERE reference = 'undelivered'")[0].decode(
+        "SELECT sendout_id, fallback_no FROM tracked_message WHERE reference = 'undelivered'")[0].decode(
           Int64.self, Int32.self)
       let report = DeliveryReport(
         sendout: SendoutID(sendout), push: PushNumber(Int64(push)), app: hybrid.sms.id, isDelivered: false,
@@ -74,7 +74,7 @@ import Wire
       #expect(posts.all.map(\.url) == ["https://crm.example.com/status"])
       #expect(posts.all.allSatisfy { $0.body.contains(#""reference":"keyless""#) })
       // Phones of the app do not see it all the same.
-      let apps = try await hybrid.bench.database.query("SELECT app_id FROM hybrid_message")
+      let apps = try await hybrid.bench.database.query("SELECT app_id FROM tracked_message")
       #expect(try apps.map { try $0.decode(String?.self) } == [nil])
     }
   }
@@ -154,7 +154,7 @@ import Wire
             INSERT INTO hybrid_app (customer_id, app_id, app_key, pin_text, voice_text, moved_text, secret, status_url)
             VALUES ($1::bigint, $2::text, gen_random_uuid(), '{{pin}}', '{{pin}}', '', '\\x00', 'https://' || $2::text || '.example.com')),
           message AS (
-            INSERT INTO hybrid_message (customer_id, sendout_id, message_no, app_id, number, sender, body, kind, parts)
+            INSERT INTO tracked_message (customer_id, sendout_id, message_no, app_id, recipient, sender, body, kind, parts)
             SELECT $1::bigint, ascii($2::text), n, $2::text, '31610000001', 'Acme', '', 'default', 1
               FROM generate_series(1, 250) AS n
             RETURNING sendout_id, message_no)

@@ -45,7 +45,7 @@ import Wire
     while let result = fitted(whole, limit) { (third, limit) = (result, limit - 1) }
     let smallest = try #require(third)
     #expect(smallest.reductions == [.infoDropped, .alertShortened, .fieldsDropped])
-    #expect(smallest.reductions.words == "info dropped, alert shortened, optional fields dropped")
+    #expect(smallest.reductions.description == "info dropped, alert shortened, optional fields dropped")
     #expect(smallest.message == whole.smallest)
     #expect(try alert(smallest.message) == String(repeating: Self.family, count: 40) + "…")
     #expect(smallest.message.fields.map(\.isOptional) == [false])

@@ -80,7 +80,7 @@ import Wire
       settings.endpoints.webPush.listed = try Self.listed(bench.simulator, silent)
       try await withProvider(settings) { services in
         var hub = TestHub()
-        hub.dispatch.patience = DispatchSettings().patience
+        hub.dispatch.verdictTimeout = DispatchSettings().verdictTimeout
         let runner = bench.runner(hub, services: services)
         try await withThrowingTaskGroup(of: Void.self) { group in
           group.addTask { try await runner.run() }

@@ -206,7 +206,7 @@ import Wire
         dispatch: {
           $0.window = 10
           // The second batch is claimed before the first counts as unanswered.
-          $0.patience = .seconds(3)
+          $0.verdictTimeout = .seconds(3)
         }
       ) {
         try await waitUntil { try await turnedAway() > 0 }

@@ -16,7 +16,7 @@ CREATE TABLE sendout (
   template_version    int4,
   unknown_ids         int4,
   on_uncertain        text        NOT NULL DEFAULT 'resend' CONSTRAINT sendout_on_uncertain_known CHECK (on_uncertain IN ('resend', 'skip')),
-  is_hybrid           boolean     NOT NULL DEFAULT false,
+  id_fields           text[],
   fallback_app_id     bigint,
   created_at          timestamptz NOT NULL DEFAULT now(),
   started_at          timestamptz,
@@ -30,7 +30,7 @@ CREATE TABLE sendout (
   PRIMARY KEY (customer_id, sendout_id),
   -- The stream comes first. With the customer first, the planner takes this for as good as the primary key on a new table.
   CONSTRAINT sendout_stream_key UNIQUE (stream, customer_id),
-  CONSTRAINT sendout_hybrid_stream CHECK (is_hybrid OR fallback_app_id IS NULL),
+  CONSTRAINT sendout_tracked_stream CHECK (id_fields IS NOT NULL OR fallback_app_id IS NULL),
   CONSTRAINT sendout_stream_named CHECK ((kind = 'stream') = (stream IS NOT NULL)),
   FOREIGN KEY (customer_id, template_name, template_version) REFERENCES template,
   CONSTRAINT sendout_template_whole CHECK ((template_name IS NULL) = (template_version IS NULL))
@@ -55,8 +55,8 @@ COMMENT ON COLUMN sendout.template_name    IS 'Template of the rich page; NULL f
 COMMENT ON COLUMN sendout.template_version IS 'The template version at the start, or at creation for a draft. Versions saved later do not change it.';
 COMMENT ON COLUMN sendout.unknown_ids      IS 'How many of the audience''s original ids were unknown at creation, or at the freeze once frozen. NULL for other audiences.';
 COMMENT ON COLUMN sendout.on_uncertain     IS 'Policy for uncertain pushes after a crash: resend (nobody is missed) or skip (nobody gets it twice).';
-COMMENT ON COLUMN sendout.is_hybrid        IS 'Of a stream: whether its messages are to telephone numbers, each with a row in hybrid_message.';
-COMMENT ON COLUMN sendout.fallback_app_id  IS 'Of such a stream: the app whose pushes, which are SMS, stand in for those of the others; NULL for none. on_uncertain is about its pushes alone: others are resent.';
+COMMENT ON COLUMN sendout.id_fields        IS 'Of a stream of tracked messages, each with a row in tracked_message: the fields in which its pushes carry their ids. NULL for others.';
+COMMENT ON COLUMN sendout.fallback_app_id  IS 'Of such a stream: the app whose pushes stand in for those of the others; NULL for none. on_uncertain is about its pushes alone: others are resent.';
 COMMENT ON COLUMN sendout.created_at       IS 'When it was created.';
 COMMENT ON COLUMN sendout.started_at       IS 'When it was started.';
 COMMENT ON COLUMN sendout.changed_at       IS 'When it was last started, paused or resumed. What is paused for longer than its retention is cancelled.';

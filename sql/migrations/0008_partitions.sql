@@ -212,12 +212,12 @@ BEGIN
   SELECT r.partition, r.known_rows INTO part, known FROM partition_ranges(whole) AS r
    WHERE sendout >= r.first_value::bigint AND sendout < r.end_value::bigint;
   IF (SELECT reltuples FROM pg_class WHERE oid = whole) < new_rows THEN
-    EXECUTE format('ANALYZE %s, push_batch, hybrid_message', whole);
+    EXECUTE format('ANALYZE %s, push_batch, tracked_message', whole);
   ELSIF known < 10 * new_rows THEN
-    EXECUTE format('ANALYZE %s, push_batch, hybrid_message', part);
+    EXECUTE format('ANALYZE %s, push_batch, tracked_message', part);
   -- Messages to numbers may be many where broadcasts have been many more.
-  ELSIF (SELECT reltuples FROM pg_class WHERE oid = 'hybrid_message'::regclass) < new_rows THEN
-    ANALYZE hybrid_message;
+  ELSIF (SELECT reltuples FROM pg_class WHERE oid = 'tracked_message'::regclass) < new_rows THEN
+    ANALYZE tracked_message;
   END IF;
 END $$;
 REVOKE EXECUTE ON FUNCTION refresh_push_statistics FROM PUBLIC;

@@ -131,7 +131,6 @@ CREATE TABLE datasync_notification (
   reason          text,
   PRIMARY KEY (customer_id, notification_id)
 ) WITH (autovacuum_vacuum_insert_scale_factor = 0.05);
-CREATE INDEX datasync_notification_at ON datasync_notification USING brin (at);
 COMMENT ON TABLE  datasync_notification                 IS 'What became of each attempt to notify. Lines are kept for 30 days.';
 COMMENT ON COLUMN datasync_notification.customer_id     IS 'The customer that owns the app.';
 COMMENT ON COLUMN datasync_notification.notification_id IS 'Number of the line.';

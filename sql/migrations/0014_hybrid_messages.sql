@@ -1,51 +1,54 @@
--- CM Hybrid Messaging: messages to telephone numbers. Their pushes and SMS are in the ledger, as of every single message.
+-- Messages whose status is tracked, and of which one push can stand in for the others: those of CM Hybrid Messaging to telephone numbers.
+-- Their pushes and SMS are in the ledger, as of every single message.
 
-CREATE TABLE hybrid_message (
+CREATE TABLE tracked_message (
   customer_id  bigint      NOT NULL,
   sendout_id   bigint      NOT NULL,
   message_no   int4        NOT NULL,
   message_guid uuid        NOT NULL DEFAULT gen_random_uuid(),
   app_id       text,
-  number       text        NOT NULL,
+  recipient    text        NOT NULL,
   sender       text        NOT NULL,
   body         text        NOT NULL,
   kind         text        NOT NULL,
   parts        int2        NOT NULL,
   reference    text,
   created_at   timestamptz NOT NULL DEFAULT now(),
-  status       text        NOT NULL DEFAULT 'Sent' CONSTRAINT hybrid_message_status_known CHECK (status IN ('Cancelled', 'Sent', 'Rejected', 'Accepted', 'Failed', 'Delivered')),
+  status       text        NOT NULL DEFAULT 'Sent' CONSTRAINT tracked_message_status_known CHECK (status IN ('Cancelled', 'Sent', 'Rejected', 'Accepted', 'Failed', 'Delivered')),
   delivered_at timestamptz,
   read_at      timestamptz,
   unsettled    int2        NOT NULL DEFAULT 0,
   fallback_no  int4,
-  fallback_reason text     CONSTRAINT hybrid_message_fallback_reason_known CHECK (fallback_reason IN ('sms_only', 'no_device', 'push_failed', 'unconfirmed')),
+  fallback_until text      NOT NULL DEFAULT 'accepted' CONSTRAINT tracked_message_fallback_until_known CHECK (fallback_until IN ('accepted', 'confirmed')),
+  fallback_reason text     CONSTRAINT tracked_message_fallback_reason_known CHECK (fallback_reason IN ('alone', 'no_device', 'push_failed', 'unconfirmed')),
   report_app   text,
   push_nos     int4[]      NOT NULL DEFAULT '{}',
   PRIMARY KEY (customer_id, sendout_id, message_no)
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.02);
--- The number comes first. With the customer first, the planner takes this index for as good as the primary key on a new table.
-CREATE INDEX hybrid_message_number ON hybrid_message (number, customer_id, created_at);
-COMMENT ON TABLE  hybrid_message              IS 'Messages to telephone numbers, as the gateway accepted them.';
-COMMENT ON COLUMN hybrid_message.customer_id  IS 'The customer that sent it.';
-COMMENT ON COLUMN hybrid_message.sendout_id   IS 'The stream of its message.';
-COMMENT ON COLUMN hybrid_message.message_no   IS 'Its message: the row of the table message.';
-COMMENT ON COLUMN hybrid_message.message_guid IS 'What phones call its ID.';
-COMMENT ON COLUMN hybrid_message.app_id       IS 'The app id that it named by an app key; NULL without one.';
-COMMENT ON COLUMN hybrid_message.number       IS 'The recipient: the digits of E.164.';
-COMMENT ON COLUMN hybrid_message.sender       IS 'As the gateway got it.';
-COMMENT ON COLUMN hybrid_message.body         IS 'Its text, as the gateway got it.';
-COMMENT ON COLUMN hybrid_message.kind         IS 'default, otp or critical, as the message or its app says.';
-COMMENT ON COLUMN hybrid_message.parts        IS 'How many SMS its text takes.';
-COMMENT ON COLUMN hybrid_message.reference    IS 'The caller''s own name for it.';
-COMMENT ON COLUMN hybrid_message.created_at   IS 'When the gateway accepted it.';
-COMMENT ON COLUMN hybrid_message.status       IS 'Cancelled, Sent, Rejected, Accepted, Failed or Delivered, as phones and status reports name it.';
-COMMENT ON COLUMN hybrid_message.delivered_at IS 'When a device or a delivery report first confirmed it; NULL until then.';
-COMMENT ON COLUMN hybrid_message.read_at      IS 'When it was read, as a device said; NULL until then.';
-COMMENT ON COLUMN hybrid_message.unsettled    IS 'How many of its pushes, its fallback included, have no final outcome; of use until one is accepted. One row counts them, so that of pushes that settle at the same time one is the last.';
-COMMENT ON COLUMN hybrid_message.fallback_no  IS 'Its push by SMS; NULL for none.';
-COMMENT ON COLUMN hybrid_message.fallback_reason IS 'Why it goes by SMS, if it does. sms_only: nothing else was asked for; no_device: no phone has the app with this number; push_failed: every push failed; unconfirmed: no device confirmed it in time.';
-COMMENT ON COLUMN hybrid_message.report_app   IS 'The app id of the app whose address is told of each status; NULL for none. A message without an app key has that of another app of the customer.';
-COMMENT ON COLUMN hybrid_message.push_nos     IS 'Its pushes, its SMS among them, as in the table message: phones list messages with their update ids, and so read one table.';
+-- The recipient comes first. With the customer first, the planner takes this index for as good as the primary key on a new table.
+CREATE INDEX tracked_message_recipient ON tracked_message (recipient, customer_id, created_at);
+COMMENT ON TABLE  tracked_message              IS 'Messages that are tracked beside their pushes: to telephone numbers, as the gateway accepted them.';
+COMMENT ON COLUMN tracked_message.customer_id  IS 'The customer that sent it.';
+COMMENT ON COLUMN tracked_message.sendout_id   IS 'The stream of its message.';
+COMMENT ON COLUMN tracked_message.message_no   IS 'Its message: the row of the table message.';
+COMMENT ON COLUMN tracked_message.message_guid IS 'What phones call its ID.';
+COMMENT ON COLUMN tracked_message.app_id       IS 'The app id that it named by an app key; NULL without one.';
+COMMENT ON COLUMN tracked_message.recipient    IS 'The telephone number: the digits of E.164.';
+COMMENT ON COLUMN tracked_message.sender       IS 'As the gateway got it.';
+COMMENT ON COLUMN tracked_message.body         IS 'Its text, as the gateway got it.';
+COMMENT ON COLUMN tracked_message.kind         IS 'default, otp or critical, as the message or its app says.';
+COMMENT ON COLUMN tracked_message.parts        IS 'How many SMS its text takes.';
+COMMENT ON COLUMN tracked_message.reference    IS 'The caller''s own name for it.';
+COMMENT ON COLUMN tracked_message.created_at   IS 'When the gateway accepted it.';
+COMMENT ON COLUMN tracked_message.status       IS 'Cancelled, Sent, Rejected, Accepted, Failed or Delivered, as phones and status reports name it.';
+COMMENT ON COLUMN tracked_message.delivered_at IS 'When a device or a delivery report first confirmed it; NULL until then.';
+COMMENT ON COLUMN tracked_message.read_at      IS 'When it was read, as a device said; NULL until then.';
+COMMENT ON COLUMN tracked_message.unsettled    IS 'How many of its pushes, its fallback included, have no final outcome; of use until one is accepted. One row counts them, so that of pushes that settle at the same time one is the last.';
+COMMENT ON COLUMN tracked_message.fallback_no  IS 'Its push that stands in for the others, which is an SMS; NULL for none.';
+COMMENT ON COLUMN tracked_message.fallback_until IS 'What makes its fallback needless: accepted, that another push is; confirmed, that a device confirms the message.';
+COMMENT ON COLUMN tracked_message.fallback_reason IS 'Why its fallback goes, if it does. alone: nothing else was asked for; no_device: no phone has the app with this number; push_failed: every push failed; unconfirmed: no device confirmed it in time.';
+COMMENT ON COLUMN tracked_message.report_app   IS 'The app id of the app whose address is told of each status; NULL for none. A message without an app key has that of another app of the customer.';
+COMMENT ON COLUMN tracked_message.push_nos     IS 'Its pushes, its SMS among them, as in the table message: phones list messages with their update ids, and so read one table.';
 
 CREATE TABLE hybrid_report (
   customer_id bigint      NOT NULL,
@@ -63,7 +66,7 @@ COMMENT ON TABLE  hybrid_report             IS 'Status reports that a customer h
 COMMENT ON COLUMN hybrid_report.customer_id IS 'The customer.';
 COMMENT ON COLUMN hybrid_report.sendout_id  IS 'The stream of the message.';
 COMMENT ON COLUMN hybrid_report.message_no  IS 'The message.';
-COMMENT ON COLUMN hybrid_report.status      IS 'What is reported: a status of hybrid_message, or Read. Each is reported once.';
+COMMENT ON COLUMN hybrid_report.status      IS 'What is reported: a status of tracked_message, or Read. Each is reported once.';
 COMMENT ON COLUMN hybrid_report.app_id      IS 'The app whose address gets the report: report_app of the message.';
 COMMENT ON COLUMN hybrid_report.created_at  IS 'When the message got the status.';
 COMMENT ON COLUMN hybrid_report.attempts    IS 'How often a hub began to post it.';
@@ -111,10 +114,10 @@ CREATE VIEW report.contact_timeline AS
   UNION ALL
   SELECT c.customer_id, c.original_id, c.contact_id, e.at, e.event, e.detail, NULL, h.sendout_id
     FROM contact c
-    JOIN hybrid_message h ON h.customer_id = c.customer_id AND h.number = substr(c.original_id, 3)
+    JOIN tracked_message h ON h.customer_id = c.customer_id AND h.recipient = substr(c.original_id, 3)
    CROSS JOIN LATERAL (VALUES (h.created_at, 'message accepted', h.kind), (h.delivered_at, 'message confirmed', NULL),
                               (h.read_at, 'message read', NULL)) AS e (at, event, detail)
-   WHERE c.original_id = '00' || h.number AND e.at IS NOT NULL
+   WHERE c.original_id = '00' || h.recipient AND e.at IS NOT NULL
   UNION ALL
   SELECT c.customer_id, c.original_id, c.contact_id, e.at, 'pin ' || e.kind, report.cell(e.app_id), NULL, NULL
     FROM contact c
@@ -135,7 +138,7 @@ SELECT h.customer_id, (h.created_at AT TIME ZONE 'UTC')::date AS day, report.cel
        count(*) AS messages,
        count(*) FILTER (WHERE s.push_no IS NULL AND h.status IN ('Accepted', 'Delivered')) AS by_push,
        count(s.push_no) AS by_sms,
-       count(s.push_no) FILTER (WHERE h.fallback_reason = 'sms_only') AS sms_only,
+       count(s.push_no) FILTER (WHERE h.fallback_reason = 'alone') AS sms_only,
        count(s.push_no) FILTER (WHERE h.fallback_reason = 'no_device') AS no_device,
        count(s.push_no) FILTER (WHERE h.fallback_reason = 'push_failed') AS push_failed,
        count(s.push_no) FILTER (WHERE h.fallback_reason = 'unconfirmed') AS unconfirmed,
@@ -145,7 +148,7 @@ SELECT h.customer_id, (h.created_at AT TIME ZONE 'UTC')::date AS day, report.cel
        count(*) FILTER (WHERE h.status = 'Cancelled') AS withdrawn,
        percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM h.delivered_at - h.created_at)::float8) AS median_seconds,
        percentile_cont(0.95) WITHIN GROUP (ORDER BY extract(epoch FROM h.delivered_at - h.created_at)::float8) AS slowest_seconds
-  FROM hybrid_message h
+  FROM tracked_message h
   LEFT JOIN push s ON s.customer_id = h.customer_id AND s.sendout_id = h.sendout_id AND s.push_no = h.fallback_no AND s.attempts > 0
  GROUP BY h.customer_id, day, h.app_id, h.kind;
 COMMENT ON VIEW   report.hybrid_share                 IS 'Messages to telephone numbers by day, app and type: how many went by push and by SMS, why, and how fast.';

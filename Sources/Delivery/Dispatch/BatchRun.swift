@@ -22,7 +22,7 @@ final class BatchRun: Sendable {
     var hasSent = false
     var preparedAt = ContinuousClock.now
     /// How many of the invalid tokens were looked at by `count`.
-    var judged = 0
+    var examined = 0
   }
 
   let claim: Claim
@@ -31,8 +31,8 @@ final class BatchRun: Sendable {
   let isRetry: Bool
   /// Whether its write-ahead mark is committed already.
   let isMarked: Bool
-  /// The room of its pushes that may have left by a mark that was committed with them. They hold it until the batch's end.
-  let marked: Room
+  /// The capacity of its pushes that may have left by a mark that was committed with them. They hold it until the batch's end.
+  let marked: Capacity
   /// Of a stream, what its pushes' messages say, by their numbers.
   let contents: [Int32: MessageContent]
   /// Its memory, if it was handed over.
@@ -40,7 +40,8 @@ final class BatchRun: Sendable {
   private let state = Mutex(State())
 
   init(
-    _ batch: ClaimedBatch, _ outcomePolicy: OutcomePolicy, marked: Room = Room(), memory: HandoverBudget.Part? = nil
+    _ batch: ClaimedBatch, _ outcomePolicy: OutcomePolicy, marked: Capacity = Capacity(),
+    memory: HandoverBudget.Part? = nil
   ) {
     claim = batch.claim
     size = batch.pushes.count
@@ -52,8 +53,8 @@ final class BatchRun: Sendable {
     self.memory = memory
   }
 
-  /// The room in the run's window that so many of its pushes take.
-  func room(_ count: Int) -> Int { isMarked ? 0 : count }
+  /// The capacity in the run's window that so many of its pushes take.
+  func capacity(_ count: Int) -> Int { isMarked ? 0 : count }
 
   /// When its recipients were read.
   var preparedAt: ContinuousClock.Instant { state.withLock(\.preparedAt) }
@@ -83,8 +84,8 @@ final class BatchRun: Sendable {
   func markIncomplete() { state.withLock { $0.result.isIncomplete = true } }
 
   /// Counts what was answered.
-  /// - Returns: the invalid tokens that somebody who waits can be told of now. Of a large batch that is none before so much is answered
-  ///   that the circuit breaker can judge, nor while it would open.
+  /// - Returns: the invalid tokens that can be reported now to whoever waits. Of a large batch there are none before enough is answered for
+  ///   the circuit breaker, nor while that would open.
   func count(answered: Int, invalid: [InvalidToken], _ breaker: CircuitBreaker) -> [InvalidToken] {
     state.withLock { state in
       state.result.answered += answered
@@ -92,8 +93,8 @@ final class BatchRun: Sendable {
       guard size < breaker.evidence || state.result.answered >= breaker.evidence,
         !breaker.opens(at: state.result.invalid.count, of: state.result.answered)
       else { return [] }
-      defer { state.judged = state.result.invalid.count }
-      return Array(state.result.invalid[state.judged...])
+      defer { state.examined = state.result.invalid.count }
+      return Array(state.result.invalid[state.examined...])
     }
   }
 }

@@ -85,14 +85,14 @@ extension Dispatch {
     return foreign.count * 2 > answered ? foreign.first?.reason : nil
   }
 
-  /// Tells, once in a run, of pushes that are not taken for what is wrong with the app, while others are.
+  /// Warns once in a run that the service refuses some pushes until the app is corrected.
   func warn(_ warning: String) async {
     guard !hasWarned.exchange(true, ordering: .relaxed) else { return }
     logger.warning("some pushes are not taken until the app is corrected", metadata: ["reason": "\(warning)"])
     let alarms = PushAppAlarms(dispatcher.database)
     await persistently("raise the app's alarm") {
       try await alarms.raise(
-        self.order.key.customer, self.app.app, isSandbox: self.lane.isSandbox, reason: warning)
+        self.plan.key.customer, self.app.app, isSandbox: self.lane.isSandbox, reason: warning)
     }
   }
 
@@ -110,7 +110,7 @@ extension Dispatch {
     let alarms = PushAppAlarms(dispatcher.database)
     await persistently("raise the app's alarm") {
       try await alarms.raise(
-        self.order.key.customer, self.app.app, isSandbox: self.lane.isSandbox, reason: reason)
+        self.plan.key.customer, self.app.app, isSandbox: self.lane.isSandbox, reason: reason)
     }
   }
 }

@@ -2,24 +2,24 @@ import Wire
 
 /// What becomes of a lane's pushes while nothing of it may leave.
 ///
-/// A push whose message has expired fails, so that this is told when it is true. Where credentials are refused, one with a fallback fails,
-/// so that this goes at once. All others stay as they are until the lane opens.
+/// Expired pushes fail here rather than waiting for the lane to open. Where credentials are refused, pushes with a fallback fail too, so that
+/// the fallback goes at once. All others stay as they are until the lane opens.
 struct ClosedLane: Sendable {
   private let dispatcher: Dispatcher
-  private let order: SendoutOrder
+  private let plan: SendoutPlan
   private let reason: ClosureReason
   private let ledger: BatchLedger
 
-  init(_ dispatcher: Dispatcher, _ order: SendoutOrder, _ reason: ClosureReason, _ ledger: BatchLedger) {
+  init(_ dispatcher: Dispatcher, _ plan: SendoutPlan, _ reason: ClosureReason, _ ledger: BatchLedger) {
     self.dispatcher = dispatcher
-    self.order = order
+    self.plan = plan
     self.reason = reason
     self.ledger = ledger
   }
 
   /// Whether all of its pushes fail, since something stands in for them.
   private var failsAll: Bool {
-    if case .refused = reason { order.hasFallback(besides: ledger.lane.app) } else { false }
+    if case .refused = reason { plan.hasFallback(besides: ledger.lane.app) } else { false }
   }
 
   /// Settles what is due of the lane in the ledger. Each batch is claimed for as long as it takes to write its outcomes.
@@ -50,7 +50,7 @@ struct ClosedLane: Sendable {
   }
 
   private func refused(_ pushes: [QueuedPush]) -> [Settlement] {
-    let policy = dispatcher.outcomePolicy(of: order, for: ledger.lane.app)
+    let policy = dispatcher.outcomePolicy(of: plan, for: ledger.lane.app)
     return pushes.map { policy.settlement(of: $0, blockedBy: reason) }
   }
 

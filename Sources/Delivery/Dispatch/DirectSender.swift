@@ -15,9 +15,9 @@ public struct DirectSender: Sendable {
   }
 
   /// How many pushes may be sent to a target now: none while its lane is closed, and one that tries whether it can be opened.
-  public func room(for target: DirectTarget, upTo limit: Int) -> Int {
+  public func capacity(for target: DirectTarget, upTo limit: Int) -> Int {
     if dispatcher.window.isSilent(target.key) { return 0 }
-    return target.isOfService ? dispatcher.laneStatus.room(target.key, upTo: limit) : limit
+    return target.isOfService ? dispatcher.laneStatus.capacity(target.key, upTo: limit) : limit
   }
 
   /// Opens a customer's lanes that are closed, as after an app got other credentials.
@@ -42,19 +42,19 @@ public struct DirectSender: Sendable {
     return try await body(run)
   }
 
-  /// Sends pushes, and hands over what came of them in groups. Their room in the hub's window is free once `settle` returns.
+  /// Sends pushes, and hands over what came of them in groups. Their capacity in the hub's window is free once `settle` returns.
   ///
-  /// Invalid tokens are told at the end. If too many are, the app gets an alarm, and none is told as dead. A token counts once, however many
-  /// pushes go to it, and not at all if it is known to be dead. The lane stays open: only
-  /// refused credentials and a service that cannot be reached close it.
+  /// Invalid tokens are reported at the end. If there are too many, the app gets an alarm, and none is reported as dead. A token counts once,
+  /// however many pushes go to it, and not at all if it is known to be dead. The lane stays open: only refused credentials and a service that
+  /// cannot be reached close it.
   /// - Parameters:
-  ///   - run: waits for room on behalf of one call at a time.
+  ///   - run: waits for capacity on behalf of one call at a time.
   ///   - isWanted: called just before each push leaves; once it returns false, the rest do not leave.
-  ///   - hasRoom: called once all pushes have their room, so that another call may wait for some.
+  ///   - hasCapacity: called once all pushes have their capacity, so that another call may wait for some.
   ///   - settle: called with each push's outcome exactly once, from several tasks.
   public func send(
     _ pushes: [DirectPush], to target: DirectTarget, in run: Run,
-    while isWanted: @escaping @Sendable () -> Bool = { true }, hasRoom: () -> Void = {},
+    while isWanted: @escaping @Sendable () -> Bool = { true }, hasCapacity: () -> Void = {},
     settle: @escaping @Sendable ([DirectOutcome]) async -> Void
   ) async {
     var admitted = pushes.indices
@@ -72,7 +72,7 @@ public struct DirectSender: Sendable {
     let size = max(1, min(dispatcher.settings.slice, dispatcher.window.share))
     let reports = await withTaskGroup(of: SliceReport.self) { group in
       for start in stride(from: 0, to: admitted.count, by: size) {
-        guard let room = await window.acquire(min(size, admitted.count - start)) else {
+        guard let capacity = await window.acquire(min(size, admitted.count - start)) else {
           // Its push service does not answer, or the hub stops.
           await settle(
             (start..<admitted.count).map {
@@ -84,15 +84,15 @@ public struct DirectSender: Sendable {
         let slice = start..<min(start + size, admitted.count)
         group.addTask {
           let report = await send(pushes, slice, to: target, while: isWanted, settle)
-          window.release([room])
+          window.release([capacity])
           return report
         }
       }
-      hasRoom()
+      hasCapacity()
       return await group.reduce(into: []) { $0.append($1) }
     }
-    await judgeTokens(reports, of: target, settle)
-    if target.isOfService { await judge(reports, of: target, wasProbe: admission == .probe) }
+    await settleInvalidTokens(reports, of: target, settle)
+    if target.isOfService { await updateLane(reports, of: target, wasProbe: admission == .probe) }
   }
 
   /// What a slice says of the lane.
@@ -175,37 +175,37 @@ public struct DirectSender: Sendable {
     return (max(0, push.forms.count - 1), last)
   }
 
-  /// - Returns: nil for an invalid token, which is told at the end.
+  /// - Returns: nil for an invalid token, which is reported at the end.
   private func result(
     of outcome: PushOutcome, _ push: DirectPush, _ index: Int, _ form: Int, _ report: inout SliceReport
   ) -> DirectOutcome? {
     report.service.record(outcome.verdict)
-    var told = DirectOutcome(index: index, form: form, result: .accepted)
+    var reported = DirectOutcome(index: index, form: form, result: .accepted)
     switch outcome.verdict {
     case .accepted: report.hasAccepted = true
     case .retry(let after, let reason, _):
-      told.result = .retry(after: delay(push, after), reason: reason.forLedger)
+      reported.result = .retry(after: delay(push, after), reason: reason.forLedger)
     case .unsent(let reason):
-      told.result =
-        outcome.verdict.lacksRoom
+      reported.result =
+        outcome.verdict.lacksCapacity
         ? .blocked(
           after: RetryPolicy.withoutPlace.delay(after: 1, random: dispatcher.random()), reason: reason.forLedger)
         : .retry(after: delay(push, nil), reason: reason.forLedger)
-      return told
+      return reported
     case .uncertain(let reason, let isAnswered):
       // What was answered is not sent again.
-      told.result =
+      reported.result =
         isAnswered
         ? .refused(reason: reason.forLedger) : .uncertain(after: delay(push, nil), reason: reason.forLedger)
-    case .payloadRefused(let reason): told.result = .refused(reason: reason.forLedger)
+    case .payloadRefused(let reason): reported.result = .refused(reason: reason.forLedger)
     case .waitsForCorrection(let reason):
-      told.result = .retry(after: max(delay(push, nil), RetryPolicy.refusedCredentials), reason: reason.forLedger)
+      reported.result = .retry(after: max(delay(push, nil), RetryPolicy.refusedCredentials), reason: reason.forLedger)
     case .credentialsRefused(let reason):
       report.refusal = reason.forLedger
-      told.result = .blocked(after: .zero, reason: reason.forLedger)
-      return told
+      reported.result = .blocked(after: .zero, reason: reason.forLedger)
+      return reported
     case .tokenInvalid(let cause, let since, let reason):
-      told.result = .tokenDead(
+      reported.result = .tokenDead(
         reason: reason.forLedger, after: delay(push, nil),
         since: since ?? outcome.sentAt ?? dispatcher.now())
       if since == nil, !push.isToDeadToken {
@@ -213,7 +213,7 @@ public struct DirectSender: Sendable {
         // Where the credentials are those of another app, its tokens are taken once these are corrected.
         report.invalid.append(
           (
-            told,
+            reported,
             cause == .wrongApp
               ? .retry(after: max(delay(push, nil), RetryPolicy.refusedCredentials), reason: reason.forLedger)
               : .refused(reason: reason.forLedger)
@@ -222,16 +222,16 @@ public struct DirectSender: Sendable {
       }
     }
     report.count(push, isSuspect: false)
-    return told
+    return reported
   }
 
-  private func delay(_ push: DirectPush, _ wish: Duration?) -> Duration {
-    RetryPolicy.notifications.delay(after: push.attempts + 1, atLeast: wish ?? .zero, random: dispatcher.random())
+  private func delay(_ push: DirectPush, _ retryAfter: Duration?) -> Duration {
+    RetryPolicy.notifications.delay(after: push.attempts + 1, atLeast: retryAfter ?? .zero, random: dispatcher.random())
   }
 
-  /// Tells of invalid tokens. If too many are, the app may be at fault: none is told as dead, and the alarm says so. It also says what
-  /// else is wrong with the app.
-  private func judgeTokens(
+  /// Reports invalid tokens. If there are too many, the app may be at fault: none is reported as dead, and the app's alarm says why. The
+  /// alarm also says what else is wrong with the app.
+  private func settleInvalidTokens(
     _ reports: [SliceReport], of target: DirectTarget, _ settle: @Sendable ([DirectOutcome]) async -> Void
   ) async {
     let found = reports.flatMap(\.invalid)
@@ -269,10 +269,10 @@ public struct DirectSender: Sendable {
 
   /// Opens or closes the lane by what came of all pushes. A service that puts pushes off does not close it, since each push has a
   /// back-off of its own.
-  private func judge(_ reports: [SliceReport], of target: DirectTarget, wasProbe: Bool) async {
+  private func updateLane(_ reports: [SliceReport], of target: DirectTarget, wasProbe: Bool) async {
     let key = target.key
     if let refusal = reports.compactMap(\.refusal).first {
-      dispatcher.laneStatus.close(key, .refused(reason: refusal), wish: RetryPolicy.refusedCredentials)
+      dispatcher.laneStatus.close(key, .refused(reason: refusal), retryAfter: RetryPolicy.refusedCredentials)
       if let lane = key.lane {
         _ = try? await PushAppAlarms(dispatcher.database).raise(
           key.customer, lane.app, isSandbox: lane.isSandbox, reason: refusal)
@@ -306,7 +306,7 @@ extension Dispatcher {
   /// An app at its push service.
   public func target(_ app: PushApp, _ credentials: PushServiceCredentials) -> DirectTarget {
     DirectTarget(
-      account: order(for: app, credentials).account,
+      account: target(for: app, credentials).account,
       key: LaneKey(customer: app.customer, lane: Lane(app: app.id, isSandbox: false)))
   }
 

@@ -14,10 +14,10 @@ extension Dispatcher {
     _ content: MessageContent, for app: PushApp, _ credentials: PushServiceCredentials, contact: Contact?,
     device: Device?, token: String? = nil
   ) -> PreviewedRequest {
-    let order = order(for: app, credentials)
+    let target = target(for: app, credentials)
     var context =
-      contact.map { PageContext($0, device, app: order.fields, sendout: content.sendout) }
-      ?? PageContext(app: order.fields, sendout: content.sendout)
+      contact.map { PageContext($0, device, app: target.fields, sendout: content.sendout) }
+      ?? PageContext(app: target.fields, sendout: content.sendout)
     if let own = content.properties {
       context.properties = Properties(json: own).merged(over: Properties(json: contact?.properties ?? "{}"))
     }
@@ -26,16 +26,16 @@ extension Dispatcher {
       customer: app.customer, sendout: key.sendout, push: PushNumber(0), device: device?.id ?? DeviceID(0))
     links.fill(&context, link, content)
     let push = content.push(
-      context, for: app.kind, to: token ?? device?.token ?? order.account.exampleToken,
+      context, for: app.kind.traits, to: token ?? device?.token ?? target.account.exampleToken,
       id: PushIdentity.id(key, link.push), at: now(), collapseKey: PushIdentity.collapseKey(key))
     var preview = PreviewedRequest(app)
-    preview.service = order.account.service
-    switch order.account.prepare(push) {
+    preview.service = target.account.service
+    switch target.account.prepare(push) {
     case .request(let request):
-      let environments = order.account.environments
+      let environments = target.account.environments
       let wanted: PushEnvironment = device?.isSandbox == true ? .sandbox : .production
       let environment = environments.contains(wanted) ? wanted : environments.first ?? .production
-      preview.fill(order.account.preview(request, to: environment), request.reductions)
+      preview.fill(target.account.preview(request, to: environment), request.reductions)
     case .refused(let verdict):
       let size = PushServices.payloadSize(of: push.message.smallest, for: app.type)
       if app.type != .sms { (preview.bytes, preview.limit) = (size.bytes, size.limit) }
@@ -61,7 +61,7 @@ extension PreviewedRequest {
     } else {
       (bytes, limit) = (request.size, request.limit)
     }
-    dropped = reductions.words
+    dropped = reductions.description
   }
 }
 

@@ -45,7 +45,7 @@ public struct Dispatcher: Sendable {
     self.services = services
     self.links = links
     self.settings = settings
-    window = HubWindow(settings.window, patience: settings.patience)
+    window = HubWindow(settings.window, verdictTimeout: settings.verdictTimeout)
     permits = CustomerPermits(settings.batchesInMemory)
     handover = HandoverBudget()
     laneStatus = LaneStatus(clock: clock)
@@ -84,7 +84,7 @@ public struct Dispatcher: Sendable {
   /// - Returns: whether the app's alarm is to be raised: once for each try.
   public func closeRefused(_ lane: Lane, of customer: CustomerID, _ reason: String) -> Bool {
     let closing = laneStatus.close(LaneKey(customer: customer, lane: lane), .refused(reason: reason))
-    if closing.isNews {
+    if closing.shouldLog {
       logger.error(
         "nothing can be sent to an app until it is corrected",
         metadata: [
@@ -96,16 +96,16 @@ public struct Dispatcher: Sendable {
   }
 
   /// What outcomes of one batch mean, whose delays have the same random share.
-  func outcomePolicy(of order: SendoutOrder, for app: PushAppID) -> OutcomePolicy {
+  func outcomePolicy(of plan: SendoutPlan, for app: PushAppID) -> OutcomePolicy {
     OutcomePolicy(
-      policy: order.policy(for: app), random: random(),
-      hasFallback: order.hasFallback(besides: app), now: now)
+      policy: plan.policy(for: app), random: random(),
+      hasFallback: plan.hasFallback(besides: app), now: now)
   }
 
   /// What is needed to send to an app.
-  public func order(for app: PushApp, _ credentials: PushServiceCredentials) -> AppOrder {
-    AppOrder(
-      app: app.id, version: app.updatedAt, kind: app.kind, fields: AppFields(appId: app.appID, name: app.name),
+  public func target(for app: PushApp, _ credentials: PushServiceCredentials) -> AppTarget {
+    AppTarget(
+      app: app.id, version: app.updatedAt, traits: app.kind.traits, fields: AppFields(appId: app.appID, name: app.name),
       account: services.account(appID: app.appID, of: app.customer, kind: app.kind, credentials: credentials))
   }
 
@@ -130,32 +130,32 @@ public struct Dispatcher: Sendable {
   /// After `stop` it claims and sends nothing more, and waits for pushes in flight. When its task is cancelled it drops
   /// everything, as a killed hub does, and leaves its claims to their leases.
   public func dispatch(
-    _ order: SendoutOrder, to app: AppOrder, _ lane: Lane, stop: StopSignal = StopSignal()
+    _ plan: SendoutPlan, to app: AppTarget, _ lane: Lane, stop: StopSignal = StopSignal()
   ) async -> DispatchResult {
-    await Dispatch(self, order, app, lane, stop: stop).run()
+    await Dispatch(self, plan, app, lane, stop: stop).run()
   }
 
-  /// The same for an app without credentials that open: nothing is sent. In a stream, what has a fallback fails at once, what has expired
-  /// fails, and the lane is closed.
+  /// Settles what is due of an app whose credentials cannot be opened; nothing is sent. In a stream, pushes with a fallback and expired ones
+  /// fail at once, and the lane is closed.
   /// - Parameter reason: a sentence for people, which the app's alarm shows.
   public func refuse(
-    _ order: SendoutOrder, _ lane: Lane, reason: String, stop: StopSignal = StopSignal()
+    _ plan: SendoutPlan, _ lane: Lane, reason: String, stop: StopSignal = StopSignal()
   ) async throws -> DispatchResult {
-    if order.isStream {
-      if closeRefused(lane, of: order.key.customer, reason) {
+    if plan.isStream {
+      if closeRefused(lane, of: plan.key.customer, reason) {
         try await PushAppAlarms(database).raise(
-          order.key.customer, lane.app, isSandbox: lane.isSandbox, reason: reason)
+          plan.key.customer, lane.app, isSandbox: lane.isSandbox, reason: reason)
       }
       let ledger = BatchLedger(
-        database: database, key: order.key, lane: lane, run: RunID(), lease: settings.lease, isHybrid: order.isHybrid)
-      try await ClosedLane(self, order, .refused(reason: reason), ledger).settleDue(until: stop)
+        database: database, key: plan.key, lane: lane, run: RunID(), lease: settings.lease, isTracked: plan.isTracked)
+      try await ClosedLane(self, plan, .refused(reason: reason), ledger).settleDue(until: stop)
     }
     return DispatchResult(end: .refused(reason: reason))
   }
 }
 
 /// What a hub needs to know to send a sendout's pushes.
-public struct SendoutOrder: Sendable {
+public struct SendoutPlan: Sendable {
   /// What its pushes say.
   public enum Content: Sendable {
     /// All the same.
@@ -167,18 +167,18 @@ public struct SendoutOrder: Sendable {
   public var key: SendoutKey
   public var content: Content
   public var onUncertain: UncertainPolicy
-  /// Whether its messages are to telephone numbers.
-  public var isHybrid: Bool
+  /// Whether it is a stream of tracked messages.
+  public var isTracked: Bool
   /// The app whose pushes alone `onUncertain` is about, since they stand in for the others; nil for all.
   public var fallback: PushAppID?
 
   public init(
-    key: SendoutKey, content: Content, onUncertain: UncertainPolicy, isHybrid: Bool = false, fallback: PushAppID? = nil
+    key: SendoutKey, content: Content, onUncertain: UncertainPolicy, isTracked: Bool = false, fallback: PushAppID? = nil
   ) {
     self.key = key
     self.content = content
     self.onUncertain = onUncertain
-    self.isHybrid = isHybrid
+    self.isTracked = isTracked
     self.fallback = fallback
   }
 
@@ -190,17 +190,17 @@ public struct SendoutOrder: Sendable {
 
   /// What becomes of uncertain pushes to an app.
   func policy(for app: PushAppID) -> UncertainPolicy {
-    guard isHybrid else { return onUncertain }
+    guard isTracked else { return onUncertain }
     return app == fallback ? onUncertain : .resend
   }
 }
 
 /// One of the apps that a sendout goes to.
-public struct AppOrder: Sendable {
+public struct AppTarget: Sendable {
   let app: PushAppID
   /// When the app or its credentials changed last: another moment means another account.
   let version: Date
-  let kind: PushAppKind
+  let traits: PushAppTraits
   /// For `{{app.name}}` and so on.
   let fields: AppFields
   let account: any PushAccount
@@ -226,7 +226,7 @@ public struct DispatchResult: Sendable, Equatable {
 
 /// Why a dispatch ended.
 public enum DispatchEnd: Sendable, Equatable {
-  /// Nothing can be claimed for now; `Ledger.remainingWork` tells whether there is work for later.
+  /// Nothing can be claimed for now; `Ledger.remainingWork` says whether there is work for later.
   case drained
   /// It was told to stop.
   case stopped
@@ -280,10 +280,10 @@ public final class StopSignal: Sendable {
 public struct DispatchSettings: Sendable {
   /// Most pushes of this hub in flight, of all sendouts, lanes and single messages: marked as possibly sent, and their outcome not
   /// written yet. So many are uncertain after a crash, and those whose tokens were reported as invalid without a date and wait for the
-  /// rest of their batch. Pushes that have had no answer for longer than `patience` come on top: a fifth of it for each lane.
+  /// rest of their batch. Pushes that have had no answer for longer than `verdictTimeout` come on top: a fifth of it for each lane.
   public var window = 500
   /// How long a push that is not answered counts for the window. After it, it counts for its lane alone.
-  public var patience: Duration = .seconds(1)
+  public var verdictTimeout: Duration = .seconds(1)
   /// How old what is known of a recipient may be when a push leaves. After it, the recipient is read again.
   public var recipientAge: Duration = .seconds(1)
   /// How long a push may wait for a connection before it goes back to the ledger.

@@ -21,7 +21,7 @@ struct OutcomePartition: Sendable {
   var lostReason: String?
   /// Of these, pushes that it put off, and the longest time that it asked for of all pushes, not of one alone.
   var postponed = 0
-  var longestWish = Duration.zero
+  var longestRetryAfter = Duration.zero
   var postponementReason: String?
 
   init(_ outcomes: [PushOutcome], _ slice: PreparedBatch.Slice, _ outcomePolicy: OutcomePolicy) {
@@ -30,7 +30,7 @@ struct OutcomePartition: Sendable {
       let push = slice.pushes[outcome.index]
       if case .retry(let after, let reason, let appliesToService) = outcome.verdict {
         postponed += 1
-        if appliesToService { longestWish = max(longestWish, after ?? .zero) }
+        if appliesToService { longestRetryAfter = max(longestRetryAfter, after ?? .zero) }
         postponementReason = reason
       }
       switch outcomePolicy.action(
@@ -38,7 +38,7 @@ struct OutcomePartition: Sendable {
       {
       case .settled(var settlement):
         if settlement.state == .accepted, !slice.reduced.isEmpty || !outcome.reductions.isEmpty {
-          settlement.reason = outcome.reductions.union(slice.reduced[outcome.index] ?? []).words
+          settlement.reason = outcome.reductions.union(slice.reduced[outcome.index] ?? []).description
         }
         settlements.append(settlement)
         if case .uncertain(let reason, isAnswered: false) = outcome.verdict {
@@ -53,7 +53,7 @@ struct OutcomePartition: Sendable {
       case .unsent(let settlement):
         settlements.append(settlement)
         // That its customer has no place says nothing of the service.
-        if !outcome.verdict.lacksRoom { unsentReason = settlement.reason }
+        if !outcome.verdict.lacksCapacity { unsentReason = settlement.reason }
       case .refused(let reason):
         refused.append(push)
         refusalReason = reason
@@ -68,13 +68,13 @@ struct ServiceAvailability: Sendable {
     /// It looked at a push.
     case available
     case unknown
-    /// No push was sent, none was answered, or all were put off: `wish` is the longest time that it asked for of all pushes.
-    case unavailable(reason: String, wish: Duration)
+    /// No push was sent, none was answered, or all were put off: `retryAfter` is the longest time that it asked for of all pushes.
+    case unavailable(reason: String, retryAfter: Duration)
   }
 
   private var answered = 0
   private var postponed = 0
-  private var wish = Duration.zero
+  private var retryAfter = Duration.zero
   private var reason: String?
   private var unsentReason: String?
   private var lost = 0
@@ -86,17 +86,17 @@ struct ServiceAvailability: Sendable {
   mutating func record(_ partition: OutcomePartition) {
     answered += partition.answered
     postponed += partition.postponed
-    wish = max(wish, partition.longestWish)
+    retryAfter = max(retryAfter, partition.longestRetryAfter)
     reason = partition.postponementReason ?? reason
     unsentReason = partition.unsentReason ?? unsentReason
     lost += partition.lost
     lostReason = partition.lostReason ?? lostReason
   }
 
-  /// The same of an outcome that no ledger has.
+  /// Records the verdict on a push that is not in the ledger.
   mutating func record(_ verdict: Verdict) {
     switch verdict {
-    case .unsent where verdict.lacksRoom: break
+    case .unsent where verdict.lacksCapacity: break
     case .unsent(let reason): unsentReason = reason.forLedger
     case .credentialsRefused: break
     case .uncertain(let reason, isAnswered: false):
@@ -105,7 +105,7 @@ struct ServiceAvailability: Sendable {
     case .retry(let after, let why, let appliesToService):
       answered += 1
       postponed += 1
-      if appliesToService { wish = max(wish, after ?? .zero) }
+      if appliesToService { retryAfter = max(retryAfter, after ?? .zero) }
       reason = why.forLedger
     default: answered += 1
     }
@@ -115,7 +115,7 @@ struct ServiceAvailability: Sendable {
   mutating func add(_ before: ServiceAvailability) {
     answered += before.answered
     postponed += before.postponed
-    wish = max(wish, before.wish)
+    retryAfter = max(retryAfter, before.retryAfter)
     reason = reason ?? before.reason
     unsentReason = unsentReason ?? before.unsentReason
     lost += before.lost
@@ -127,9 +127,11 @@ struct ServiceAvailability: Sendable {
 
   func finding(by evidence: OutageEvidence) -> Finding {
     if answered > postponed { return .available }
-    if evidence != .none, answered >= Self.evidence, let reason { return .unavailable(reason: reason, wish: wish) }
+    if evidence != .none, answered >= Self.evidence, let reason {
+      return .unavailable(reason: reason, retryAfter: retryAfter)
+    }
     if evidence == .anyFailure, answered == 0, let reason = unsentReason ?? (lost >= Self.evidence ? lostReason : nil) {
-      return .unavailable(reason: reason, wish: .zero)
+      return .unavailable(reason: reason, retryAfter: .zero)
     }
     return .unknown
   }

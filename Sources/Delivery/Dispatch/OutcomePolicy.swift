@@ -88,9 +88,9 @@ struct OutcomePolicy: Sendable {
     case .credentialsRefused(let reason): .refused(reason: reason.forLedger)
     case .waitsForCorrection(let reason):
       .settled(correction(of: push, outcome, reason.forLedger, isOnce: isOnce))
-    case .unsent(let reason) where outcome.verdict.lacksRoom: .unsent(withoutPlace(push, reason))
+    case .unsent(let reason) where outcome.verdict.lacksCapacity: .unsent(withoutPlace(push, reason))
     case .unsent(let reason): .unsent(settlement(of: push, blockedBy: .unavailable(reason: reason.forLedger)))
-    // An answer that tells nothing is an answer.
+    // The service answered, though the answer says nothing.
     case .uncertain(let reason, isAnswered: true): .settled(settled(.uncertain, push, outcome, reason, .unavailable))
     case .uncertain(let reason, isAnswered: false):
       switch policy {
@@ -110,7 +110,7 @@ struct OutcomePolicy: Sendable {
   }
 
   /// What is written of a push that did not leave: it waits. It does not expire while
-  /// credentials are refused, since people have to correct those. Where it has a fallback, it fails instead, so that this goes at once.
+  /// credentials are refused, since people have to correct those. Where it has a fallback, it fails instead, so that the fallback goes at once.
   func settlement(of push: QueuedPush, blockedBy closureReason: ClosureReason) -> Settlement {
     var settlement = Settlement(push: push.number, batch: push.batch, state: .waiting, left: false)
     switch closureReason {

@@ -10,7 +10,7 @@ final class OutcomeWriter: Sendable {
   /// What one call of `add` adds.
   private struct Addition: Sendable {
     var settlements: [Settlement] = []
-    var room = Room()
+    var capacity = Capacity()
   }
 
   /// `flush` adds an empty item, which is answered after those before it.
@@ -20,14 +20,14 @@ final class OutcomeWriter: Sendable {
 
   /// - Parameters:
   ///   - sendout: of all that is written.
-  ///   - unwritten: is told which batches have outcomes, until they are written or never will be.
+  ///   - unwritten: keeps the batches whose outcomes are not written yet.
   ///   - executor: where outcomes are written; `nil` for anywhere.
-  ///   - write: writes outcomes, which hold these rooms in the window. It is retried without limit while the database is
+  ///   - write: writes outcomes, which hold these capacities in the window. It is retried without limit while the database is
   ///     unavailable. Any other error ends the writer.
   init(
     of sendout: SendoutKey? = nil, unwritten: UnwrittenOutcomes = UnwrittenOutcomes(),
     on executor: (any TaskExecutor)? = nil,
-    write: @escaping @Sendable (_ settlements: [Settlement], _ rooms: [Room]) async throws -> Void
+    write: @escaping @Sendable (_ settlements: [Settlement], _ capacities: [Capacity]) async throws -> Void
   ) {
     self.sendout = sendout
     self.unwritten = unwritten
@@ -40,18 +40,18 @@ final class OutcomeWriter: Sendable {
       on: executor
     ) { _, additions in
       let settlements = additions.flatMap(\.settlements)
-      let rooms = additions.map(\.room).filter { $0.count > 0 }
-      if !settlements.isEmpty { try await write(settlements, rooms) }
+      let capacities = additions.map(\.capacity).filter { $0.count > 0 }
+      if !settlements.isEmpty { try await write(settlements, capacities) }
       return additions.map { _ in }
     }
   }
 
   /// Adds outcomes of one batch to the next write.
-  /// - Parameter room: the room that they take in the window until they are written.
-  func add(_ settlements: [Settlement], room: Room = Room()) {
+  /// - Parameter capacity: the capacity that they take in the window until they are written.
+  func add(_ settlements: [Settlement], capacity: Capacity = Capacity()) {
     guard let batch = settlements.first?.batch else { return }
     if let sendout { unwritten.add(batch, of: sendout) }
-    batcher.answer(0, Addition(settlements: settlements, room: room), weight: settlements.count) {
+    batcher.answer(0, Addition(settlements: settlements, capacity: capacity), weight: settlements.count) {
       [sendout, unwritten] _ in
       if let sendout { unwritten.remove(batch, of: sendout) }
     }

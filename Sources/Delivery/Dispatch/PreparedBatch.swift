@@ -47,16 +47,16 @@ struct PreparedBatch: Sendable {
   var permit: CustomerPermit?
 }
 
-/// The room that a slice takes in its run's window: one for each push, and never more than `HubWindow.share`. So a request that stands for
-/// many pushes takes no more room than as many requests as a slice can have.
-struct SliceRoom {
+/// The capacity that a slice takes in its run's window: one for each push, and never more than `HubWindow.share`. So a request that stands for
+/// many pushes takes no more capacity than as many requests as a slice can have.
+struct SliceCapacity {
   private let places: Int
   private var unanswered: Int
   private let limit: Int
 
   /// - Parameters:
-  ///   - limit: 0 if the pushes have their room already.
-  ///   - places: of which the slice has its room.
+  ///   - limit: 0 if the pushes have their capacity already.
+  ///   - places: of which the slice has its capacity.
   init(of pushes: Int, limit: Int, places: Int = 0) {
     self.places = places
     unanswered = pushes
@@ -64,20 +64,20 @@ struct SliceRoom {
   }
 
   /// What the pushes take that are not answered yet.
-  var held: Room { Room(places: places, count: min(unanswered, limit)) }
+  var held: Capacity { Capacity(places: places, count: min(unanswered, limit)) }
 
-  /// - Returns: the room that so many answers make free.
-  mutating func answered(_ count: Int) -> Room {
+  /// - Returns: the capacity that so many answers make free.
+  mutating func answered(_ count: Int) -> Capacity {
     let before = held.count
     unanswered -= count
-    return Room(places: places, count: before - held.count)
+    return Capacity(places: places, count: before - held.count)
   }
 }
 
 /// Prepares a batch's pushes.
 struct Preparation: Sendable {
-  let order: SendoutOrder
-  let app: AppOrder
+  let plan: SendoutPlan
+  let app: AppTarget
   let links: PublicLinks
   let sliceSize: Int
   let now: @Sendable () -> Date
@@ -85,7 +85,7 @@ struct Preparation: Sendable {
   /// What pushes may name of their recipients.
   /// - Parameter contents: of a stream's messages, by their numbers.
   func recipientFields(_ contents: [Int32: MessageContent]) -> RecipientFields {
-    if case .same(let content) = order.content { return RecipientFields(named: content.template.recipientFields) }
+    if case .same(let content) = plan.content { return RecipientFields(named: content.template.recipientFields) }
     return contents.values.reduce(into: []) { $0.formUnion(RecipientFields(named: $1.template.recipientFields)) }
   }
 
@@ -132,10 +132,10 @@ struct Preparation: Sendable {
     return slice.distinctRequests + slice.refused.count >= sliceSize || slice.pushes.count >= app.account.mostRecipients
   }
 
-  /// A phone with a new user must not show what was meant for the former one. A softphone has several accounts of one user.
+  /// A phone with a new user must not show what was meant for the former one.
   private func reasonToSkip(_ push: QueuedPush, _ recipient: Recipient) -> String? {
     if recipient.device.invalidatedAt != nil { return "device_invalidated" }
-    return recipient.contact.id == push.contact || app.kind != .app ? nil : "device_reassigned"
+    return recipient.contact.id == push.contact || app.traits.hasSeveralAccounts ? nil : "device_reassigned"
   }
 
   /// What is settled of a push that is too late. A message with a time to live of 0 leaves once, and is not put off. If it was
@@ -148,31 +148,33 @@ struct Preparation: Sendable {
   }
 
   private func content(of push: QueuedPush, _ contents: [Int32: MessageContent]) -> MessageContent? {
-    if case .same(let content) = order.content { return content }
+    if case .same(let content) = plan.content { return content }
     return push.message.flatMap { contents[$0] }
   }
 
   private func outgoing(_ push: QueuedPush, _ recipient: Recipient, _ content: MessageContent) -> OutgoingPush {
     let link = PushLink(
-      customer: order.key.customer, sendout: order.key.sendout, push: push.number, device: recipient.device.id)
+      customer: plan.key.customer, sendout: plan.key.sendout, push: push.number, device: recipient.device.id)
     var context =
       content.template.isPersonal
       ? PageContext(recipient, app: app.fields, content: content)
       : PageContext(app: app.fields, sendout: content.sendout)
     links.fill(&context, link, content)
     var outgoing = content.push(
-      context, for: app.kind, to: recipient.device.token, id: PushIdentity.id(order.key, push.number), at: now(),
-      collapseKey: PushIdentity.collapseKey(order.key, push.message))
-    if content.namesUpdateID { outgoing.message.name(UpdateID(order.key.sendout, push.number)) }
+      context, for: app.traits, to: recipient.device.token, id: PushIdentity.id(plan.key, push.number), at: now(),
+      collapseKey: PushIdentity.collapseKey(plan.key, push.message))
+    if !content.idFields.isEmpty {
+      outgoing.message.carry(UpdateID(plan.key.sendout, push.number), in: content.idFields)
+    }
     return outgoing
   }
 }
 
 extension RenderedMessage {
-  /// Carries the id by which a phone confirms the push: as `ref` on phones of Apple, and as `message_id` on others.
-  fileprivate mutating func name(_ id: UpdateID) {
+  /// Adds the id by which a device confirms the push.
+  fileprivate mutating func carry(_ id: UpdateID, in names: [String]) {
     let value = JSONText.quoted(id.description)
-    for name in ["ref", "message_id"] {
+    for name in names {
       fields.append(RenderedMessage.Field(name: JSONText.quoted(name), value: value, isOptional: false))
     }
   }
@@ -184,11 +186,11 @@ extension MessageContent {
   ///   - now: by the database's clock.
   ///   - collapseKey: for a message without its own.
   func push(
-    _ context: PageContext, for kind: PushAppKind, to token: String, id: UUID, at now: Date,
+    _ context: PageContext, for app: PushAppTraits, to token: String, id: UUID, at now: Date,
     collapseKey: @autoclosure () -> String
   ) -> OutgoingPush {
     var message = template.rendered(for: context)
-    if kind == .softphone { message.becomeSoftphoneText() }
+    app.adapt(&message)
     return OutgoingPush(
       token: token, id: id, collapseKey: message.collapseKey ?? collapseKey(), message: message,
       lifetime: template.ttl == 0

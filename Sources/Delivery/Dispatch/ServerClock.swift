@@ -2,9 +2,8 @@ public import FoundationEssentials
 import Postgres
 import Locking
 
-/// The time of day by the database's clock, which all hubs share: one whose own clock is wrong neither fails pushes as expired nor takes a
-/// token for dead that was registered again, and lets push services keep pushes for as long as was asked for. A hub has one, which dates its
-/// pushes, its access tokens and its outcomes.
+/// The time of day by the database's clock, which all hubs share. So a hub whose own clock is wrong fails no push as expired, retires no token
+/// that was registered again, and asks push services for the right lifetimes. A hub has one, which dates its pushes, access tokens and outcomes.
 public final class ServerClock: Sendable {
   /// By how many seconds the database's clock is ahead.
   private let lead = Mutex(0.0)

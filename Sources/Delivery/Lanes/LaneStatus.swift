@@ -32,7 +32,7 @@ final class LaneStatus: Sendable {
 
   enum Admission: Equatable {
     case open
-    /// The caller is the one that tries whether the push service is available again. It tells by `open`, `close` or `endProbe`.
+    /// The caller is the one that tries whether the push service is available again. It reports by `open`, `close` or `endProbe`.
     case probe
     case closed(reason: ClosureReason, delay: Duration)
   }
@@ -43,8 +43,8 @@ final class LaneStatus: Sendable {
     let delay: Duration
     /// False for other pushes of the same outage: the lane was closed already.
     let isFresh: Bool
-    /// Whether it was open, or closed for another reason, so that people are told.
-    let isNews: Bool
+    /// Whether it was open, or closed for another reason, so that people should hear of it.
+    let shouldLog: Bool
   }
 
   /// Asks to send to a lane.
@@ -75,7 +75,7 @@ final class LaneStatus: Sendable {
   }
 
   /// How many pushes `admit` would let in: all, one that probes, or none.
-  func room(_ key: LaneKey, upTo limit: Int) -> Int {
+  func capacity(_ key: LaneKey, upTo limit: Int) -> Int {
     let now = clock()
     return states.withLock { states in
       switch states[key] {
@@ -107,25 +107,26 @@ final class LaneStatus: Sendable {
   }
 
   /// Closes a lane.
-  /// - Parameter wish: how long the push service asks to wait.
+  /// - Parameter retryAfter: how long the push service asks to wait.
   @discardableResult
-  func close(_ key: LaneKey, _ reason: ClosureReason, wish: Duration = .zero) -> Closing {
+  func close(_ key: LaneKey, _ reason: ClosureReason, retryAfter: Duration = .zero) -> Closing {
     let now = clock()
     return states.withLock { states in
       let failures: Int
-      var (isFresh, isNews) = (true, true)
+      var (isFresh, shouldLog) = (true, true)
       switch states[key] {
       case nil: failures = 1
       case .closed(let known, let until, let before) where until > now:
         failures = before
-        (isFresh, isNews) = (known != reason, known != reason)
+        (isFresh, shouldLog) = (known != reason, known != reason)
       case .closed(let known, _, let before), .probing(let known, _, let before):
         failures = before + 1
-        isNews = known != reason
+        shouldLog = known != reason
       }
-      let until = now + RetryPolicy.unavailable.delay(after: failures, atLeast: min(wish, RetryPolicy.longestWish))
+      let until =
+        now + RetryPolicy.unavailable.delay(after: failures, atLeast: min(retryAfter, RetryPolicy.longestRetryAfter))
       states[key] = .closed(reason: reason, until: until, failures: failures)
-      return Closing(delay: until - now, isFresh: isFresh, isNews: isNews)
+      return Closing(delay: until - now, isFresh: isFresh, shouldLog: shouldLog)
     }
   }
 
@@ -150,8 +151,8 @@ final class LaneStatus: Sendable {
     }
     switch finding {
     case .available: open(key)
-    case .unavailable(let reason, let wish) where isEnough:
-      return (reason, close(key, .unavailable(reason: reason), wish: wish))
+    case .unavailable(let reason, let retryAfter) where isEnough:
+      return (reason, close(key, .unavailable(reason: reason), retryAfter: retryAfter))
     case .unavailable, .unknown: break
     }
     return nil

@@ -15,8 +15,8 @@ final class HubWindow: Sendable {
   let share: Int
   private let driven: Mutex<Driven>
 
-  init(_ size: Int, patience: Duration) {
-    let state = WindowState(size: size, patience: patience)
+  init(_ size: Int, verdictTimeout: Duration) {
+    let state = WindowState(size: size, verdictTimeout: verdictTimeout)
     share = state.share
     driven = Mutex(Driven(state: state))
   }
@@ -27,21 +27,21 @@ final class HubWindow: Sendable {
   /// Whether the lane's push service leaves so many pushes unanswered that no more are sent to it.
   func isSilent(_ lane: LaneKey) -> Bool { driven.withLock { $0.state.isSilent(lane, at: .now) } }
 
-  /// Takes room for messages of a customer, if there is some at once.
+  /// Takes capacity for messages of a customer, if there is some at once.
   /// - Parameter lanes: that they may go to.
-  func takeForMessages(of customer: CustomerID, in lanes: [LaneKey], upTo count: Int) -> Room {
-    driven.withLock { $0.state.takeForMessages(of: customer, in: lanes, upTo: count, at: .now) }
+  func reserve(of customer: CustomerID, in lanes: [LaneKey], upTo count: Int) -> Capacity {
+    driven.withLock { $0.state.reserve(of: customer, in: lanes, upTo: count, at: .now) }
   }
 
-  /// Says which lanes messages took room for. The rest is released.
-  func assign(_ room: Room, to parts: [(lane: LaneKey, count: Int)]) -> [Room] {
-    guard room.count > 0 else { return parts.map { _ in Room() } }
-    return change { driven, _ in driven.state.assign(room, to: parts) }
+  /// Says which lanes messages took capacity for. The rest is released.
+  func assign(_ capacity: Capacity, to parts: [(lane: LaneKey, count: Int)]) -> [Capacity] {
+    guard capacity.count > 0 else { return parts.map { _ in Capacity() } }
+    return change { driven, _ in driven.state.assign(capacity, to: parts) }
   }
 
-  /// Releases room of messages.
-  func release(_ room: Room) {
-    if room.count > 0 { change { driven, _ in driven.state.release(room) } }
+  /// Releases capacity of messages.
+  func release(_ capacity: Capacity) {
+    if capacity.count > 0 { change { driven, _ in driven.state.release(capacity) } }
   }
 
   fileprivate func join(_ lane: LaneKey, isBulk: Bool, isOfOneService: Bool) -> Int {
@@ -63,26 +63,28 @@ final class HubWindow: Sendable {
     }
   }
 
-  fileprivate func successors(_ id: Int, in rooms: [Room]) -> Successors? {
-    driven.withLock { $0.state.successors(id, in: rooms, at: .now) }
+  fileprivate func successors(_ id: Int, in capacities: [Capacity]) -> Successors? {
+    driven.withLock { $0.state.successors(id, in: capacities, at: .now) }
   }
 
-  fileprivate func giveBack(_ room: Room) { change { driven, _ in driven.state.release(room, isAnswered: false) } }
+  fileprivate func releaseUnsent(_ capacity: Capacity) {
+    change { driven, _ in driven.state.release(capacity, isAnswered: false) }
+  }
 
   fileprivate func putBack(_ successors: Successors) { change { driven, _ in driven.state.putBack(successors) } }
 
-  /// Releases rooms, and gives the successors what they were promised of them.
-  fileprivate func release(_ rooms: [Room], to successors: Successors?, isMarked: Bool) {
+  /// Releases capacities, and gives the successors what they were promised of them.
+  fileprivate func release(_ capacities: [Capacity], to successors: Successors?, isMarked: Bool) {
     let resumed = change { driven, now -> (CheckedContinuation<SliceGrant?, Never>, SliceGrant)? in
-      for room in rooms { driven.state.release(room) }
+      for capacity in capacities { driven.state.release(capacity) }
       guard let successors, let continuation = driven.waiters.removeValue(forKey: successors.member) else { return nil }
-      let room = driven.state.give(to: successors, at: now)
-      return (continuation, SliceGrant(count: successors.count, room: room, isMarked: isMarked))
+      let capacity = driven.state.give(to: successors, at: now)
+      return (continuation, SliceGrant(count: successors.count, capacity: capacity, isMarked: isMarked))
     }
     if let (continuation, grant) = resumed { continuation.resume(returning: grant) }
   }
 
-  /// Changes the state, and tells those that wait no longer.
+  /// Changes the state, and resumes those that need not wait any longer.
   private func change<Answer>(_ body: (inout Driven, ContinuousClock.Instant) -> Answer) -> Answer {
     let now = ContinuousClock.now
     let (answer, resumed, alarm) = driven.withLock { driven in
@@ -120,22 +122,22 @@ final class SendWindow: Sendable {
   /// Why it was closed; `nil` while it is open.
   var end: DispatchEnd? { hub.end(of: id) }
 
-  /// Waits for room and takes it.
+  /// Waits for capacity and takes it.
   /// - Parameter count: at most `HubWindow.share`; 0 only asks whether it is open.
   /// - Returns: `nil` once the window is closed, the push service does not answer, or the task is cancelled.
-  func acquire(_ count: Int) async -> Room? {
-    guard count > 0 else { return end == nil ? Room() : nil }
-    return await acquire([SliceNeed(room: count, last: PushNumber(0))])?.room
+  func acquire(_ count: Int) async -> Capacity? {
+    guard count > 0 else { return end == nil ? Capacity() : nil }
+    return await acquire([SliceNeed(capacity: count, last: PushNumber(0))])?.capacity
   }
 
-  /// Waits for room for the first of a batch's slices, and takes it: for one at least, and for more if no other run waits.
+  /// Waits for capacity for the first of a batch's slices, and takes it: for one at least, and for more if no other run waits.
   /// - Parameters:
-  ///   - needs: of slices in their order. If they need no room, their write-ahead mark is committed already.
+  ///   - needs: of slices in their order. If they need no capacity, their write-ahead mark is committed already.
   ///   - claim: of the batch; `nil` if no write-ahead mark has to be moved.
   /// - Returns: `nil` once the window is closed, the push service does not answer, or the task is cancelled.
   func acquire(_ needs: [SliceNeed], of claim: Claim? = nil) async -> SliceGrant? {
-    guard needs.contains(where: { $0.room > 0 }) else {
-      return end == nil ? SliceGrant(count: needs.count, room: Room(), isMarked: true) : nil
+    guard needs.contains(where: { $0.capacity > 0 }) else {
+      return end == nil ? SliceGrant(count: needs.count, capacity: Capacity(), isMarked: true) : nil
     }
     return await withTaskCancellationHandler {
       await withCheckedContinuation { hub.wait(id, for: needs, of: claim, $0) }
@@ -144,20 +146,20 @@ final class SendWindow: Sendable {
     }
   }
 
-  /// The slices that wait for room and can have some of this, before it is released. Give it back by `release` or `putBack`.
-  /// - Parameter rooms: of pushes whose outcomes are about to be written.
+  /// The slices that wait for capacity and can have some of this, before it is released. Give it back by `release` or `putBack`.
+  /// - Parameter capacities: of pushes whose outcomes are about to be written.
   /// - Returns: `nil` if none wait, or other runs wait too.
-  func successors(of rooms: [Room]) -> Successors? { hub.successors(id, in: rooms) }
+  func successors(of capacities: [Capacity]) -> Successors? { hub.successors(id, in: capacities) }
 
-  /// Releases room once outcomes are written, and gives their successors what they need of it.
+  /// Releases capacity once outcomes are written, and gives their successors what they need of it.
   /// - Parameter isMarked: whether the successors' write-ahead mark is committed with the outcomes.
-  func release(_ rooms: [Room], to successors: Successors? = nil, isMarked: Bool = false) {
-    if !rooms.isEmpty || successors != nil { hub.release(rooms, to: successors, isMarked: isMarked) }
+  func release(_ capacities: [Capacity], to successors: Successors? = nil, isMarked: Bool = false) {
+    if !capacities.isEmpty || successors != nil { hub.release(capacities, to: successors, isMarked: isMarked) }
   }
 
-  /// Gives back the room of pushes that did not leave.
-  func giveBack(_ room: Room) {
-    if room.count > 0 { hub.giveBack(room) }
+  /// Gives back the capacity of pushes that did not leave.
+  func releaseUnsent(_ capacity: Capacity) {
+    if capacity.count > 0 { hub.releaseUnsent(capacity) }
   }
 
   /// Lets the successors wait again, as outcomes were not written.

@@ -11,8 +11,8 @@ struct BatchLedger: Sendable {
   let run: RunID
   /// How long a claim is valid without being extended.
   let lease: Duration
-  /// Whether its messages are to telephone numbers.
-  var isHybrid = false
+  /// Whether it is a stream of tracked messages.
+  var isTracked = false
 
   /// The lane's next batch that is due, claimed and committed, without its pushes; `nil` if there is none now.
   func claim() async throws -> ClaimedBatch? {
@@ -23,7 +23,7 @@ struct BatchLedger: Sendable {
     }
   }
 
-  /// The same of batches with a message that has expired.
+  /// The lane's next batch that has an expired message, claimed as by `claim`.
   /// - Parameter batches: stay as they are.
   func claimExpired(except batches: [Int32]) async throws -> ClaimedBatch? {
     try await claimed {
@@ -96,7 +96,7 @@ struct BatchLedger: Sendable {
     let settlements = settlements.sorted { $0.push < $1.push }
     let batches = Set(settlements.map(\.batch)).union(mark.map { [$0.claim.batch] } ?? [])
     let (written, settled, isMarked) = try await database.query(
-      isHybrid ? BatchQueries.settleHybrid : BatchQueries.settle, key.customer.rawValue, key.sendout.rawValue,
+      isTracked ? BatchQueries.settleTracked : BatchQueries.settle, key.customer.rawValue, key.sendout.rawValue,
       settlements.map(\.push.rawValue),
       settlements.map(\.state.rawValue), settlements.map(\.reason), settlements.map { $0.left ? Int16(1) : 0 },
       settlements.map(\.sentAt), settlements.map { $0.delay?.inSeconds }, settlements.map { $0.timeout?.inSeconds },
@@ -105,7 +105,7 @@ struct BatchLedger: Sendable {
     let final = settlements.filter { $0.left && ($0.state == .accepted || $0.state == .failed) }
     guard written < settlements.count, !final.isEmpty else { return (settled, isMarked) }
     try await database.query(
-      isHybrid ? BatchQueries.correctHybrid : BatchQueries.correct, key.customer.rawValue, key.sendout.rawValue,
+      isTracked ? BatchQueries.correctTracked : BatchQueries.correct, key.customer.rawValue, key.sendout.rawValue,
       final.map(\.push.rawValue),
       final.map(\.state.rawValue), final.map(\.reason), Set(final.map(\.batch)).sorted())
     return (settled, isMarked)

@@ -7,7 +7,7 @@ import Registry
 /// never deadlock, and the counts are right at every commit.
 enum BatchQueries {
   static let all: [Statement] = [
-    claim, claimExpired, pushes, advance, extend, settle, settleHybrid, correct, correctHybrid, release, claimedBy,
+    claim, claimExpired, pushes, advance, extend, settle, settleTracked, correct, correctTracked, release, claimedBy,
   ]
 
   /// Claims the batch of the lane of app `$5` and environment `$6` that has been due for longest, for the run `$3` and for `$4` seconds.
@@ -15,7 +15,7 @@ enum BatchQueries {
   /// reason in the ledger. Locks the batch, and skips batches that others have locked.
   static let claim = claim("batch.claim", orderedBy: "not_before, batch_no")
 
-  /// The same of batches with a message that has expired, but the batches `$7`.
+  /// Claims a batch that has an expired message, but none of the batches `$7`.
   static let claimExpired = claim(
     "batch.claim_expired", where: "AND expires_at <= now() AND batch_no <> ALL ($7::int4[])",
     orderedBy: "expires_at, batch_no")
@@ -109,17 +109,17 @@ enum BatchQueries {
   /// Due times are rounded up to a quarter of a second, so that pushes delayed together become due together. They are
   /// computed beside the push, as Citus accepts no sum of `now()` and a column in SET; OFFSET 0 keeps the planner from
   /// moving them there. Locks the batches, then the pushes, each in the order of their numbers.
-  static let settle = settle("push.settle", isHybrid: false)
+  static let settle = settle("push.settle", isTracked: false)
 
-  /// The same of messages to telephone numbers, whose statuses and fallbacks follow in the same commit (`HybridSettlement`). A statement of
+  /// Settles pushes of tracked messages: statuses and fallbacks follow in the same commit (`TrackedSettlement`). A statement of
   /// its own, since most pushes are of none.
-  static let settleHybrid = settle("push.settle_hybrid", isHybrid: true)
+  static let settleTracked = settle("push.settle_tracked", isTracked: true)
 
-  private static func settle(_ name: String, isHybrid: Bool) -> Statement {
+  private static func settle(_ name: String, isTracked: Bool) -> Statement {
     Statement(
       name, .write,
       """
-      WITH \(isHybrid ? HybridSettlement.concerned : "")\(locked("$11::int4[]", isHybrid, """
+      WITH \(isTracked ? TrackedSettlement.concerned : "")\(locked("$11::int4[]", isTracked, """
         batch_no, state = 'claimed' AND hub_id = $10::uuid AS is_ours,
         batch_no = $12::int4 AND claims = $13::int4 AND state = 'claimed' AND hub_id = $10::uuid AND lease_until > now() AS is_marked
         """)),
@@ -142,7 +142,7 @@ enum BatchQueries {
            AND (outcome.state <> 'waiting' OR push.batch_no IN (SELECT batch_no FROM batch WHERE is_ours))
         RETURNING push.batch_no, push.state, push.attempts = 1 AND outcome.attempts = 1 AS is_first,
                   push.state = 'accepted' AND push.opened_at IS NOT NULL AS is_opened
-                  \(isHybrid ? ", push.push_no, push.message_no, outcome.attempts > 0 AS has_left" : "")),
+                  \(isTracked ? ", push.push_no, push.message_no, outcome.attempts > 0 AS has_left" : "")),
       changed AS (
         SELECT batch_no, state, is_first, is_opened, NULL::bigint AS sent_to FROM settled
          UNION ALL
@@ -155,7 +155,7 @@ enum BatchQueries {
                      THEN 'settled' ELSE push_batch.state END
         """))
         RETURNING push_batch.batch_no, push_batch.state = 'settled' AND push_batch.hub_id = $10::uuid AS is_over)\(
-      isHybrid ? HybridSettlement.resolved(besides: "$11::int4[]") : "")
+      isTracked ? TrackedSettlement.resolved(besides: "$11::int4[]") : "")
       SELECT (SELECT count(*) FROM settled), ARRAY(SELECT batch_no FROM counted WHERE is_over),
              EXISTS (SELECT FROM batch WHERE is_marked)
       """)
@@ -163,16 +163,16 @@ enum BatchQueries {
 
   /// Writes the final states `$4` and reasons `$5` of pushes `$3`, of batches `$6`, both sorted, that were requeued and not sent again: a hub
   /// that was away for longer than its lease knows what became of them. Attempts were counted when they were requeued.
-  static let correct = correct("push.correct", isHybrid: false)
+  static let correct = correct("push.correct", isTracked: false)
 
-  /// The same of messages to telephone numbers, whose statuses are corrected in the same commit.
-  static let correctHybrid = correct("push.correct_hybrid", isHybrid: true)
+  /// Corrects pushes of tracked messages, and their statuses in the same commit.
+  static let correctTracked = correct("push.correct_tracked", isTracked: true)
 
-  private static func correct(_ name: String, isHybrid: Bool) -> Statement {
+  private static func correct(_ name: String, isTracked: Bool) -> Statement {
     Statement(
       name, .write,
       """
-      WITH \(isHybrid ? HybridSettlement.concerned : "")\(locked("$6::int4[]", isHybrid, "batch_no")),
+      WITH \(isTracked ? TrackedSettlement.concerned : "")\(locked("$6::int4[]", isTracked, "batch_no")),
       settled AS (
         UPDATE push
            SET state = outcome.state, reason = outcome.reason, settled_at = now()
@@ -184,22 +184,22 @@ enum BatchQueries {
            AND push.state = 'uncertain' AND push.reason = 'hub_stopped'
         RETURNING push.batch_no, push.state, false AS is_first,
                   push.state = 'accepted' AND push.opened_at IS NOT NULL AS is_opened
-                  \(isHybrid ? ", push.push_no, push.message_no, true AS has_left" : "")),
+                  \(isTracked ? ", push.push_no, push.message_no, true AS has_left" : "")),
       counted AS (\(count(of: "settled", in: "$6::int4[]", from: "uncertain")))\(
-      isHybrid ? HybridSettlement.resolved(besides: "$6::int4[]") : "")
+      isTracked ? TrackedSettlement.resolved(besides: "$6::int4[]") : "")
       SELECT count(*) FROM settled
       """)
   }
 
-  /// The common table expression `batch`: the batches of a sorted array, locked in the order of their numbers; of messages to telephone
-  /// numbers those of the fallbacks, too.
-  private static func locked(_ array: String, _ isHybrid: Bool, _ columns: String) -> String {
+  /// The common table expression `batch`: the batches of a sorted array, locked in the order of their numbers; of tracked messages
+  /// those of the fallbacks, too.
+  private static func locked(_ array: String, _ isTracked: Bool, _ columns: String) -> String {
     """
     batch AS MATERIALIZED (
       SELECT \(columns)
         FROM push_batch
        WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
-         AND \(isHybrid ? HybridSettlement.batches(and: array) : "batch_no = ANY (\(array)) AND \(within("batch_no", sorted: array))")
+         AND \(isTracked ? TrackedSettlement.batches(and: array) : "batch_no = ANY (\(array)) AND \(within("batch_no", sorted: array))")
        ORDER BY batch_no
          FOR NO KEY UPDATE)
     """
@@ -264,7 +264,7 @@ enum BatchQueries {
          SET state = 'cancelled', settled_at = now(), not_before = NULL
        WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state IN ('queued', 'waiting')
          AND \(pushNumbers("released WHERE state = 'cancelled'"))
-      RETURNING message_no)\(HybridSettlement.cancelled(in: "cancelled"))
+      RETURNING message_no)\(TrackedSettlement.cancelled(in: "cancelled"))
     SELECT state FROM released
     """)
 

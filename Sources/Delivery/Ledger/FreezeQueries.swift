@@ -19,7 +19,7 @@ enum FreezeQueries {
   /// no window has to be counted but one: three windows took twice the time of the whole selection.
   ///
   /// The customer comes from the devices, and the numbers are partitioned by it. On Citus rows then go from shard to shard, not
-  /// through the coordinator. The outer condition says nothing new, but tells the planner that the numbered devices are in order
+  /// through the coordinator. The outer condition says nothing new, but lets the planner know that the numbered devices are in order
   /// already. Else it sorts all of them a second time.
   private static func freeze(_ name: String, _ audience: String, sendout: String, size: String) -> Statement {
     Statement(

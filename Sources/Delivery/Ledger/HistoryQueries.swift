@@ -10,7 +10,7 @@ enum HistoryQueries {
   static let deletions: [Statement] = [
     delete("history.delete_opens", from: "open_event", by: "push_no"), deletePushes,
     delete("history.delete_reports", from: "hybrid_report", by: "message_no"),
-    delete("history.delete_numbers", from: "hybrid_message", by: "message_no"),
+    delete("history.delete_tracked", from: "tracked_message", by: "message_no"),
     delete("history.delete_messages", from: "message", by: "message_no"),
   ]
 

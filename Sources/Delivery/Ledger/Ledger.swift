@@ -199,7 +199,7 @@ public struct SendoutKey: Sendable, Hashable {
 }
 
 extension SendoutKey: LosslessStringConvertible {
-  /// `<customerId>/<sendoutId>`, as the channel `pushcart_sendout` carries it.
+  /// `<customerId>/<sendoutId>`, as hubs notify each other of it.
   public var description: String { "\(customer)/\(sendout)" }
 
   public init?(_ description: String) {

@@ -1,6 +1,6 @@
 package import Postgres
 
-/// Statements that hold, resume and cancel a sendout's batches as a whole, and tell its progress. `$1` is the customer, `$2` the
+/// Statements that hold, resume and cancel a sendout's batches as a whole, and count its progress. `$1` is the customer, `$2` the
 /// sendout. Batches are locked before pushes everywhere, so these never deadlock with each other.
 enum LedgerQueries {
   static let all: [Statement] = [
@@ -42,10 +42,10 @@ enum LedgerQueries {
     """)
 
   /// Unclaimed pushes are cancelled now. Claimed ones keep their outcome, or are cancelled at release (`BatchQueries.release`). Statuses of
-  /// messages to telephone numbers whose last pushes are cancelled follow, and so do their reports.
+  /// tracked messages whose last pushes are cancelled follow, and so do their reports.
   static let cancel = cancel("ledger.cancel", "'queued', 'held', 'claimed'")
 
-  /// The same of those that are not claimed. A million take seconds, in which outcomes of claimed batches must not wait for a lock.
+  /// Cancels only what is not claimed. A million pushes take seconds, in which outcomes of claimed batches must not wait for a lock.
   static let cancelUnclaimed = cancel("ledger.cancel_unclaimed", "'queued', 'held'")
 
   private static func cancel(_ name: String, _ states: String) -> Statement {
@@ -61,7 +61,7 @@ enum LedgerQueries {
          WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND push_batch.batch_no = batch.batch_no
            AND state IN (\(states))
         RETURNING state, first_push, last_push),
-      cancelled AS (\(BatchQueries.cancelPushes(of: "stopped")))\(HybridSettlement.cancelled(in: "cancelled"))
+      cancelled AS (\(BatchQueries.cancelPushes(of: "stopped")))\(TrackedSettlement.cancelled(in: "cancelled"))
       SELECT count(*) FROM cancelled
       """)
   }
@@ -159,7 +159,7 @@ enum LedgerQueries {
          AND push.customer_id = $1::bigint AND push.sendout_id = $2::bigint
          AND push.push_no BETWEEN lost.first_push AND lost.last_push AND \(BatchQueries.isPush(ofAny: "lost"))
          AND (push.state = 'waiting' OR push.state = 'queued' AND push.push_no > lost.sent_to)
-      RETURNING push.message_no)\(HybridSettlement.cancelled(in: "unsent")),
+      RETURNING push.message_no)\(TrackedSettlement.cancelled(in: "unsent")),
     rest AS (
       SELECT lost.batch_no, coalesce(count.uncertain, 0) AS uncertain, coalesce(count.firsts, 0) AS firsts, due.due
         FROM lost
@@ -274,5 +274,5 @@ package enum PushBatchCondition {
 package enum DeliveryStatements {
   package static let all: [Statement] =
     FreezeQueries.all + LedgerQueries.all + BatchQueries.all + BreakerQueries.all + MessageQueries.all + OpenQueries.all
-    + HistoryQueries.all + HybridQueries.all + DeliveryReportQueries.all
+    + HistoryQueries.all + TrackedMessageQueries.all + DeliveryReportQueries.all
 }

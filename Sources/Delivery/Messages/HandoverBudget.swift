@@ -25,7 +25,7 @@ final class HandoverBudget: Sendable {
   /// Whether so many more of a customer's messages may be handed over. Their recipients are not read yet, and are expected to be as
   /// large as the last ones.
   /// - Parameter fields: what the messages name of them.
-  func hasRoom(for messages: Int, of customer: CustomerID, naming fields: RecipientFields) -> Bool {
+  func hasCapacity(for messages: Int, of customer: CustomerID, naming fields: RecipientFields) -> Bool {
     state.withLock { state in
       let use = state.customers[customer] ?? Use()
       let expected = fields.hasProperties ? messages * state.recipients[customer, default: 0] : 0

@@ -14,8 +14,8 @@ public struct MessageContent: Sendable {
   public var properties: String?
   /// After this moment it is not sent any more.
   public var expiresAt: Date?
-  /// Whether its pushes carry their `UpdateID`, as those of messages to telephone numbers do.
-  public var namesUpdateID = false
+  /// The fields in which a push of a tracked message carries its `UpdateID`.
+  public var idFields: [String] = []
 
   /// What `expiresAt` is once a message was withdrawn.
   private static let withdrawnAt = Date(timeIntervalSince1970: 0)
@@ -42,21 +42,21 @@ public struct StreamTraits: Sendable {
   public let sendout: SendoutID
   public let name: String
   public let hasPage: Bool
-  /// Whether its messages are to telephone numbers.
-  public let isHybrid: Bool
+  /// Of tracked messages: the fields in which a push carries its `UpdateID`.
+  public let idFields: [String]
 
-  public init(sendout: SendoutID, name: String, hasPage: Bool, isHybrid: Bool = false) {
+  public init(sendout: SendoutID, name: String, hasPage: Bool, idFields: [String] = []) {
     self.sendout = sendout
     self.name = name
     self.hasPage = hasPage
-    self.isHybrid = isHybrid
+    self.idFields = idFields
   }
 
   public func content(_ body: MessageBody, _ template: MessageTemplate) -> MessageContent {
     var content = MessageContent(
       template: template,
       sendout: SendoutFields(id: sendout.rawValue, name: name, fields: body.fields ?? [:]), hasPage: hasPage)
-    content.namesUpdateID = isHybrid
+    content.idFields = idFields
     return content
   }
 }

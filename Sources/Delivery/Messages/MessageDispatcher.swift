@@ -38,7 +38,7 @@ public final class MessageDispatcher: Service {
     var policy = Batcher<Item, [Acceptance]>.FailurePolicy()
     policy.concernsSomeItems = { ($0 as? PostgresError)?.isOfData == true }
     batcher = Batcher(
-      BatchLimits(batchWeight: Self.slice, batchesPerKey: 1, items: 8192, timeout: .seconds(10)),
+      BatchLimits(batchWeight: Self.chunk, batchesPerKey: 1, items: 8192, timeout: .seconds(10)),
       full: PostgresError.busy("too many messages are waiting already"), onFailure: policy,
       on: dispatcher.database.executor
     ) { _, items in
@@ -51,7 +51,8 @@ public final class MessageDispatcher: Service {
     try await answer([message], in: stream)[0]
   }
 
-  /// The same without a task.
+  /// Accepts a message without a task.
+  /// - Parameter answer: called once, from any thread.
   public func accept(
     _ message: NewMessage, in stream: MessageStream,
     _ answer: @escaping @Sendable (Result<Acceptance, any Error>) -> Void
@@ -72,17 +73,17 @@ public final class MessageDispatcher: Service {
   /// - Returns: what became of each, in their order.
   public func acceptEach(_ messages: [NewMessage], in stream: MessageStream) async -> [Result<Acceptance, any Error>] {
     var acceptances: [Result<Acceptance, any Error>] = []
-    var slices = Deque(Self.slices(messages[...]))
-    while let slice = slices.popFirst() {
+    var chunks = Deque(Self.chunks(messages[...]))
+    while let chunk = chunks.popFirst() {
       do {
-        acceptances += try await answer(Array(slice), in: stream).map { .success($0) }
+        acceptances += try await answer(Array(chunk), in: stream).map { .success($0) }
       } catch let error as PostgresError where error.isOfData {
-        guard slice.count > 1 else {
+        guard chunk.count > 1 else {
           acceptances.append(.failure(error))
           continue
         }
-        let middle = slice.startIndex + slice.count / 2
-        slices.prepend(contentsOf: [slice[..<middle], slice[middle...]])
+        let middle = chunk.startIndex + chunk.count / 2
+        chunks.prepend(contentsOf: [chunk[..<middle], chunk[middle...]])
       } catch {
         acceptances += messages.dropFirst(acceptances.count).map { _ in .failure(error) }
         return acceptances
@@ -92,23 +93,23 @@ public final class MessageDispatcher: Service {
   }
 
   /// The parts of a list that one statement each accepts. So many wait at a time, and others take turns with them.
-  private static func slices(_ messages: ArraySlice<NewMessage>) -> [ArraySlice<NewMessage>] {
-    var slices: [ArraySlice<NewMessage>] = []
+  private static func chunks(_ messages: ArraySlice<NewMessage>) -> [ArraySlice<NewMessage>] {
+    var chunks: [ArraySlice<NewMessage>] = []
     var rest = messages
     while !rest.isEmpty {
       var weight = 0
-      let slice = rest.prefix {
+      let chunk = rest.prefix {
         weight += $0.weight
-        return weight <= Self.slice || weight == $0.weight
+        return weight <= Self.chunk || weight == $0.weight
       }
-      slices.append(slice)
-      rest = rest.dropFirst(slice.count)
+      chunks.append(chunk)
+      rest = rest.dropFirst(chunk.count)
     }
-    return slices
+    return chunks
   }
 
   /// Waits while many pushes of a customer's messages wait to be sent, as these take memory, and until `end` at most.
-  public func waitForRoom(_ customer: CustomerID, until end: ContinuousClock.Instant) async {
+  public func waitForCapacity(_ customer: CustomerID, until end: ContinuousClock.Instant) async {
     while dispatcher.handover.pushes(of: customer) >= Self.manyWaiting, .now < end {
       guard (try? await Task.sleep(for: .milliseconds(5))) != nil else { return }
     }
@@ -118,7 +119,7 @@ public final class MessageDispatcher: Service {
   private static let manyWaiting = 1000
 
   /// How many messages of 4 KiB a statement accepts at most.
-  private static let slice = 256
+  private static let chunk = 256
 
   /// Waits for the verdicts on a message's pushes, for at most so long.
   /// - Returns: what is known by then.
@@ -134,7 +135,8 @@ public final class MessageDispatcher: Service {
     }
   }
 
-  /// The same without a task.
+  /// Waits for verdicts without a task.
+  /// - Parameter answer: called once, from any thread.
   public func verdicts(
     _ wait: MessageWait, on pushes: [PushNumber], of stream: SendoutKey, within limit: Duration,
     _ answer: @escaping @Sendable ([PushNumber: PushVerdict]) -> Void
@@ -153,23 +155,24 @@ public final class MessageDispatcher: Service {
     let fields = MessageLedger.fields(of: messages)
     let handover = dispatcher.handover
     let lanes = allLanes.flatMap {
-      !$0.isClosed && handover.hasRoom(for: messages.count, of: stream.key.customer, naming: fields) ? $0 : nil
+      !$0.isClosed && handover.hasCapacity(for: messages.count, of: stream.key.customer, naming: fields) ? $0 : nil
     }
     let active = dispatcher.streams.active(stream.key)
     var (numbers, verifications) = active.reserved.withLock { $0 }
     if numbers?.suffice(for: messages.count) != true { numbers = try await stream.reserve() }
     guard var numbers else { preconditionFailure("a stream without numbers") }
-    // Most contacts have a device or two. What does not fit is marked when the window has room for it.
+    // Most contacts have a device or two. What does not fit is marked when the window has capacity for it.
     let window = dispatcher.window
-    let room =
+    let capacity =
       lanes == nil
-      ? Room()
-      : window.takeForMessages(of: stream.key.customer, in: stream.lanes, upTo: messages.count * 2 + 10)
+      ? Capacity()
+      : window.reserve(of: stream.key.customer, in: stream.lanes, upTo: messages.count * 2 + 10)
     let ledger = MessageLedger(
       database: dispatcher.database, key: stream.key, apps: stream.apps.map(\.app),
-      run: lanes == nil ? nil : active.run, lease: dispatcher.settings.lease, room: room.count, hybrid: stream.hybrid)
+      run: lanes == nil ? nil : active.run, lease: dispatcher.settings.lease, capacity: capacity.count,
+      tracked: stream.tracked)
     var isAssigned = false
-    defer { if !isAssigned { window.release(room) } }
+    defer { if !isAssigned { window.release(capacity) } }
     // Whatever happens, numbers that may be used are not used again.
     active.reserved.withLock { $0.numbers = nil }
     let (acceptances, batches) = try await ledger.accept(messages, &numbers, reading: fields)
@@ -189,10 +192,10 @@ public final class MessageDispatcher: Service {
     }
     if let lanes {
       isAssigned = true
-      let rooms = window.assign(
-        room, to: batches.map { (LaneKey(customer: stream.key.customer, lane: $0.lane), $0.batch.markedCount) })
-      for (var batch, room) in zip(batches, rooms) {
-        batch.marked = room
+      let capacities = window.assign(
+        capacity, to: batches.map { (LaneKey(customer: stream.key.customer, lane: $0.lane), $0.batch.markedCount) })
+      for (var batch, capacity) in zip(batches, capacities) {
+        batch.marked = capacity
         batch.memory = handover.take(batch, of: stream.key.customer, with: fields)
         if !mayGoOn || !lanes.hand(batch, stream, active.run) { await release(batch, of: ledger, dispatcher) }
       }
@@ -257,9 +260,9 @@ public final class MessageDispatcher: Service {
 /// A stream that messages go to: what they have in common, and the apps that they are sent to.
 public struct MessageStream: Sendable {
   public let key: SendoutKey
-  public let apps: [AppOrder]
-  /// Of messages to telephone numbers.
-  let hybrid: HybridTraits?
+  public let apps: [AppTarget]
+  /// Of tracked messages.
+  let tracked: TrackedTraits?
   /// Reserves numbers for this hub.
   let reserve: @Sendable () async throws -> StreamNumbers
   /// Tells every hub that it has something to send.
@@ -273,232 +276,14 @@ public struct MessageStream: Sendable {
   }
 
   public init(
-    key: SendoutKey, apps: [AppOrder], hybrid: HybridTraits? = nil, notify: @escaping @Sendable () async throws -> Void,
+    key: SendoutKey, apps: [AppTarget], tracked: TrackedTraits? = nil,
+    notify: @escaping @Sendable () async throws -> Void,
     reserve: @escaping @Sendable () async throws -> StreamNumbers
   ) {
     self.key = key
     self.apps = apps
-    self.hybrid = hybrid
+    self.tracked = tracked
     self.notify = notify
     self.reserve = reserve
-  }
-}
-
-/// What this hub keeps of each stream that it has accepted messages for.
-final class ActiveStreams: Sendable {
-  final class Active: Sendable {
-    let run = RunID()
-    /// The numbers that are left, and how often they were dropped: those that a statement has in hand are dropped with them.
-    let reserved = Mutex<(numbers: StreamNumbers?, verifications: Int)>((nil, 0))
-    private let pushes = Atomic(0)
-
-    /// Tells the planner whenever this hub's pushes of the stream have doubled. Plans are made once, and one that was made for an empty
-    /// table reads all of it for each message.
-    func wrote(_ count: Int, _ ledger: MessageLedger) {
-      let (before, now) = pushes.add(count, ordering: .relaxed)
-      guard now >= 256, before.leadingZeroBitCount != now.leadingZeroBitCount else { return }
-      Task {
-        _ = try? await ledger.database.query(FreezeQueries.analyze, ledger.key.sendout.rawValue, Int64(now))
-      }
-    }
-  }
-
-  private let streams = Mutex<[SendoutKey: (active: Active, lastUse: ContinuousClock.Instant)]>([:])
-
-  func active(_ key: SendoutKey) -> Active {
-    streams.withLock { streams in
-      let active = streams[key]?.active ?? Active()
-      streams[key] = (active, .now)
-      return active
-    }
-  }
-
-  /// What stops the lanes of a stream.
-  private let lanes = Mutex<[@Sendable (SendoutKey?) -> Void]>([])
-
-  func onStop(_ handler: @escaping @Sendable (SendoutKey?) -> Void) { lanes.withLock { $0.append(handler) } }
-
-  /// Drops the numbers that are reserved, as reserving others shows whether the stream still goes on, and stops its lanes.
-  /// - Parameter key: nil for all.
-  func stop(_ key: SendoutKey?) {
-    let all = streams.withLock { streams in key.map { [streams[$0]].compactMap(\.self) } ?? Array(streams.values) }
-    for (active, _) in all { active.reserved.withLock { $0 = (nil, $0.verifications + 1) } }
-    for stop in lanes.withLock(\.self) { stop(key) }
-  }
-
-  /// Forgets streams that had no message for so long that their lanes have ended: each day has new ones.
-  func forgetIdle() { streams.withLock { $0 = $0.filter { .now - $0.value.lastUse < .seconds(3600) } } }
-}
-
-/// A task for each lane of each stream that sends what is handed to it. The window gives those of a lane their turns.
-final class MessageLanes: Sendable {
-  private struct Key: Hashable {
-    let sendout: SendoutKey
-    let lane: Lane
-  }
-
-  private struct Running {
-    let batches: HandedBatches
-    let app: AppOrder
-    let stop: StopSignal
-    var lastUse: ContinuousClock.Instant
-  }
-
-  private struct State {
-    var lanes: [Key: Running] = [:]
-    /// All tasks that have not ended, also those that get nothing more.
-    var tasks: [ObjectIdentifier: (task: Task<Void, Never>, batches: HandedBatches, key: Key, stop: StopSignal)] = [:]
-    var isClosed = false
-  }
-
-  private let dispatcher: Dispatcher
-  private let state = Mutex(State())
-  private static let idleLimit = Duration.seconds(60)
-
-  init(_ dispatcher: Dispatcher) { self.dispatcher = dispatcher }
-
-  /// Whether it takes no further messages.
-  var isClosed: Bool { state.withLock(\.isClosed) }
-
-  /// - Returns: whether it is taken.
-  func hand(_ batch: HandedBatch, _ stream: MessageStream, _ run: RunID) -> Bool {
-    guard let app = stream.apps.first(where: { $0.app == batch.lane.app }) else { return false }
-    return state.withLock { state in
-      guard !state.isClosed else { return false }
-      let key = Key(sendout: stream.key, lane: batch.lane)
-      // One that began with older credentials sends what it has, and no more.
-      if let earlier = state.lanes[key], earlier.app.version < app.version || earlier.stop.isStopped {
-        earlier.batches.finish()
-        state.lanes[key] = nil
-      }
-      var running = state.lanes[key] ?? begin(stream, app, batch.lane, run, &state)
-      running.lastUse = .now
-      running.batches.add(batch)
-      state.lanes[key] = running
-      return true
-    }
-  }
-
-  private func begin(
-    _ stream: MessageStream, _ app: AppOrder, _ lane: Lane, _ run: RunID, _ state: inout State
-  ) -> Running {
-    let (batches, stop) = (HandedBatches(), StopSignal())
-    // What it sends comes from the database's thread, and its outcomes go there.
-    let task = Task(executorPreference: dispatcher.database.executor) {
-      await self.send(batches, stream, app, lane, run, stop)
-      self.state.withLock { _ = $0.tasks.removeValue(forKey: ObjectIdentifier(batches)) }
-    }
-    state.tasks[ObjectIdentifier(batches)] = (task, batches, Key(sendout: stream.key, lane: lane), stop)
-    return Running(batches: batches, app: app, stop: stop, lastUse: .now)
-  }
-
-  /// How many batches are not settled yet.
-  var held: Int { state.withLock { $0.tasks.values.reduce(0) { $0 + $1.batches.leases.count } } }
-
-  private func send(
-    _ batches: HandedBatches, _ stream: MessageStream, _ app: AppOrder, _ lane: Lane, _ run: RunID, _ stop: StopSignal
-  ) async {
-    let order = SendoutOrder(
-      key: stream.key, content: .ofMessages(nil), onUncertain: stream.hybrid?.onUncertain ?? .resend,
-      isHybrid: stream.hybrid != nil, fallback: stream.hybrid?.fallback)
-    // Each dispatch lasts until its push service is away, or there is nothing more to come.
-    while await batches.hasMore() {
-      let result = await Dispatch(dispatcher, order, app, lane, source: batches, run: run, stop: stop).run()
-      if result.end == .drained, result.hasAccepted, !result.isSuspect {
-        _ = try? await PushAppAlarms(dispatcher.database).clear(
-          stream.key.customer, lane.app, isSandbox: lane.isSandbox)
-      }
-    }
-  }
-
-  /// Stops the lanes of a stream. What has not left goes back to the ledger.
-  /// - Parameter key: nil for all streams.
-  func stop(_ key: SendoutKey?) {
-    stop { key == nil || $0.sendout == key }
-  }
-
-  private func stop(_ condition: (Key) -> Bool) {
-    let stopped = state.withLock { state in
-      for key in state.lanes.keys where condition(key) { state.lanes[key] = nil }
-      return state.tasks.values.filter { condition($0.key) }
-    }
-    for lane in stopped {
-      lane.stop.stop()
-      lane.batches.finish()
-    }
-  }
-
-  func endIdle() {
-    let idle = state.withLock { state in
-      let idle = state.lanes.filter { .now - $0.value.lastUse > Self.idleLimit && $0.value.batches.leases.count == 0 }
-      for key in idle.keys { state.lanes[key] = nil }
-      return idle.values.map(\.batches)
-    }
-    for batches in idle { batches.finish() }
-  }
-
-  func endAll(sendsRest: Bool) async {
-    let tasks = state.withLock { state in
-      state.isClosed = true
-      return Array(state.tasks.values)
-    }
-    if sendsRest {
-      for (_, batches, _, _) in tasks { batches.finish() }
-    } else if !Task.isCancelled {
-      stop { _ in true }
-    }
-    await withTaskCancellationHandler {
-      for (task, _, _, _) in tasks { await task.value }
-    } onCancel: {
-      for (task, batches, _, _) in tasks {
-        task.cancel()
-        batches.finish()
-      }
-    }
-  }
-}
-
-/// Batches that are handed over: one task at a time takes them. Their leases are extended while they wait, too.
-final class HandedBatches: Sendable {
-  private struct State {
-    var batches: Deque<HandedBatch> = []
-    var isFinished = false
-    var reader: CheckedContinuation<Bool, Never>?
-  }
-
-  let leases = Leases()
-  private let state = Mutex(State())
-
-  func add(_ batch: HandedBatch) {
-    leases.add(batch.batch.claim, until: batch.batch.leaseEnd)
-    change { $0.batches.append(batch) }
-  }
-
-  /// There will be no more.
-  func finish() { change { $0.isFinished = true } }
-
-  /// Waits for a batch.
-  /// - Returns: whether there is one; `false` at the end.
-  func hasMore() async -> Bool {
-    await withCheckedContinuation { continuation in change { $0.reader = continuation } }
-  }
-
-  /// Waits for a batch and takes it; `nil` at the end.
-  func next() async -> HandedBatch? {
-    guard await hasMore() else { return nil }
-    return takeWaiting()
-  }
-
-  /// Takes a batch if there is one now.
-  func takeWaiting() -> HandedBatch? { state.withLock { $0.batches.popFirst() } }
-
-  private func change(_ body: (inout State) -> Void) {
-    let resumed = state.withLock { state -> (CheckedContinuation<Bool, Never>, Bool)? in
-      body(&state)
-      guard let reader = state.reader, state.isFinished || !state.batches.isEmpty else { return nil }
-      state.reader = nil
-      return (reader, !state.batches.isEmpty)
-    }
-    if let (reader, hasMore) = resumed { reader.resume(returning: hasMore) }
   }
 }

@@ -24,8 +24,8 @@ public struct NewMessage: Sendable {
   public let wait: MessageWait?
   /// When it is due; `nil` for now.
   let deliverAt: Date?
-  /// Of a message to a telephone number.
-  let hybrid: HybridDetails?
+  /// Of a tracked message.
+  let tracked: TrackedDetails?
 
   /// How much of a statement it takes, in parts of 4 KiB.
   var weight: Int { max(1, (body.utf8.count + (content.properties?.utf8.count ?? 0)) >> 12) }
@@ -44,17 +44,17 @@ public struct NewMessage: Sendable {
 
   public init(
     to: Addressee, content: MessageContent, body: String, reference: String?, repetitionKey: RepetitionKey?,
-    wait: MessageWait?, deliverAt: Date? = nil, hybrid: HybridDetails? = nil
+    wait: MessageWait?, deliverAt: Date? = nil, tracked: TrackedDetails? = nil
   ) {
     self.to = to
     self.content = content
     self.body = body
-    ttl = hybrid?.lifetime ?? content.template.ttl.flatMap { $0 > 0 ? Int32(clamping: $0) : nil }
+    ttl = tracked?.lifetime ?? content.template.ttl.flatMap { $0 > 0 ? Int32(clamping: $0) : nil }
     self.reference = reference
     self.repetitionKey = repetitionKey
     self.wait = wait
     self.deliverAt = deliverAt
-    self.hybrid = hybrid
+    self.tracked = tracked
   }
 }
 
@@ -66,7 +66,7 @@ public enum Acceptance: Sendable {
   case addresseeUnknown
   /// Its idempotency key was used before.
   case repeated
-  /// It is to a telephone number that has opted out.
+  /// The device of its fallback has opted out.
   case suppressed
 }
 
@@ -117,8 +117,8 @@ struct HandedBatch: Sendable {
   var recipients: [Recipient] = []
   /// When they were read.
   let readAt: ContinuousClock.Instant
-  /// The room of its pushes whose write-ahead mark is committed already.
-  var marked = Room()
+  /// The capacity of its pushes whose write-ahead mark is committed already.
+  var marked = Capacity()
   var memory: HandoverBudget.Part?
 }
 
@@ -131,9 +131,9 @@ struct MessageLedger: Sendable {
   let run: RunID?
   let lease: Duration
   /// Most pushes that may leave by the write-ahead mark that is committed with them. If there are more, none is marked.
-  let room: Int
-  /// Of messages to telephone numbers.
-  var hybrid: HybridTraits?
+  let capacity: Int
+  /// Of tracked messages.
+  var tracked: TrackedTraits?
 
   /// Accepts messages of the stream; once this returns, they are committed. Should the reply be lost, it finds out whether they are.
   /// - Parameters:
@@ -173,7 +173,7 @@ struct MessageLedger: Sendable {
       // What is due later waits in the ledger for whichever hub claims it then.
       if messages[index].deliverAt != nil { continue }
       // So does a fallback until its moment.
-      if hybrid != nil, try row.column(next + 2) { continue }
+      if tracked != nil, try row.column(next + 2) { continue }
       contents[number] = messages[index].content
       let queued = QueuedPush(
         number: PushNumber(push), batch: batch, device: recipient.device.id, contact: recipient.contact.id,
@@ -194,7 +194,7 @@ struct MessageLedger: Sendable {
       acceptances,
       batches.values.map { handed in
         var handed = handed
-        handed.batch.isMarked = claimed <= room
+        handed.batch.isMarked = claimed <= capacity
         for push in handed.batch.pushes {
           if let message = push.message { handed.batch.contents[message] = contents[message] }
         }
@@ -269,7 +269,7 @@ extension Querying {
   fileprivate func query(
     accept messages: [NewMessage], _ numbers: StreamNumbers, _ ledger: MessageLedger, _ columns: RecipientColumns
   ) async throws -> Rows {
-    if let hybrid = ledger.hybrid { return try await query(accept: messages, numbers, ledger, columns, hybrid) }
+    if let traits = ledger.tracked { return try await query(accept: messages, numbers, ledger, columns, traits) }
     var originalIDs: [String?] = []
     var apps: [Int64?] = []
     var tokens: [Bytes?] = []
@@ -289,7 +289,7 @@ extension Querying {
       }
     }
     let (customer, stream, run) = (ledger.key.customer.rawValue, ledger.key.sendout.rawValue, ledger.run?.uuid)
-    let (lease, room) = (ledger.run.map { _ in ledger.lease.inSeconds }, Int32(clamping: ledger.room))
+    let (lease, capacity) = (ledger.run.map { _ in ledger.lease.inSeconds }, Int32(clamping: ledger.capacity))
     let streamApps = ledger.apps.map(\.rawValue)
     let (bodies, properties) = (
       messages.map { JSONDocument($0.body) }, messages.map { $0.content.properties.map { JSONDocument($0) } }
@@ -299,18 +299,18 @@ extension Querying {
     if isLean {
       return try await query(
         MessageQueries.accept.reading(columns), customer, stream, streamApps, numbers.push, numbers.batch, run, lease,
-        room, messageNumbers, originalIDs, bodies, properties, lifetimes, references)
+        capacity, messageNumbers, originalIDs, bodies, properties, lifetimes, references)
     }
     let keys = messages.map { $0.repetitionKey?.key }
     if keys.allSatisfy({ $0 == nil }) {
       return try await query(
         MessageQueries.acceptAny.reading(columns), customer, stream, streamApps, numbers.push, numbers.batch, run,
-        lease, room, messageNumbers, originalIDs, bodies, properties, lifetimes, references, apps, tokens,
+        lease, capacity, messageNumbers, originalIDs, bodies, properties, lifetimes, references, apps, tokens,
         messages.map(\.deliverAt))
     }
     return try await query(
       MessageQueries.acceptOnce.reading(columns), customer, stream, streamApps, numbers.push, numbers.batch, run, lease,
-      room, messageNumbers, originalIDs, bodies, properties, lifetimes, references, apps, tokens,
+      capacity, messageNumbers, originalIDs, bodies, properties, lifetimes, references, apps, tokens,
       messages.map(\.deliverAt), keys, messages.map { $0.repetitionKey.map { Bytes($0.fingerprint) } })
   }
 }
@@ -318,23 +318,24 @@ extension Querying {
 extension Querying {
   private func query(
     accept messages: [NewMessage], _ numbers: StreamNumbers, _ ledger: MessageLedger, _ columns: RecipientColumns,
-    _ traits: HybridTraits
+    _ traits: TrackedTraits
   ) async throws -> Rows {
-    let details = messages.map(\.hybrid)
+    let details = messages.map(\.tracked)
+    let originalIDs = messages.map { message -> String? in if case .contact(let id) = message.to { id } else { nil } }
     return try await query(
-      HybridQueries.accept.reading(columns), ledger.key.customer.rawValue, ledger.key.sendout.rawValue,
+      TrackedMessageQueries.accept.reading(columns), ledger.key.customer.rawValue, ledger.key.sendout.rawValue,
       ledger.apps.map(\.rawValue),
       numbers.push, numbers.batch, ledger.run?.uuid, ledger.run.map { _ in ledger.lease.inSeconds },
-      messages.indices.map { numbers.message + Int32($0) }, details.map { $0?.number.international },
+      messages.indices.map { numbers.message + Int32($0) }, originalIDs,
       messages.map { JSONDocument($0.body) }, messages.map(\.ttl), messages.map(\.reference),
-      Int32(clamping: ledger.room),
-      traits.fallback?.rawValue, details.map { $0?.number.digits }, details.map { $0?.sender },
+      Int32(clamping: ledger.capacity),
+      traits.fallback?.rawValue, details.map { $0?.recipient }, details.map { $0?.sender },
       details.map { $0?.text },
       details.map { $0?.parts }, traits.appID, traits.kind, traits.reportApp, traits.fallbackDelay?.inSeconds)
   }
 }
 
-/// Tells about messages that were accepted.
+/// Reads messages that were accepted.
 public struct Messages: Sendable {
   private let database: any Querying
 

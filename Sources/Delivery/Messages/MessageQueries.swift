@@ -20,12 +20,12 @@ enum MessageQueries {
   /// message: 0 accepted, 1 nobody to send it to, 2 its idempotency key is taken.
   static let accept = RecipientStatement { accept("message.accept", .toContacts, $0) }
 
-  /// The same of messages to contacts or devices, due now or later. `$10` are original ids. `$15` and `$16` name devices by app and token
+  /// Accepts messages to contacts or devices, due now or later. `$10` are original ids. `$15` and `$16` name devices by app and token
   /// key, which have to be of that contact if there is one. `$17` are the moments at which messages are due, NULL for now. Those that
   /// are due later are queued for any hub until then. A statement of its own, since each part of one costs time before the first row.
   static let acceptAny = RecipientStatement { accept("message.accept_any", .any, $0) }
 
-  /// The same with idempotency keys `$18` and fingerprints `$19`, NULL for messages without. Locks the keys in their order.
+  /// Accepts any messages, with idempotency keys `$18` and fingerprints `$19`, NULL for messages without. Locks the keys in their order.
   static let acceptOnce = RecipientStatement { accept("message.accept_once", .once, $0) }
 
   /// Which of the three statements that accept.

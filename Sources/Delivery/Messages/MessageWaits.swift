@@ -30,7 +30,7 @@ public final class MessageWait: Sendable {
   private static let refusals: Set<FailureCause> = [.credentialsRefused, .tokenInvalid]
 
   /// - Parameter endsWhenRefused: whether refused credentials and an invalid token are a verdict. The push itself goes on waiting: until
-  ///   somebody corrects the credentials, or until the rest of its batch tells whether the token is dead.
+  ///   somebody corrects the credentials, or until the rest of its batch shows whether the token is dead.
   public init(endsWhenRefused: Bool = false) { self.endsWhenRefused = endsWhenRefused }
 
   func expect(_ pushes: [PushNumber]) {
@@ -57,12 +57,12 @@ public final class MessageWait: Sendable {
   func end() { change { $0.isOver = true } }
 
   private func change(_ body: (inout State) -> Void) {
-    let told = state.withLock { state -> (waiter: @Sendable (Verdicts) -> Void, verdicts: Verdicts)? in
+    let reported = state.withLock { state -> (waiter: @Sendable (Verdicts) -> Void, verdicts: Verdicts)? in
       body(&state)
       guard state.isDone, let waiter = state.waiter.take() else { return nil }
       return (waiter, state.verdicts)
     }
-    if let told { told.waiter(told.verdicts) }
+    if let reported { reported.waiter(reported.verdicts) }
   }
 }
 
@@ -132,28 +132,28 @@ final class MessageWaits: Sendable {
   @discardableResult
   func settled(_ sendout: SendoutKey, _ settlements: [Settlement]) -> Bool {
     guard !isEmpty else { return false }
-    return tell(
+    return report(
       sendout,
       settlements.map { ($0.push, PushVerdict(state: $0.state, reason: $0.reason, cause: $0.cause)) })
   }
 
   /// Pushes stay queued because the app's credentials are refused.
   func refused(_ sendout: SendoutKey, _ pushes: [PushNumber], _ reason: String) {
-    tell(sendout, pushes.map { ($0, PushVerdict(state: .queued, reason: reason, cause: .credentialsRefused)) })
+    report(sendout, pushes.map { ($0, PushVerdict(state: .queued, reason: reason, cause: .credentialsRefused)) })
   }
 
   /// The push service says that their tokens are dead. What becomes of devices and pushes is decided with the rest of their batch.
   func invalid(_ sendout: SendoutKey, _ pushes: [(push: PushNumber, reason: String)]) {
     guard !pushes.isEmpty, !isEmpty else { return }
-    tell(sendout, pushes.map { ($0.push, PushVerdict(state: .queued, reason: $0.reason, cause: .tokenInvalid)) })
+    report(sendout, pushes.map { ($0.push, PushVerdict(state: .queued, reason: $0.reason, cause: .tokenInvalid)) })
   }
 
   @discardableResult
-  private func tell(_ sendout: SendoutKey, _ verdicts: [(PushNumber, PushVerdict)]) -> Bool {
+  private func report(_ sendout: SendoutKey, _ verdicts: [(PushNumber, PushVerdict)]) -> Bool {
     var awaited: [(wait: MessageWait, push: PushNumber, verdict: PushVerdict)] = []
     for (push, verdict) in verdicts {
       let key = Key(sendout: sendout, push: push)
-      // After a final verdict there is no other, and the caller may have left before it could be told what to remove.
+      // After a final verdict there is no other, and the caller may have left before it knew what to remove.
       guard let wait = waits.withLock({ verdict.isFinal ? $0.removeValue(forKey: key) : $0[key] }) else { continue }
       awaited.append((wait, push, verdict))
     }

@@ -35,7 +35,7 @@ public struct Open: Sendable, Hashable {
 public enum DeliveryError: Error, Sendable, Hashable {
   /// Too many opens are waiting to be written. The caller may retry shortly.
   case opensOverflow
-  /// The same of delivery reports.
+  /// Too many delivery reports are waiting to be written. The provider may post them again shortly.
   case reportsOverflow
 }
 

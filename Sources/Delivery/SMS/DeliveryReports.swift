@@ -66,20 +66,20 @@ public final class DeliveryReports: Sendable {
       DeliveryReportQueries.record, customer.rawValue, reports.map(\.sendout.rawValue), reports.map(\.push.rawValue),
       reports.map { $0.isDelivered ? "delivered" : "failed" }, reports.map { $0.reason?.forLedger },
       reports.map(\.app.rawValue))
-    var isNews = [Bool](repeating: false, count: reports.count)
+    var areNew = [Bool](repeating: false, count: reports.count)
     var known: [DeliveryReport] = []
     for row in rows {
       let (place, isNew) = try row.decode(Int.self, Bool.self)
-      isNews[place - 1] = isNew
+      areNew[place - 1] = isNew
       known.append(reports[place - 1])
     }
     // Also where nothing is news: a hub that stopped between the two commits was not done.
-    let messages = HybridLedger(database)
+    let messages = TrackedMessages(database)
     for isDelivered in [true, false] {
       let ids = known.filter { $0.isDelivered == isDelivered }.map { UpdateID($0.sendout, $0.push) }
       if !ids.isEmpty { _ = try await messages.report(customer, ids, areDelivered: isDelivered) }
     }
-    return isNews
+    return areNew
   }
 
   private static func retire(

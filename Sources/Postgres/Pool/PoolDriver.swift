@@ -203,8 +203,8 @@ final class PoolDriver {
   /// The server has refused to listen, as it is a standby.
   func cannotListen(_ session: Session) {
     // As long as it lasts it is one piece of news.
-    let isNews = state.listensNotBefore.advanced(by: RetryPolicy.standby * 2) < now
-    logger.log(level: isNews ? .notice : .debug, "the database is a standby and notifies nobody, trying again")
+    let shouldLog = state.listensNotBefore.advanced(by: RetryPolicy.standby * 2) < now
+    logger.log(level: shouldLog ? .notice : .debug, "the database is a standby and notifies nobody, trying again")
     state.listensNotBefore = now.advanced(by: RetryPolicy.standby)
     close(session)
   }

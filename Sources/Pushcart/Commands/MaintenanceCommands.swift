@@ -129,6 +129,9 @@ struct RetentionCommand: AsyncParsableCommand {
       let events = isTrial ? "" : ", \(rows.deviceEvents) device events"
       StandardStream.output.line("customer \(rows.customer): \(rows.sendouts) sendouts, \(rows.pushes) pushes\(events)")
     }
+    guard expired.failures == 0 else {
+      throw CommandFailure("Not everything is deleted: it failed for \(expired.failures) customers, as logged above.")
+    }
     guard !expired.isEmpty else { return StandardStream.output.line("Nothing has expired.") }
     StandardStream.output.line(isTrial ? "Nothing was deleted: this was a dry run." : "All of this is deleted.")
   }

@@ -157,7 +157,7 @@ struct Hub: Sendable {
       verifier: MACVerifier(parts.hybridApps, publicURL: settings.publicURL),
       phones: PhoneRegistrations(
         pool, pins: pins,
-        delivery: MessagePINDelivery(messageService, apps: parts.pushApps) { call, customer in
+        delivery: PINDelivery(messageService, apps: parts.pushApps) { call, customer in
           switch try await sms.call(
             call.number, text: call.text, code: call.pin, language: call.language, of: customer)
           {
@@ -181,13 +181,13 @@ struct Hub: Sendable {
         authenticator: authenticator, pushApps: parts.pushApps, triggers: Triggers(parts.requestDatabase),
         messages: messageService),
       hybrid: hybrid,
-      mediator: MediatorRoutes(
+      softphone: SoftphoneRoutes(
         authenticator: authenticator, pushApps: parts.pushApps, messages: messageService,
         reports: TokenReports(
           pushApps: parts.pushApps, registrations: registrations, contacts: ContactLookup(parts.requestDatabase),
           devices: Devices(parts.requestDatabase), customers: Customers(parts.requestDatabase),
           identities: IdentityVerifier(parts.requestDatabase, vault: vault)),
-        settings: settings.mediator),
+        settings: settings.softphone),
       gateway: GatewayRoutes(authenticator: authenticator, messages: hybridMessages),
       geoIP: GeoIPRoutes(countries: settings.countries, authenticate: hybrid.authenticate),
       datasync: DatasyncRoutes(

@@ -20,7 +20,7 @@ struct Settings: Sendable {
   var requestsPerKey: Int
   var publicURL: String
   var pages = PageSettings()
-  var mediator = MediatorSettings()
+  var softphone = SoftphoneSettings()
   var drain: Duration
   var pushesInFlight: Int
   /// Nil for ever.
@@ -96,7 +96,7 @@ struct Settings: Sendable {
     publicURL = reader.url(.publicURL, schemes: ["http", "https"]) ?? Self.address(server)
     pages.requestsPerLink = reader.number(.linkRate, in: 0...1_000_000)
     pages.frameAncestors = reader.frameAncestors(.pageFrameAncestors) ?? pages.frameAncestors
-    mediator = Self.mediator(from: &reader)
+    softphone = Self.softphone(from: &reader)
     drain = .seconds(reader.number(.drainSeconds, in: 0...25))
     pushesInFlight = reader.number(.pushesInFlight, in: 10...100_000)
     let retention = reader.number(.retentionDays, in: 0...36_500)
@@ -140,8 +140,8 @@ struct Settings: Sendable {
     return TrustedProxies()
   }
 
-  private static func mediator(from reader: inout SettingsReader) -> MediatorSettings {
-    var settings = MediatorSettings()
+  private static func softphone(from reader: inout SettingsReader) -> SoftphoneSettings {
+    var settings = SoftphoneSettings()
     let (customer, networks) = (reader.text(.pnm2Customer), reader.text(.pnm2AllowedNetworks))
     settings.customer = customer.flatMap { CustomerID($0) }
     if customer != nil, settings.customer == nil { reader.wrong(.pnm2Customer, "must be the number of a customer") }

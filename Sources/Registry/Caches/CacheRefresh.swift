@@ -53,7 +53,7 @@ public struct CacheRefresh: Service {
   }
 }
 
-/// A channel on which hubs tell each other of changes; payloads are the customer's number.
+/// A channel on which hubs tell each other of changes. Payloads are the customer's number where it says no other.
 package struct ChangeChannel: Sendable {
   package let name: String
 

@@ -20,7 +20,7 @@ public struct CustomerSettings: Sendable, Equatable {
   public var devicesPerContact: Int32
   /// Days after its end that a sendout keeps its pushes, messages and opens; `nil` for as long as the hub keeps them.
   public var retentionDays: Int32?
-  /// What softphones' push token reporter calls its fields; those that are not in it have their own names.
+  /// What the customer's reporters of tokens call their fields; those that are not in it have their own names.
   public var reporterFields: [ReporterField: String]
 }
 
@@ -78,7 +78,7 @@ public struct Customers: Sendable {
       try Self.check("retentionDays", days, Self.retentions)
     }
     let fields = try update.reporterFields.map { fields in
-      try ReporterField.check(fields)
+      try Self.check(fields)
       return JSONB(String(decoding: try JSONCoding.encode(fields), as: UTF8.self))
     }
     let rows = try await database.query(CustomerQueries.update, id.rawValue, age, devices, retention, fields)
@@ -94,6 +94,20 @@ public struct Customers: Sendable {
       throw .invalid(field: field, problem: "must be a whole number from \(range.lowerBound) to \(range.upperBound)")
     }
     return number
+  }
+
+  private static func check(_ reporterFields: [String: String]) throws(RegistryError) {
+    for (name, field) in reporterFields.sorted(by: { $0.key < $1.key }) {
+      guard ReporterField(rawValue: name) != nil else {
+        let known = ReporterField.allCases.map(\.rawValue).joined(separator: ", ")
+        throw .invalid(field: "reporterFields", problem: "has a member that is not one of \(known)")
+      }
+      let rule = TextRule("reporterFields.\(name)", maximum: 100)
+      guard field != ReporterField.password else {
+        throw rule.refuse("is \(ReporterField.password), which the hub never reads")
+      }
+      _ = try rule.require(field)
+    }
   }
 
   /// Every customer, in the order they were added.

@@ -4,7 +4,7 @@ import Postgres
 public import Registry
 public import Wire
 
-/// A message to one device, of which the sender is told what the push service says about it.
+/// A message to one device, whose sender gets the push service's verdict.
 public struct DeviceMessage: Sendable {
   public var app: PushApp
   public var token: DeviceToken
@@ -46,7 +46,7 @@ extension MessageService {
     return await verdicts(customer, await accept(customer, [message]), until: deadline)[0]
   }
 
-  /// As the other `send`, without a task, for a message that can be accepted without looking anything up.
+  /// Sends a message without a task, if it can be accepted without looking anything up.
   /// - Parameter answer: called once, from any thread.
   /// - Returns: `false`, having done nothing, if the caches do not have all that is needed.
   /// - Throws: what it fails with as above, before anything is done.
@@ -57,32 +57,32 @@ extension MessageService {
     let deadline = ContinuousClock.now + limit
     let apps = try SendoutRules.sendable([message.app], areCalls: true)
     guard let stream = streams.cached(streamName(customer, apps, nil, nil)) else { return false }
-    let order = try order(message, apps, stream, 0)
-    messages.accept(order.new, in: stream.stream) { acceptance in
+    let plan = try plan(message, apps, stream, 0)
+    messages.accept(plan.new, in: stream.stream) { acceptance in
       guard case .success(.accepted(let number, let pushes)) = acceptance, let push = pushes.first?.number else {
         // The token has to be registered, or the message was not accepted.
-        return self.finish(customer, order, acceptance, until: deadline, answer)
+        return self.finish(customer, plan, acceptance, until: deadline, answer)
       }
       let key = stream.stream.key
-      self.messages.verdicts(order.wait, on: [push], of: key, within: deadline - .now) { told in
-        if let verdict = Self.verdict(told[push]) { return answer(.success(verdict)) }
-        Task { answer(await self.lateVerdict(customer, MessageID(key.sendout, number), told[push])) }
+      self.messages.verdicts(plan.wait, on: [push], of: key, within: deadline - .now) { reported in
+        if let verdict = Self.verdict(reported[push]) { return answer(.success(verdict)) }
+        Task { answer(await self.lateVerdict(customer, MessageID(key.sendout, number), reported[push])) }
       }
     }
     return true
   }
 
   private func finish(
-    _ customer: CustomerID, _ order: DeviceOrder, _ acceptance: Result<Acceptance, any Error>,
+    _ customer: CustomerID, _ plan: DevicePlan, _ acceptance: Result<Acceptance, any Error>,
     until deadline: ContinuousClock.Instant, _ answer: @escaping @Sendable (Result<DeviceVerdict, any Error>) -> Void
   ) {
     Task {
-      let acceptances = await self.registered(customer, [order], [acceptance]).map(\.1)
+      let acceptances = await self.registered(customer, [plan], [acceptance]).map(\.1)
       answer(await self.verdicts(customer, acceptances, until: deadline)[0])
     }
   }
 
-  /// The same of a list. Nothing of what was read is left while verdicts are waited for.
+  /// Sends a list. Nothing of what was read is left while verdicts are waited for.
   /// - Parameters:
   ///   - needsPermit: whether it is long, so that it is read and accepted once there is a permit.
   ///   - read: makes the messages.
@@ -104,24 +104,24 @@ extension MessageService {
   }
 
   private func accept(_ customer: CustomerID, _ messages: [DeviceMessage]) async -> [DeviceAcceptance] {
-    var orders: [SendoutKey: [DeviceOrder]] = [:]
+    var plans: [SendoutKey: [DevicePlan]] = [:]
     var acceptances = [DeviceAcceptance](
       repeating: .ended(.success(.refused(.unavailable, reason: nil))), count: messages.count)
     for (index, message) in messages.enumerated() {
       do {
-        let order = try await order(customer, message, index)
-        orders[order.stream.stream.key, default: []].append(order)
+        let plan = try await plan(customer, message, index)
+        plans[plan.stream.stream.key, default: []].append(plan)
       } catch {
         acceptances[index] = .ended(.failure(error))
       }
     }
     // Mostly they are of one app, and need no further tasks.
-    if orders.count == 1, let orders = orders.values.first {
-      for (index, acceptance) in await accept(customer, orders) { acceptances[index] = acceptance }
+    if plans.count == 1, let plans = plans.values.first {
+      for (index, acceptance) in await accept(customer, plans) { acceptances[index] = acceptance }
       return acceptances
     }
     return await withTaskGroup(of: [(Int, DeviceAcceptance)].self) { group in
-      for orders in orders.values { group.addTask { await self.accept(customer, orders) } }
+      for plans in plans.values { group.addTask { await self.accept(customer, plans) } }
       return await group.reduce(into: acceptances) { acceptances, some in
         for (index, acceptance) in some { acceptances[index] = acceptance }
       }
@@ -129,7 +129,7 @@ extension MessageService {
   }
 
   /// A message that is to be accepted, checked.
-  private struct DeviceOrder: Sendable {
+  private struct DevicePlan: Sendable {
     /// Its place among those that came with it.
     let index: Int
     let message: DeviceMessage
@@ -139,14 +139,14 @@ extension MessageService {
     let wait: MessageWait
   }
 
-  private func order(_ customer: CustomerID, _ message: DeviceMessage, _ index: Int) async throws -> DeviceOrder {
+  private func plan(_ customer: CustomerID, _ message: DeviceMessage, _ index: Int) async throws -> DevicePlan {
     let apps = try SendoutRules.sendable([message.app], areCalls: true)
-    return try order(message, apps, try await stream(customer, apps, template: nil, nil), index)
+    return try plan(message, apps, try await stream(customer, apps, template: nil, nil), index)
   }
 
-  private func order(
+  private func plan(
     _ message: DeviceMessage, _ apps: [PushApp], _ stream: OpenStream, _ index: Int
-  ) throws -> DeviceOrder {
+  ) throws -> DevicePlan {
     let compiled = try CompiledMessage(message.message, types: [message.app.type])
     try compiled.check(for: apps)
     var content = stream.traits.content(message.message, compiled.template)
@@ -155,20 +155,20 @@ extension MessageService {
     let new = NewMessage(
       to: .device(app: message.app.id, message.token, owner: message.movesDevice ? message.owner : nil),
       content: content, body: compiled.json, reference: nil, repetitionKey: nil, wait: wait)
-    return DeviceOrder(index: index, message: message, apps: apps, stream: stream, new: new, wait: wait)
+    return DevicePlan(index: index, message: message, apps: apps, stream: stream, new: new, wait: wait)
   }
 
   /// Accepts messages of one stream.
-  private func accept(_ customer: CustomerID, _ orders: [DeviceOrder]) async -> [(Int, DeviceAcceptance)] {
-    await registered(customer, orders, await messages.acceptEach(orders.map(\.new), in: orders[0].stream.stream))
+  private func accept(_ customer: CustomerID, _ plans: [DevicePlan]) async -> [(Int, DeviceAcceptance)] {
+    await registered(customer, plans, await messages.acceptEach(plans.map(\.new), in: plans[0].stream.stream))
   }
 
   /// Makes devices of tokens that are not known yet, and accepts their messages.
   /// - Parameter acceptances: what became of all messages, in their order.
   private func registered(
-    _ customer: CustomerID, _ orders: [DeviceOrder], _ first: [Result<Acceptance, any Error>]
+    _ customer: CustomerID, _ plans: [DevicePlan], _ first: [Result<Acceptance, any Error>]
   ) async -> [(Int, DeviceAcceptance)] {
-    let stream = orders[0].stream.stream
+    let stream = plans[0].stream.stream
     var acceptances = first
     var refused: [Int: Result<DeviceVerdict, any Error>] = [:]
     let unknown = acceptances.indices.filter { place in
@@ -180,25 +180,25 @@ extension MessageService {
       }
     }
     if !unknown.isEmpty {
-      refused = await register(customer, unknown.map { ($0, orders[$0]) })
+      refused = await register(customer, unknown.map { ($0, plans[$0]) })
       let known = unknown.filter { refused[$0] == nil }
-      // Whoever has the devices by now: a call can ring several accounts of a softphone at once.
+      // Whoever has the devices by now: several accounts of one device can get a call at once.
       let again = known.map { place in
-        var message = orders[place].new
-        message.to = .device(app: orders[place].message.app.id, orders[place].message.token)
+        var message = plans[place].new
+        message.to = .device(app: plans[place].message.app.id, plans[place].message.token)
         return message
       }
       for (place, acceptance) in zip(known, await messages.acceptEach(again, in: stream)) {
         acceptances[place] = acceptance
       }
     }
-    return orders.enumerated().map { place, order in
-      if let refusal = refused[place] { return (order.index, .ended(refusal)) }
+    return plans.enumerated().map { place, plan in
+      if let refusal = refused[place] { return (plan.index, .ended(refusal)) }
       switch acceptances[place] {
-      case .failure(let error): return (order.index, .ended(.failure(error)))
+      case .failure(let error): return (plan.index, .ended(.failure(error)))
       case .success(.accepted(let number, let pushes)) where !pushes.isEmpty:
-        return (order.index, .accepted(MessageID(stream.key.sendout, number), pushes[0].number, order.wait))
-      case .success: return (order.index, .ended(.success(.refused(.unavailable, reason: nil))))
+        return (plan.index, .accepted(MessageID(stream.key.sendout, number), pushes[0].number, plan.wait))
+      case .success: return (plan.index, .ended(.success(.refused(.unavailable, reason: nil))))
       }
     }
   }
@@ -213,11 +213,11 @@ extension MessageService {
         switch acceptance {
         case .ended(let result): results.append(result)
         case .accepted(let id, let push, let wait):
-          let told = await messages.verdicts(
+          let reported = await messages.verdicts(
             wait, on: [push], of: SendoutKey(customer, id.sendout), within: deadline - .now)[push]
-          let verdict = Self.verdict(told)
-          results.append(.success(verdict ?? .refused(.unavailable, reason: told?.reason)))
-          if verdict == nil { lookUps.addTask { (place, await self.lateVerdict(customer, id, told)) } }
+          let verdict = Self.verdict(reported)
+          results.append(.success(verdict ?? .refused(.unavailable, reason: reported?.reason)))
+          if verdict == nil { lookUps.addTask { (place, await self.lateVerdict(customer, id, reported)) } }
         }
       }
       return await lookUps.reduce(into: results) { $0[$1.0] = $1.1 }
@@ -225,42 +225,43 @@ extension MessageService {
   }
 
   /// - Returns: nil while there is none.
-  private static func verdict(_ told: PushVerdict?) -> DeviceVerdict? {
-    switch told {
-    case let told? where told.state == .accepted: .accepted
-    case let told?
-    where ![.queued, .waiting].contains(told.state) || [.credentialsRefused, .tokenInvalid].contains(told.cause):
-      .refused(told.cause ?? .unavailable, reason: told.reason)
+  private static func verdict(_ reported: PushVerdict?) -> DeviceVerdict? {
+    switch reported {
+    case let reported? where reported.state == .accepted: .accepted
+    case let reported?
+    where ![.queued, .waiting].contains(reported.state)
+      || [.credentialsRefused, .tokenInvalid].contains(reported.cause):
+      .refused(reported.cause ?? .unavailable, reason: reported.reason)
     default: nil
     }
   }
 
   private func lateVerdict(
-    _ customer: CustomerID, _ id: MessageID, _ told: PushVerdict?
+    _ customer: CustomerID, _ id: MessageID, _ reported: PushVerdict?
   ) async -> Result<DeviceVerdict, any Error> {
     do {
       let isAccepted = try await Messages(database).find(customer, id)?.pushes.contains { $0.state == .accepted }
-      return .success(isAccepted == true ? .accepted : .refused(.unavailable, reason: told?.reason))
+      return .success(isAccepted == true ? .accepted : .refused(.unavailable, reason: reported?.reason))
     } catch {
       return .failure(error)
     }
   }
 
   /// Makes devices of tokens that may become some.
-  /// - Parameter orders: each with its place.
+  /// - Parameter plans: each with its place.
   /// - Returns: what became of the others, by place.
   private func register(
-    _ customer: CustomerID, _ orders: [(place: Int, order: DeviceOrder)]
+    _ customer: CustomerID, _ plans: [(place: Int, plan: DevicePlan)]
   ) async -> [Int: Result<DeviceVerdict, any Error>] {
     await withTaskGroup(of: (Int, Result<DeviceVerdict, any Error>?).self) { group in
-      for (place, order) in orders {
+      for (place, plan) in plans {
         group.addTask {
           do {
-            guard try await self.mayRegister(customer, order.message) else {
+            guard try await self.mayRegister(customer, plan.message) else {
               return (place, .success(.refused(.tokenInvalid, reason: "device_invalidated")))
             }
-            let message = order.message
-            try await self.register(customer, message.token.text, of: message.owner, message.app.type, order.apps)
+            let message = plan.message
+            try await self.register(customer, message.token.text, of: message.owner, message.app.type, plan.apps)
             return (place, nil)
           } catch {
             return (place, .failure(error))

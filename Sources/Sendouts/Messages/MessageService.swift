@@ -5,7 +5,7 @@ public import Postgres
 public import Registry
 public import Wire
 
-/// Accepts single messages and tells what became of them.
+/// Accepts single messages, and reads what became of them.
 ///
 /// A message belongs to a stream, the sendout of one day to the same apps with the same template, or of one trigger. It is
 /// committed together with its pushes, and sent by this hub without another look at the database.
@@ -69,7 +69,7 @@ public final class MessageService: Sendable {
   }
 
   /// What has to be known before a message is accepted.
-  struct Ground: Sendable {
+  struct AcceptanceContext: Sendable {
     let apps: [PushApp]
     let message: CompiledMessage
     let stream: OpenStream
@@ -96,7 +96,7 @@ public final class MessageService: Sendable {
   func withListPermit<Answer>(_ customer: CustomerID, _ accept: () async throws -> Answer) async throws -> Answer {
     let end = ContinuousClock.now + Self.longestWait
     return try await lists.withPermit(customer) {
-      await messages.waitForRoom(customer, until: end)
+      await messages.waitForCapacity(customer, until: end)
       try Task.checkCancellation()
       return try await accept()
     }
@@ -114,59 +114,59 @@ public final class MessageService: Sendable {
     _ customer: CustomerID, _ request: MessageRequest, allowed: String? = nil,
     repetition: NewMessage.RepetitionKey? = nil
   ) async throws -> (message: MessageReply, isRepeated: Bool) {
-    try await send(customer, try order(request, allowed), repetition)
+    try await send(customer, try plan(request, allowed), repetition)
   }
 
   /// Accepts an SMS of the hub's own, whose field `SMSText.pinField` says which PIN stands in its text.
   /// - Throws: as above.
   public func sendPIN(_ customer: CustomerID, _ request: MessageRequest) async throws -> MessageReply {
-    var order = try order(request, nil)
-    order.namesPIN = true
-    return try await send(customer, order, nil).message
+    var plan = try plan(request, nil)
+    plan.namesPIN = true
+    return try await send(customer, plan, nil).message
   }
 
   /// A message that can be accepted without looking anything up: it is to a contact, and due now.
   public struct ReadyMessage: Sendable {
-    fileprivate let order: MessageOrder
-    fileprivate let ground: Ground
+    fileprivate let plan: MessagePlan
+    fileprivate let context: AcceptanceContext
     fileprivate let message: NewMessage
   }
 
   /// - Returns: `nil` if the caches do not have all that is needed, or there is anything to refuse; then `send` is to be called.
   public func ready(_ customer: CustomerID, _ request: MessageRequest, allowed: String? = nil) -> ReadyMessage? {
     guard request.to.deviceToken == nil, request.deliverAt == nil,
-      let order = try? order(request, allowed), let ground = cachedGround(customer, order),
-      let message = try? message(order, ground, nil, Self.wait(for: order))
+      let plan = try? plan(request, allowed), let context = cachedContext(customer, plan),
+      let message = try? message(plan, context, nil, Self.wait(for: plan))
     else { return nil }
-    return ReadyMessage(order: order, ground: ground, message: message)
+    return ReadyMessage(plan: plan, context: context, message: message)
   }
 
-  /// As the other `send`, without a task.
+  /// Sends a message that is ready, without a task.
   /// - Parameter answer: called once, from any thread.
   public func send(_ ready: ReadyMessage, _ answer: @escaping @Sendable (Result<MessageReply, any Error>) -> Void) {
-    let (order, ground) = (ready.order, ready.ground)
-    messages.accept(ready.message, in: ground.stream.stream) { acceptance in
+    let (plan, context) = (ready.plan, ready.context)
+    messages.accept(ready.message, in: context.stream.stream) { acceptance in
       switch acceptance {
       case .failure(let error): answer(.failure(error))
       case .success(.accepted(let number, let pushes)):
         guard let wait = ready.message.wait else {
-          return answer(.success(Self.reply(order, ground, number, pushes, [:])))
+          return answer(.success(Self.reply(plan, context, number, pushes, [:])))
         }
         self.messages.verdicts(
-          wait, on: pushes.map(\.number), of: ground.stream.stream.key, within: .seconds(order.request.wait ?? 0)
+          wait, on: pushes.map(\.number), of: context.stream.stream.key, within: .seconds(plan.request.wait ?? 0)
         ) { verdicts in
-          answer(.success(Self.reply(order, ground, number, pushes, verdicts)))
+          answer(.success(Self.reply(plan, context, number, pushes, verdicts)))
         }
       case .success: answer(.failure(SendoutError.recipientUnknown))
       }
     }
   }
 
-  func order(_ request: MessageRequest, _ allowed: String?) throws -> MessageOrder {
+  func plan(_ request: MessageRequest, _ allowed: String?) throws -> MessagePlan {
     try Self.check(request)
     let appIDs = try SendoutRules.appIDs(request.appId, request.appIds)
     if let allowed, appIDs.contains(where: { $0 != allowed }) { throw RegistryError.appUnknown(appID: allowed) }
-    return MessageOrder(
+    return MessagePlan(
       request: request, appIDs: appIDs,
       properties: request.properties.map { String(decoding: JSONValue.object($0).json, as: UTF8.self) },
       deliverAt: try later(request.deliverAt?.date, field: "deliverAt"), trigger: nil, savedFor: nil)
@@ -200,16 +200,16 @@ public final class MessageService: Sendable {
       if let earlier = try await earlier(customer, repetition) { return (earlier, true) }
       throw SendoutError.triggerInactive(trigger.triggerId)
     }
-    let order = MessageOrder(
+    let plan = MessagePlan(
       request: MessageRequest(
         to: MessageTarget(originalId: originalID), message: trigger.message, template: trigger.template),
       appIDs: trigger.appIds, properties: message.properties, deliverAt: deliverAt, trigger: trigger,
       savedFor: message.saveProps == true ? originalID : nil)
-    return try await send(customer, order, repetition)
+    return try await send(customer, plan, repetition)
   }
 
   /// A message that is to be accepted, checked.
-  struct MessageOrder: Sendable {
+  struct MessagePlan: Sendable {
     let request: MessageRequest
     let appIDs: [String]
     /// What its texts can name: a JSON object.
@@ -224,21 +224,21 @@ public final class MessageService: Sendable {
   }
 
   private func send(
-    _ customer: CustomerID, _ order: MessageOrder, _ repetition: NewMessage.RepetitionKey?
+    _ customer: CustomerID, _ plan: MessagePlan, _ repetition: NewMessage.RepetitionKey?
   ) async throws -> (message: MessageReply, isRepeated: Bool) {
-    let request = order.request
-    let ground = try await ground(customer, order)
-    let message = try message(order, ground, repetition, Self.wait(for: order))
-    if let originalID = order.savedFor, let properties = order.properties {
+    let request = plan.request
+    let context = try await context(customer, plan)
+    let message = try message(plan, context, repetition, Self.wait(for: plan))
+    if let originalID = plan.savedFor, let properties = plan.properties {
       if let earlier = try await earlier(customer, repetition) { return (earlier, true) }
       guard try await Contacts(database).merge(customer, originalID: originalID, properties: properties) else {
         throw SendoutError.recipientUnknown
       }
     }
-    switch try await accept(message, in: ground.stream.stream, request, customer, ground.apps) {
+    switch try await accept(message, in: context.stream.stream, request, customer, context.apps) {
     case .accepted(let number, let pushes):
-      let verdicts = await verdicts(message.wait, order, ground, pushes)
-      return (Self.reply(order, ground, number, pushes, verdicts), false)
+      let verdicts = await verdicts(message.wait, plan, context, pushes)
+      return (Self.reply(plan, context, number, pushes, verdicts), false)
     case .repeated:
       guard let earlier = try await earlier(customer, repetition) else { throw RegistryError.idempotentReplyLost }
       return (earlier, true)
@@ -247,29 +247,30 @@ public final class MessageService: Sendable {
   }
 
   func message(
-    _ order: MessageOrder, _ ground: Ground, _ repetition: NewMessage.RepetitionKey?, _ wait: MessageWait?
+    _ plan: MessagePlan, _ context: AcceptanceContext, _ repetition: NewMessage.RepetitionKey?, _ wait: MessageWait?
   ) throws -> NewMessage {
-    let request = order.request
-    try ground.message.check(for: ground.apps)
-    try SendoutRules.checkLink(ground.message.template, beside: request.template)
-    var content = ground.stream.traits.content(request.message, ground.message.template)
-    content.properties = order.properties
+    let request = plan.request
+    try context.message.check(for: context.apps)
+    try SendoutRules.checkLink(context.message.template, beside: request.template)
+    var content = context.stream.traits.content(request.message, context.message.template)
+    content.properties = plan.properties
     content.expiresAt = MessageContent.expiry(of: content.template.ttl, from: now())
     return NewMessage(
-      to: try addressee(request.to, ground.apps), content: content, body: ground.message.json,
-      reference: request.reference, repetitionKey: repetition, wait: wait, deliverAt: order.deliverAt)
+      to: try addressee(request.to, context.apps), content: content, body: context.message.json,
+      reference: request.reference, repetitionKey: repetition, wait: wait, deliverAt: plan.deliverAt)
   }
 
   private static func reply(
-    _ order: MessageOrder, _ ground: Ground, _ number: Int32, _ pushes: [(number: PushNumber, app: PushAppID)],
+    _ plan: MessagePlan, _ context: AcceptanceContext, _ number: Int32,
+    _ pushes: [(number: PushNumber, app: PushAppID)],
     _ verdicts: [PushNumber: PushVerdict]
   ) -> MessageReply {
     MessageReply(
-      messageId: MessageID(ground.stream.stream.key.sendout, number), reference: order.request.reference,
-      deliverAt: order.deliverAt.map(Wire.Timestamp.init), isDue: order.deliverAt == nil,
+      messageId: MessageID(context.stream.stream.key.sendout, number), reference: plan.request.reference,
+      deliverAt: plan.deliverAt.map(Wire.Timestamp.init), isDue: plan.deliverAt == nil,
       pushes: pushes.map { push in
         MessageReply.Push(
-          pushNo: push.number, appType: ground.apps.first { $0.id == push.app }?.type ?? .ios,
+          pushNo: push.number, appType: context.apps.first { $0.id == push.app }?.type ?? .ios,
           state: verdicts[push.number]?.state ?? .queued, reason: verdicts[push.number]?.reason)
       })
   }
@@ -301,16 +302,17 @@ public final class MessageService: Sendable {
   }
 
   /// A later message may be sent by another hub, so nobody waits for its verdicts.
-  private static func wait(for order: MessageOrder) -> MessageWait? {
-    order.deliverAt == nil && order.request.wait ?? 0 > 0 ? MessageWait() : nil
+  private static func wait(for plan: MessagePlan) -> MessageWait? {
+    plan.deliverAt == nil && plan.request.wait ?? 0 > 0 ? MessageWait() : nil
   }
 
   private func verdicts(
-    _ wait: MessageWait?, _ order: MessageOrder, _ ground: Ground, _ pushes: [(number: PushNumber, app: PushAppID)]
+    _ wait: MessageWait?, _ plan: MessagePlan, _ context: AcceptanceContext,
+    _ pushes: [(number: PushNumber, app: PushAppID)]
   ) async -> [PushNumber: PushVerdict] {
-    guard let wait, let seconds = order.request.wait, !pushes.isEmpty else { return [:] }
+    guard let wait, let seconds = plan.request.wait, !pushes.isEmpty else { return [:] }
     return await messages.verdicts(
-      wait, on: pushes.map(\.number), of: ground.stream.stream.key, within: .seconds(seconds))
+      wait, on: pushes.map(\.number), of: context.stream.stream.key, within: .seconds(seconds))
   }
 
   /// The message that an earlier request with the same key made; `nil` if there is none.
@@ -378,34 +380,34 @@ extension MessageService {
     return moment
   }
 
-  private func ground(_ customer: CustomerID, _ order: MessageOrder) async throws -> Ground {
+  private func context(_ customer: CustomerID, _ plan: MessagePlan) async throws -> AcceptanceContext {
     var found: [[PushApp]] = []
-    for appID in order.appIDs { found.append(try await apps.apps(customer, appID: appID)) }
-    let served = try Self.served(found, order)
-    return Ground(
-      apps: served, message: try await compiled(order),
-      stream: try await stream(customer, served, template: order.request.template, order.trigger))
+    for appID in plan.appIDs { found.append(try await apps.apps(customer, appID: appID)) }
+    let served = try Self.served(found, plan)
+    return AcceptanceContext(
+      apps: served, message: try await compiled(plan),
+      stream: try await stream(customer, served, template: plan.request.template, plan.trigger))
   }
 
-  private func cachedGround(_ customer: CustomerID, _ order: MessageOrder) -> Ground? {
-    let found = order.appIDs.compactMap { apps.cached(customer, appID: $0) }
-    guard found.count == order.appIDs.count, let served = try? Self.served(found, order),
-      let message = templates.cached(order.request.message)
+  private func cachedContext(_ customer: CustomerID, _ plan: MessagePlan) -> AcceptanceContext? {
+    let found = plan.appIDs.compactMap { apps.cached(customer, appID: $0) }
+    guard found.count == plan.appIDs.count, let served = try? Self.served(found, plan),
+      let message = templates.cached(plan.request.message)
     else { return nil }
     var version: TemplateVersion?
-    if let template = order.request.template {
+    if let template = plan.request.template {
       guard let number = versions.cached(TemplateName(customer: customer, name: template)) else { return nil }
       version = (template, number)
     }
-    guard let stream = streams.cached(streamName(customer, served, version, order.trigger)) else { return nil }
-    return Ground(apps: served, message: message, stream: stream)
+    guard let stream = streams.cached(streamName(customer, served, version, plan.trigger)) else { return nil }
+    return AcceptanceContext(apps: served, message: message, stream: stream)
   }
 
-  /// The apps to which the order goes, of those that each of its appIds stands for.
-  private static func served(_ found: [[PushApp]], _ order: MessageOrder) throws -> [PushApp] {
-    let type = order.request.appType
+  /// The apps to which the message goes, of those that each of its appIds stands for.
+  private static func served(_ found: [[PushApp]], _ plan: MessagePlan) throws -> [PushApp] {
+    let type = plan.request.appType
     let meant = type == nil ? found : found.map { $0.filter { $0.type == type } }
-    if let unknown = meant.firstIndex(where: \.isEmpty) { throw RegistryError.appUnknown(appID: order.appIDs[unknown]) }
+    if let unknown = meant.firstIndex(where: \.isEmpty) { throw RegistryError.appUnknown(appID: plan.appIDs[unknown]) }
     return try SendoutRules.sendable(meant.count == 1 ? meant[0] : meant.flatMap(\.self))
   }
 
@@ -426,10 +428,10 @@ extension MessageService {
     return .device(app: app.id, try DeviceToken(token, type: app.type, field: "to.deviceToken"))
   }
 
-  private func compiled(_ order: MessageOrder) async throws -> CompiledMessage {
-    let message = order.request.message
+  private func compiled(_ plan: MessagePlan) async throws -> CompiledMessage {
+    let message = plan.request.message
     // It differs each time.
-    if order.namesPIN { return try CompiledMessage(message, types: [.sms], mayNamePIN: true) }
+    if plan.namesPIN { return try CompiledMessage(message, types: [.sms], mayNamePIN: true) }
     return try await templates.value(message) { try CompiledMessage(message) }
   }
 }

@@ -6,7 +6,7 @@ import Registry
 import Wire
 
 extension MessageService {
-  /// What tells streams apart.
+  /// What distinguishes streams.
   struct StreamName: Hashable {
     let customer: CustomerID
     let apps: [PushAppID]
@@ -14,8 +14,8 @@ extension MessageService {
     let versions: [Date]
     let template: String?
     let trigger: TriggerID?
-    /// Of messages to telephone numbers.
-    let hybrid: HybridTraits?
+    /// Of tracked messages.
+    let tracked: TrackedTraits?
     /// Days since 1970, in UTC.
     let day: Int
   }
@@ -34,13 +34,13 @@ extension MessageService {
 
   func streamName(
     _ customer: CustomerID, _ apps: [PushApp], _ template: TemplateVersion?, _ trigger: TriggerReply?,
-    hybrid: HybridTraits? = nil
+    tracked: TrackedTraits? = nil
   ) -> StreamName {
     let apps = apps.count > 1 ? apps.sorted { $0.id < $1.id } : apps
     return StreamName(
       customer: customer, apps: apps.map(\.id), versions: apps.map(\.updatedAt),
       template: template.map { "\($0.name)/\($0.version)" },
-      trigger: trigger?.triggerId, hybrid: hybrid, day: Int(now().timeIntervalSince1970 / 86_400))
+      trigger: trigger?.triggerId, tracked: tracked, day: Int(now().timeIntervalSince1970 / 86_400))
   }
 
   private func currentVersion(_ customer: CustomerID, _ name: String) async throws -> Int32 {
@@ -56,32 +56,32 @@ extension MessageService {
     let day = Date(timeIntervalSince1970: Double(name.day) * 86_400).formatted(.iso8601.year().month().day())
     let stream =
       ([day, name.apps.map(\.description).joined(separator: ",")]
-      + [name.template, name.trigger.map { "trigger/\($0)" }, name.hybrid?.words].compactMap(\.self)).joined(
+      + [name.template, name.trigger.map { "trigger/\($0)" }, name.tracked?.description].compactMap(\.self)).joined(
         separator: " ")
     let customer = name.customer.rawValue
     var rows = try await database.query(SendoutQueries.stream, customer, stream)
     if rows.isEmpty {
       rows = try await database.query(
         SendoutQueries.openStream, customer, stream, name.apps.map(\.rawValue),
-        "\(trigger ?? (name.hybrid == nil ? "Messages" : "Messages to numbers")) of \(day)", template?.name,
-        template?.version, (name.hybrid?.onUncertain ?? .resend).rawValue, name.hybrid != nil,
-        name.hybrid?.fallback?.rawValue)
+        "\(trigger ?? name.tracked?.title ?? "Messages") of \(day)", template?.name,
+        template?.version, (name.tracked?.onUncertain ?? .resend).rawValue, name.tracked?.idFields,
+        name.tracked?.fallback?.rawValue)
     }
     if rows.isEmpty { rows = try await database.query(SendoutQueries.stream, customer, stream) }
     let sendout = try Sendout(rows[0])
     try await database.query(SendoutQueries.requireRange, sendout.key.sendout.rawValue)
-    var orders: [AppOrder] = []
+    var targets: [AppTarget] = []
     for app in apps {
       guard let opened = try await credentials.credentials(for: app) else {
         throw SendoutError.appWithoutCredentials(
           app.customer, app.id, appID: app.appID, app.type, field: app.missingCredential ?? "credentials")
       }
-      orders.append(dispatcher.order(for: app, opened))
+      targets.append(dispatcher.target(for: app, opened))
     }
     let key = sendout.key
     return OpenStream(
-      stream: MessageStream(key: key, apps: orders, hybrid: name.hybrid) { [database] in
-        try await database.query(SendoutQueries.notify, key.description)
+      stream: MessageStream(key: key, apps: targets, tracked: name.tracked) { [database] in
+        try await database.notify(.sendout, key.description)
       } reserve: { [database] in
         let block = StreamNumbers.block
         let rows = try await database.query(
@@ -95,9 +95,9 @@ extension MessageService {
   }
 }
 
-extension HybridTraits {
+extension TrackedTraits {
   /// As they are in the name of a stream.
-  fileprivate var words: String {
-    "numbers/\(kind)/\(fallback.map(\.description) ?? "-")/\(reportApp ?? "-")/\(appID ?? "-")"
+  fileprivate var description: String {
+    "tracked/\(kind)/\(fallback.map(\.description) ?? "-")/\(reportApp ?? "-")/\(appID ?? "-")"
   }
 }

@@ -21,9 +21,8 @@ public final class RichPageService: Sendable {
     self.templates = templates
     self.links = links
     sources = PageSources(database, vault: vault)
-    let recorder = OpenRecorder(database: database, logger: logger)
     batcher = .ofOpens { customer, opens in
-      try await recorder.record(opens, of: customer)
+      try await Self.record(opens, of: customer, in: database, logger)
     }
   }
 
@@ -77,6 +76,34 @@ public final class RichPageService: Sendable {
     let template = try await templates.template(link.customer, name: name.name, version: name.version)
     return SendoutPageTemplate(source: source, template: template, content: content)
   }
+
+  /// Records the opens and reads the recipients, concurrently.
+  private static func record(
+    _ opens: [Open], of customer: CustomerID, in database: any Querying, _ logger: Logger
+  ) async throws -> [RecordedOpen] {
+    async let contacts = contacts(of: opens, customer, in: database, logger)
+    let found = try await Devices(database).recipients(customer, Array(Set(opens.map(\.link.device))))
+    let recipients = Dictionary(found.map { ($0.device.id, $0) }) { first, _ in first }
+    return zip(opens, try await contacts).map { open, contact in
+      RecordedOpen(contact: contact, recipient: recipients[open.link.device])
+    }
+  }
+
+  /// Records the opens, and returns the contacts of their pushes even if that fails.
+  private static func contacts(
+    of opens: [Open], _ customer: CustomerID, in database: any Querying, _ logger: Logger
+  ) async throws -> [ContactID?] {
+    let log = OpenLog(database)
+    do {
+      return try await log.record(opens, of: customer)
+    } catch {
+      let contacts = try await log.contacts(of: opens, of: customer)
+      logger.warning(
+        "could not record opens of pages, which were shown without",
+        metadata: ["count": "\(opens.count)", "error": "\(error)"])
+      return contacts
+    }
+  }
 }
 
 /// A rich page, rendered for one recipient.
@@ -120,34 +147,4 @@ struct RecordedOpen: Sendable {
   let contact: ContactID?
   /// The device and its contact of now; `nil` if there is no such device any more.
   let recipient: Recipient?
-}
-
-/// Records the opens of one customer's pages together.
-struct OpenRecorder: Sendable {
-  let database: any Querying
-  let logger: Logger
-
-  /// Records the opens and reads the recipients, concurrently.
-  func record(_ opens: [Open], of customer: CustomerID) async throws -> [RecordedOpen] {
-    async let contacts = contacts(of: opens, customer)
-    let found = try await Devices(database).recipients(customer, Array(Set(opens.map(\.link.device))))
-    let recipients = Dictionary(found.map { ($0.device.id, $0) }) { first, _ in first }
-    return zip(opens, try await contacts).map { open, contact in
-      RecordedOpen(contact: contact, recipient: recipients[open.link.device])
-    }
-  }
-
-  /// Records the opens, and returns the contacts of their pushes even if that fails.
-  private func contacts(of opens: [Open], _ customer: CustomerID) async throws -> [ContactID?] {
-    let log = OpenLog(database)
-    do {
-      return try await log.record(opens, of: customer)
-    } catch {
-      let contacts = try await log.contacts(of: opens, of: customer)
-      logger.warning(
-        "could not record opens of pages, which were shown without",
-        metadata: ["count": "\(opens.count)", "error": "\(error)"])
-      return contacts
-    }
-  }
 }

@@ -42,7 +42,7 @@ public struct ReportView: Sendable {
     case customer
     /// One sendout, optionally.
     case sendout
-    /// The same of a view that has a row at least of each sendout.
+    /// One sendout, optionally, of a view that has at least one row of each.
     case eachSendout
     /// One contact, always.
     case contact

@@ -6,18 +6,17 @@ public import Wire
 
 /// Keeps the ledger's storage in shape: keeps spare partitions, and deletes what is older than its customer keeps.
 ///
-/// What goes of a sendout that has ended are its pushes, messages and opens. Its row and its totals stay. Of devices go the events.
-/// A sendout that is paused for longer than that is cancelled, since it would keep its pushes for ever; so is one that still runs although
-/// nobody can have taken its pushes for as long.
-/// A partition is dropped once everything in it has expired for every customer. By row goes what cannot wait for that: of
-/// customers with a limit of their own at once, else a month after the hub's limit.
+/// Pushes, messages and opens of a sendout that has ended are deleted, as are events of devices; its row and its totals stay. A sendout that
+/// is paused for longer than that is cancelled, since it would keep its pushes for ever. So is one that still runs although no hub can
+/// have taken its pushes for as long. A partition is dropped once everything in it has expired for every customer. Rows that cannot wait
+/// for that are deleted: at once for customers with a limit of their own, else a month after the hub's limit.
 public struct Retention: Sendable {
   private let pool: Pool
   private let days: Int32?
   private let logger: Logger
 
   /// How long rows past the hub's limit wait for their partition to be dropped, which is about a month wide.
-  static let patienceDays: Int32 = 31
+  static let partitionDays: Int32 = 31
 
   /// - Parameter days: the hub's limit, from a sendout's end; `nil` for ever.
   public init(_ pool: Pool, days: Int32?, logger: Logger) {
@@ -42,9 +41,9 @@ public struct Retention: Sendable {
   }
 
   /// Deletes what has expired, in pieces that are committed one by one, so that it can be stopped and repeated at any time.
-  /// - Parameter isTrial: only tells what would go.
+  /// - Parameter isTrial: only lists what would go.
   /// - Returns: what went, or would.
-  /// - Throws: one of the errors, once everything else has gone.
+  ///   What fails for one customer is logged, counted, and holds up nothing else.
   @discardableResult
   public func run(isTrial: Bool = false) async throws -> ExpiredData {
     var expired = ExpiredData()
@@ -65,10 +64,9 @@ public struct Retention: Sendable {
         mayHaveMore = true
       }
     }
-    let failures = try await Customers(pool).forEach("delete the expired data", logger: logger) { customer in
+    expired.failures = try await Customers(pool).forEach("delete the expired data", logger: logger) { customer in
       if let rows = try await expire(customer, isTrial: isTrial) { expired.customers.append(rows) }
-    }
-    if let failure = failures.values.first { throw failure }
+    }.count
     return expired
   }
 
@@ -110,10 +108,10 @@ public struct Retention: Sendable {
   private func expire(_ customer: Customer, isTrial: Bool) async throws -> ExpiredData.Rows? {
     let own = customer.settings.retentionDays
     guard let limit = [days, own].compactMap(\.self).min() else { return nil }
-    let patient = limit == own ? limit : limit + Self.patienceDays
+    let rowLimit = limit == own ? limit : limit + Self.partitionDays
     var rows = ExpiredData.Rows(customer: customer.id)
     if !isTrial { try await cancelForgotten(customer.id, after: limit) }
-    for row in try await pool.query(RetentionQueries.expired, customer.id.rawValue, limit, patient) {
+    for row in try await pool.query(RetentionQueries.expired, customer.id.rawValue, limit, rowLimit) {
       let key = SendoutKey(customer.id, SendoutID(try row.decode(Int64.self)))
       rows.sendouts += 1
       guard !isTrial else {
@@ -125,7 +123,7 @@ public struct Retention: Sendable {
       try await pool.query(RetentionQueries.markExpired, key.customer.rawValue, key.sendout.rawValue)
       logger.debug("a sendout's pushes are deleted", metadata: ["sendout": "\(key)"])
     }
-    if !isTrial { rows.deviceEvents = try await DeviceEvents(pool).delete(of: customer.id, olderThanDays: patient) }
+    if !isTrial { rows.deviceEvents = try await DeviceEvents(pool).delete(of: customer.id, olderThanDays: rowLimit) }
     guard rows.sendouts + rows.deviceEvents > 0 else { return nil }
     if !isTrial {
       logger.info(
@@ -159,5 +157,7 @@ public struct ExpiredData: Sendable, Equatable {
 
   public var partitions: [Partition] = []
   public var customers: [Rows] = []
+  /// Customers of whom not everything could be deleted; the log says why.
+  public var failures = 0
   public var isEmpty: Bool { partitions.isEmpty && customers.isEmpty }
 }

@@ -8,7 +8,7 @@ public struct HubRoutes: Sendable {
   private let carma: CarmaRoutes
   private let carmaTriggers: CarmaTriggerRoutes
   private let hybrid: HybridRoutes
-  private let mediator: MediatorRoutes
+  private let softphone: SoftphoneRoutes
   private let gateway: GatewayRoutes
   private let geoIP: GeoIPRoutes
   private let datasync: DatasyncRoutes
@@ -20,7 +20,7 @@ public struct HubRoutes: Sendable {
   private let metrics: MetricsRoutes
 
   public init(
-    carma: CarmaRoutes, carmaTriggers: CarmaTriggerRoutes, hybrid: HybridRoutes, mediator: MediatorRoutes,
+    carma: CarmaRoutes, carmaTriggers: CarmaTriggerRoutes, hybrid: HybridRoutes, softphone: SoftphoneRoutes,
     gateway: GatewayRoutes, geoIP: GeoIPRoutes, datasync: DatasyncRoutes, management: ManagementRoutes,
     pages: PageRoutes, smsStatus: SMSStatusRoutes, description: DescriptionRoutes, health: HealthRoutes,
     metrics: MetricsRoutes
@@ -28,7 +28,7 @@ public struct HubRoutes: Sendable {
     self.carma = carma
     self.carmaTriggers = carmaTriggers
     self.hybrid = hybrid
-    self.mediator = mediator
+    self.softphone = softphone
     self.gateway = gateway
     self.geoIP = geoIP
     self.datasync = datasync
@@ -45,7 +45,7 @@ public struct HubRoutes: Sendable {
 
   /// What apps, their back ends and phones ask for.
   public var clients: [any RouteSet] {
-    [carma, carmaTriggers, hybrid, gateway, geoIP, mediator, datasync, pages, smsStatus, health]
+    [carma, carmaTriggers, hybrid, gateway, geoIP, softphone, datasync, pages, smsStatus, health]
   }
 
   /// What operators ask for: management, its description and metrics. Both listeners tell their health.

@@ -85,7 +85,7 @@ import Wire
     func reductions(_ fields: [RenderedMessage.Field], info: String? = nil) throws -> String? {
       let message = RenderedMessage(alert: text("Sale"), info: info.map(text), fields: fields)
       return try #require(account.prepare(OutgoingPush(token: "a:b", id: UUID(), message: message)).request)
-        .reductions.words
+        .reductions.description
     }
     #expect(try reductions([field("formal", "1")]) == nil)
     let dropped = "fields with names that FCM reserves dropped"

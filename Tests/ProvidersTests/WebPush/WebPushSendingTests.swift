@@ -211,7 +211,7 @@ import Wire
       #expect(request.reductions.isEmpty)
       for await outcomes in account.send([request], to: .production, while: { true }) {
         #expect(outcomes.map(\.verdict) == [.accepted])
-        #expect(outcomes.map(\.reductions.words) == ["info dropped, optional fields dropped"])
+        #expect(outcomes.map(\.reductions.description) == ["info dropped, optional fields dropped"])
       }
       let texts = simulator.webPush.requests.map { $0.text.map { String(decoding: $0, as: UTF8.self) } }
       #expect(texts.count == 2)

@@ -133,7 +133,7 @@ import Wire
            (1, '2026-11-03 12:02Z', 'com.acme.app', 42, 'hms', 'Children.Updated', 'revoked', '80300007')
     """,
     """
-    INSERT INTO hybrid_message (customer_id, sendout_id, message_no, app_id, number, sender, body, kind, parts, created_at,
+    INSERT INTO tracked_message (customer_id, sendout_id, message_no, app_id, recipient, sender, body, kind, parts, created_at,
                                 status, delivered_at, read_at, fallback_no, fallback_reason)
     VALUES (1, 31, 1, 'com.acme.app', '31612345678', 'Acme', 'x', 'default', 1, '2026-11-03 12:00Z', 'Delivered',
             '2026-11-03 12:00:02Z', '2026-11-03 12:00:05Z', NULL, NULL),

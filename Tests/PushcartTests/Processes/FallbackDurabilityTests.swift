@@ -202,10 +202,10 @@ import Wire
       }
       return try await query(
         """
-        SELECT h.number, h.kind = 'critical', f.state, f.attempts::int8, h.delivered_at IS NOT NULL,
+        SELECT h.recipient, h.kind = 'critical', f.state, f.attempts::int8, h.delivered_at IS NOT NULL,
                EXISTS (SELECT FROM push p WHERE p.customer_id = h.customer_id AND p.sendout_id = h.sendout_id
                           AND p.message_no = h.message_no AND p.push_no <> h.fallback_no AND p.state = 'accepted')
-          FROM hybrid_message h
+          FROM tracked_message h
           JOIN push f ON f.customer_id = h.customer_id AND f.sendout_id = h.sendout_id AND f.push_no = h.fallback_no
         """
       ).map { row in

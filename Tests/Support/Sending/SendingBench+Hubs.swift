@@ -31,7 +31,7 @@ extension DispatchSettings {
   /// No push service is silent, and no recipient is read again, only because the machine is slow.
   public static var unhurried: DispatchSettings {
     var settings = DispatchSettings()
-    settings.patience = .seconds(60)
+    settings.verdictTimeout = .seconds(60)
     settings.recipientAge = .seconds(60)
     settings.connectTimeout = .seconds(60)
     return settings

@@ -23,12 +23,12 @@ public struct WholeWebServer: Sendable {
   /// Makes the PINs of phones.
   public var pins = PINs.ofTests
   /// Speaks PINs.
-  public var makeCall: MessagePINDelivery.MakeCall?
+  public var makeCall: PINDelivery.MakeCall?
   /// Takes what phones say of messages.
   public var confirm: PhoneMessages.Confirm = { _, _, _ in }
   /// Who may use the gateway for softphones without a key, and how long it waits for verdicts.
-  public var mediator = MediatorSettings()
-  public var patience = Duration.seconds(30)
+  public var softphone = SoftphoneSettings()
+  public var verdictTimeout = Duration.seconds(30)
   /// Sends single messages; made here if nil.
   public var messages: MessageDispatcher?
 
@@ -64,7 +64,7 @@ public struct WholeWebServer: Sendable {
       let hybrid = HybridRoutes(
         verifier: MACVerifier(hybridCache, publicURL: Self.publicURL),
         phones: PhoneRegistrations(
-          pool, pins: pins, delivery: MessagePINDelivery(messageService, apps: pushApps, makeCall: makeCall),
+          pool, pins: pins, delivery: PINDelivery(messageService, apps: pushApps, makeCall: makeCall),
           pushApps: pushApps, registrations: registrations),
         messages: PhoneMessages(pool, confirm: confirm))
       return HubRoutes(
@@ -75,13 +75,13 @@ public struct WholeWebServer: Sendable {
         carmaTriggers: CarmaTriggerRoutes(
           authenticator: authenticator, pushApps: pushApps, triggers: Triggers(pool), messages: messageService),
         hybrid: hybrid,
-        mediator: MediatorRoutes(
+        softphone: SoftphoneRoutes(
           authenticator: authenticator, pushApps: pushApps, messages: messageService,
           reports: TokenReports(
             pushApps: pushApps, registrations: RegistrationBatcher(pool, endpoints: endpoints),
             contacts: ContactLookup(pool), devices: Devices(pool), customers: Customers(pool),
             identities: IdentityVerifier(pool, vault: vault)),
-          settings: mediator, patience: patience),
+          settings: softphone, verdictTimeout: verdictTimeout),
         gateway: GatewayRoutes(
           authenticator: authenticator,
           messages: HybridMessages(

@@ -31,7 +31,7 @@ import Wire
       let contacts = try await phones.database.query("SELECT original_id FROM contact")
       #expect(try contacts.map { try $0.decode(String.self) } == ["0031612345678"])
       let numbers = try await phones.database.query(
-        "SELECT number FROM hybrid_registration WHERE number IS NOT NULL UNION SELECT number FROM hybrid_message")
+        "SELECT number FROM hybrid_registration WHERE number IS NOT NULL UNION SELECT recipient FROM tracked_message")
       #expect(try numbers.map { try $0.decode(String.self) } == ["31612345678"])
     }
   }

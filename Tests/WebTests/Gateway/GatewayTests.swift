@@ -319,7 +319,7 @@ import Wire
   @Test func `A message that the database refuses fails alone, and never as if nothing was done`() async throws {
     try await withGateway { gateway in
       try await gateway.bench.database.query(
-        "ALTER TABLE hybrid_message ADD CONSTRAINT no_boom CHECK (body <> 'boom')")
+        "ALTER TABLE tracked_message ADD CONSTRAINT no_boom CHECK (body <> 'boom')")
       let many = (0..<300).map { gateway.message(text: $0 == 299 ? "boom" : "Hello") }
       let reply = try await gateway.post(gateway.json(many.joined(separator: ",")))
       #expect(reply.status == 200)

@@ -36,7 +36,7 @@ import Wire
   /// Type, text and count of SMS of the only message.
   private func stored(_ phones: PhoneServer) async throws -> String {
     let rows = try await phones.database.query(
-      "SELECT concat_ws(' ', kind, number, sender, cardinality(m.push_nos)) || ': ' || h.body FROM hybrid_message h JOIN message m USING (customer_id, sendout_id, message_no)"
+      "SELECT concat_ws(SEEinality(m.push_nos)) || ': ' || h.body FROM tracked_message h JOIN message m USING (customer_id, sendout_id, message_no)"
     )
     #expect(rows.count == 1)
     return try rows[0].decode(String.self)
@@ -344,7 +344,7 @@ import Wire
       try await phones.database.query("UPDATE hybrid_registration SET verified_at = '2016-01-01'")
       try await phones.addMessage(
         "Your first message!", to: "31600000000", at: "2016-05-22T23:41:28.563Z", status: "Delivered")
-      let id = try await phones.database.query("SELECT message_guid::text FROM hybrid_message")[0].decode(String.self)
+      let id = try await phones.database.query("SELECT message_guid::text FROM tracked_message")[0].decode(String.self)
       let reply = try await phone.send("GET", "/v1.0/messages")
       #expect(reply.status == 200)
       #expect(

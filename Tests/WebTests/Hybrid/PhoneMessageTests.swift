@@ -17,10 +17,10 @@ import Wire
       try await phones.addMessage(
         "Your first message!", to: "31600000000", at: "2016-05-22T23:41:28.563Z", status: "Delivered")
       try await phones.addMessage(#"Say "hi" é"#, to: "31600000000", at: "2016-05-22T23:41:29Z")
-      let ids = try await phones.database.query("SELECT message_guid::text FROM hybrid_message ORDER BY message_no").map
-      {
-        try $0.decode(String.self)
-      }
+      let ids = try await phones.database.query("SELECT message_guid::text FROM tracked_message ORDER BY message_no")
+        .map {
+          try $0.decode(String.self)
+        }
       let first = """
         {"ID":"\(ids[0])","UpdateID":"7000000000001","Recipient":"0031600000000","Sender":"MyApp",\
         "Body":"Your first message!","DateTime":"2016-05-22T23:41:28.563","Status":"Delivered",\
@@ -68,7 +68,7 @@ import Wire
       try await phones.addMessage("earlier", to: "31612345678", at: "2016-01-01")
       try await phones.database.query(
         """
-        INSERT INTO hybrid_message (customer_id, sendout_id, message_no, app_id, number, sender, body, kind, parts)
+        INSERT INTO tracked_message (customer_id, sendout_id, message_no, app_id, recipient, sender, body, kind, parts)
         VALUES ($1::bigint, 1, 1, 'com.acme.app', '31612345678', 'x', 'another customer''s', 'default', 1::int2)
         """, phones.managed.other.rawValue)
       func bodies(_ phone: TestPhone, _ options: String = "") async throws -> [String] {

@@ -60,11 +60,11 @@ struct PhoneServer: Sendable {
   ) async throws -> Int32 {
     let rows = try await database.query(
       """
-      INSERT INTO hybrid_message (customer_id, sendout_id, message_no, app_id, number, sender, body, kind, parts, created_at, status,
+      INSERT INTO tracked_message (customer_id, sendout_id, message_no, app_id, recipient, sender, body, kind, parts, created_at, status,
                                   push_nos)
       SELECT $1::bigint, 700, count(*)::int4 + 1, $2::text, $3::text, $4::text, $5::text, 'default', 1::int2,
              $6::text::timestamptz, $7::text, ARRAY[count(*)::int4 + 1, count(*)::int4 + 1001]
-      FROM hybrid_message RETURNING message_no
+      FROM tracked_message RETURNING message_no
       """, customer.rawValue, app, digits, sender, body, moment, status)
     return try rows[0].decode(Int32.self)
   }

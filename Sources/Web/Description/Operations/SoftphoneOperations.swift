@@ -23,7 +23,7 @@ enum SoftphoneOperations {
       method: .post, path: "\(base)\(path)", id: isKeyed ? "\(id)WithKey" : id, tag: .softphones,
       security: isKeyed ? .none : .key(.send), summary: summary + (isKeyed ? ", with the key in the path" : ""),
       description: "\(description)\n\n\(who)", parameters: isKeyed ? [accessKey] : [], requestBody: body,
-      bodyLimit: path == "/pnm2" ? Limits.body : MediatorRoutes.bodyLimit, responses: [response],
+      bodyLimit: path == "/pnm2" ? Limits.body : SoftphoneRoutes.bodyLimit, responses: [response],
       errors: isKeyed ? keyErrors : [])
   }
 
@@ -41,7 +41,7 @@ enum SoftphoneOperations {
   private static func multisend(_ base: String) -> APIOperation {
     operation(
       base, "/pnm2/multisend", "sendToSoftphones", "Send pushes to softphones",
-      "As `send`, for up to \(MediatorRoutes.maximumCount) pushes. One object is taken as a list of one.",
+      "As `send`, for up to \(SoftphoneRoutes.maximumCount) pushes. One object is taken as a list of one.",
       body: APIContent(
         Schema(.either([push, list(of: Schema(.anything))])),
         examples: [.array([example("NotifyGenericTextMessage"), .null]), example("NotifyReprovision")]),

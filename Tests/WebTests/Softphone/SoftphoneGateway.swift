@@ -51,7 +51,7 @@ struct SoftphoneGateway: Sendable {
 }
 
 func withSoftphoneGateway(
-  patience: Duration = .seconds(250), settings: MediatorSettings = MediatorSettings(),
+  verdictTimeout: Duration = .seconds(250), settings: SoftphoneSettings = SoftphoneSettings(),
   server: WebServerSettings = WebServerSettings(), logger: Logger = TestServer.logger,
   _ body: @escaping @Sendable (SoftphoneGateway) async throws -> Void
 ) async throws {
@@ -73,7 +73,7 @@ func withSoftphoneGateway(
     let dispatcher = bench.dispatcher()
     let messages = MessageDispatcher(dispatcher)
     var whole = WholeWebServer(bench)
-    (whole.messages, whole.mediator, whole.patience, whole.logger) = (messages, settings, patience, logger)
+    (whole.messages, whole.softphone, whole.verdictTimeout, whole.logger) = (messages, settings, verdictTimeout, logger)
     let key = try await AccessKeys(bench.pool).make(bench.customer, name: "PBX", scope: .send).token
     let runner = SendoutRunner(
       bench.pool, dispatcher: dispatcher, vault: bench.vault, settings: TestHub().runner, logger: TestServer.logger)

@@ -2,8 +2,8 @@ public import Registry
 public import Sendouts
 public import Wire
 
-/// Delivers PINs as single messages to the customer's app of SMS, and what phones are told as pushes, so that the ledger has them.
-public struct MessagePINDelivery: PINDelivery {
+/// Delivers PINs as single messages to the customer's app of SMS, and texts to phones as pushes, so that the ledger has them.
+public struct PINDelivery: Sendable {
   private let messages: MessageService
   private let apps: PushAppCache
   private let makeCall: MakeCall?
@@ -19,11 +19,14 @@ public struct MessagePINDelivery: PINDelivery {
     self.makeCall = makeCall
   }
 
-  public func canSend(_ customer: CustomerID) async throws -> Bool {
+  /// Whether the customer has something to send SMS with.
+  func canSend(_ customer: CustomerID) async throws -> Bool {
     try await apps.apps(customer, appID: PushApp.smsAppID).contains { $0.type == .sms }
   }
 
-  public func send(
+  /// Sends an SMS; once this returns, it is committed.
+  /// - Parameter sender: nil for the provider's own.
+  func send(
     _ text: PINText, from sender: String?, to number: PhoneNumber, of customer: CustomerID
   ) async throws {
     let lifetime = Int(PINs.lifetime.components.seconds)
@@ -41,7 +44,8 @@ public struct MessagePINDelivery: PINDelivery {
     guard !sent.pushes.isEmpty else { throw HybridError.noSMS }
   }
 
-  public func tell(_ text: String, _ number: PhoneNumber, token: String, in app: PushApp) async throws {
+  /// Sends a push to a phone that is about to be no device of its number any more.
+  func notify(_ text: String, _ number: PhoneNumber, token: String, in app: PushApp) async throws {
     _ = try await messages.send(
       app.customer,
       MessageRequest(
@@ -50,7 +54,26 @@ public struct MessagePINDelivery: PINDelivery {
         message: MessageBody(verbatim: true, alert: text, ttl: 86_400, priority: .high, trackOpens: false)))
   }
 
-  public func call(_ call: PINCall, of customer: CustomerID) async throws {
+  /// - Throws: `HybridError.noCalls`.
+  func call(_ call: PINCall, of customer: CustomerID) async throws {
     guard try await makeCall?(call, customer) == true else { throw HybridError.noCalls }
   }
+}
+
+/// What an SMS with a PIN says.
+struct PINText: Sendable, Equatable {
+  /// `{{pin}}` stands for the PIN.
+  let text: String
+  /// See `PINs.pin`.
+  let source: String
+}
+
+/// A call that speaks a PIN.
+public struct PINCall: Sendable, Equatable {
+  public let number: PhoneNumber
+  /// `{{pin}}` stands for the PIN.
+  public let text: String
+  public let pin: String
+  /// Two letters; nil for the provider's own.
+  public let language: String?
 }

@@ -9,7 +9,7 @@ public import Sendouts
 public import Wire
 
 /// Who may use the gateway without a key.
-public struct MediatorSettings: Sendable {
+public struct SoftphoneSettings: Sendable {
   /// The customer that plain `/pnm2` sends for; `nil` for none.
   public var customer: CustomerID?
   /// Where clients without a key may be.
@@ -22,14 +22,14 @@ public struct MediatorSettings: Sendable {
 /// verdict.
 ///
 /// The protocol has no credentials, so an access key can be part of the address: `/k/{accessKey}/pnm2/send`. No path is logged.
-public struct MediatorRoutes: RouteSet {
+public struct SoftphoneRoutes: RouteSet {
   let authenticator: Authenticator
   let pushApps: PushAppCache
   let messages: MessageService
   let reports: TokenReports
-  let settings: MediatorSettings
+  let settings: SoftphoneSettings
   /// How long a verdict is waited for.
-  let patience: Duration
+  let verdictTimeout: Duration
 
   /// Most pushes in one request.
   static let maximumCount = 1000
@@ -38,14 +38,14 @@ public struct MediatorRoutes: RouteSet {
 
   public init(
     authenticator: Authenticator, pushApps: PushAppCache, messages: MessageService, reports: TokenReports,
-    settings: MediatorSettings = MediatorSettings(), patience: Duration = .seconds(30)
+    settings: SoftphoneSettings = SoftphoneSettings(), verdictTimeout: Duration = .seconds(30)
   ) {
     self.authenticator = authenticator
     self.pushApps = pushApps
     self.messages = messages
     self.reports = reports
     self.settings = settings
-    self.patience = patience
+    self.verdictTimeout = verdictTimeout
   }
 
   public func addRoutes(to routes: RouteTable) {
@@ -129,7 +129,7 @@ public struct MediatorRoutes: RouteSet {
     guard [nil, push.appID].contains(sender.appID),
       let app = pushApps.cached(sender.customer, appID: push.appID).flatMap(push.app)
     else { return false }
-    return try messages.send(sender.customer, try push.message(to: app), within: patience) { result in
+    return try messages.send(sender.customer, try push.message(to: app), within: verdictTimeout) { result in
       answer { Self.reply(try Self.verdict(of: result)) }
     }
   }
@@ -145,7 +145,7 @@ public struct MediatorRoutes: RouteSet {
     }
     var (verdicts, places): ([SoftphoneVerdict], [Int]) = ([], [])
     let results = try await messages.send(
-      sender.customer, within: patience, needsPermit: list.map { $0.accepted.count > Self.fewPushes } ?? true
+      sender.customer, within: verdictTimeout, needsPermit: list.map { $0.accepted.count > Self.fewPushes } ?? true
     ) {
       let read = if let list { list } else { try await self.list(body ?? ByteBuffer(), sender, context.logger) }
       (body, list) = (nil, nil)
@@ -239,7 +239,7 @@ public struct MediatorRoutes: RouteSet {
 
 // MARK: - Who sends
 
-extension MediatorRoutes {
+extension SoftphoneRoutes {
   struct Sender: Sendable {
     let customer: CustomerID
     /// The only app that it may send to; `nil` for all.
@@ -261,7 +261,7 @@ extension MediatorRoutes {
 
 // MARK: - Sending
 
-extension MediatorRoutes {
+extension SoftphoneRoutes {
   /// - Throws: what keeps the hub itself from sending, such as a database that is away.
   private func verdict(
     on attributes: [UTF8String: JSONValue], isForm: Bool = false, _ sender: Sender
@@ -269,7 +269,7 @@ extension MediatorRoutes {
     switch try await message(attributes, isForm: isForm, sender) {
     case .failure(let refusal): .failed(400, refusal.sentence)
     case .success(let message):
-      try Self.verdict(of: await messages.send(sender.customer, message, within: patience))
+      try Self.verdict(of: await messages.send(sender.customer, message, within: verdictTimeout))
     }
   }
 

@@ -2,29 +2,28 @@ import Postgres
 import Registry
 import Wire
 
-/// Statements on `hybrid_message`, and on the pushes and batches that its statuses hang on. `$1` is the customer.
+/// Statements on `tracked_message`, and on the pushes and batches that its statuses follow from. `$1` is the customer.
 ///
 /// Locks are taken in one order, so that none deadlocks: batches, those of fallbacks among them, then pushes, then messages, then
 /// fallbacks. Of several rows the lowest number comes first.
-enum HybridQueries {
-  static let all: [Statement] = [accept.reading(RecipientColumns(.all)), obstacles, confirm, withdraw]
+enum TrackedMessageQueries {
+  static let all: [Statement] = [accept.reading(RecipientColumns(.all)), unreachable, confirm, withdraw]
 
-  /// Accepts messages to numbers, as `MessageQueries.accept` does others: `$2` to `$7` are the same, `$8` are message numbers, `$9` the
-  /// original ids of the numbers' contacts, `$10` to `$12` bodies, seconds to live and references. There are at most `$13` pushes for
-  /// the write-ahead mark.
+  /// Accepts tracked messages, as `MessageQueries.accept` does others: `$2` to `$7` are the same, `$8` are message numbers, `$9` original
+  /// ids, `$10` to `$12` bodies, seconds to live and references. There are at most `$13` pushes for the write-ahead mark.
   ///
-  /// `$14` is the fallback's app, one of `$3`; NULL for none. Where a contact has other devices, its push there waits: for `$22` seconds,
-  /// or without limit if that is NULL. `$15` to `$18` are digits, senders, texts and counts of parts; `$19` is the app id, `$20` the
-  /// kind, and `$21` the app whose address is told of statuses; NULL for none.
+  /// `$14` is the fallback's app, one of `$3`; NULL for none. Where a contact has other devices, its push there waits: for `$22` seconds
+  /// unless the message is confirmed, or until all others have failed if that is NULL. `$15` to `$18` are recipients, senders, texts and
+  /// counts of parts; `$19` is the app id, `$20` the kind, and `$21` the app whose address gets statuses; NULL for none.
   ///
   /// Joins of messages with their counts are FULL, which the condition turns into LEFT: PostgreSQL knows no nested loop for them. It
   /// expects one message, and a loop over the 40,000 pairs of 200 messages takes longer than all the rest.
   ///
   /// Returns the same rows, with a last column that says whether a push waits. The second column is the verdict. It is 0 for accepted.
-  /// It is 1 for a contact that is unknown, or has no device for the fallback yet. It is 3 for a number that has opted out.
+  /// It is 1 for a contact that is unknown, or has no device for the fallback yet. It is 3 where that device has opted out.
   static let accept = RecipientStatement { columns in
     Statement(
-      "message.accept_hybrid", .write,
+      "message.accept_tracked", .write,
       """
       WITH wanted AS MATERIALIZED (
         SELECT w.*, f.device_id AS fallback_device, \(columns.ofContact("c")),
@@ -32,7 +31,7 @@ enum HybridQueries {
                     WHEN f.invalidation_type = \(InvalidationType.optedOut.rawValue) THEN 3 ELSE 0 END::int2 AS verdict
           FROM unnest($8::int4[], $9::text[], $10::json[], $11::int4[], $12::text[], $15::text[], $16::text[], $17::text[],
                       $18::int2[])
-            AS w (message_no, named, body, ttl, reference, number, sender, text, parts)
+            AS w (message_no, named, body, ttl, reference, recipient, sender, text, parts)
           LEFT JOIN LATERAL (SELECT * FROM contact WHERE customer_id = $1::bigint AND original_id = w.named LIMIT 1) c ON true
           LEFT JOIN LATERAL (SELECT device_id, invalidation_type FROM device
                               WHERE $14::bigint IS NOT NULL
@@ -65,21 +64,23 @@ enum HybridQueries {
                now() + make_interval(secs => w.ttl)
           FROM wanted w FULL JOIN counted n ON n.message_no = w.message_no
          WHERE coalesce(w.verdict, -1) = 0),
-      hybrid AS (
-        INSERT INTO hybrid_message (customer_id, sendout_id, message_no, app_id, number, sender, body, kind, parts, reference, status,
-                                    unsettled, fallback_no, fallback_reason, report_app, push_nos)
-        SELECT $1::bigint, $2::bigint, w.message_no, $19::text, w.number, w.sender, w.text, $20::text, w.parts, w.reference,
+      tracked AS (
+        INSERT INTO tracked_message (customer_id, sendout_id, message_no, app_id, recipient, sender, body, kind, parts, reference, status,
+                                     unsettled, fallback_no, fallback_until, fallback_reason, report_app, push_nos)
+        SELECT $1::bigint, $2::bigint, w.message_no, $19::text, w.recipient, w.sender, w.text, $20::text, w.parts, w.reference,
                CASE WHEN n.count IS NULL THEN 'Failed' ELSE 'Sent' END, coalesce(n.count, 0), n.fallback_no,
-               CASE WHEN n.fallback_no IS NULL THEN NULL WHEN cardinality($3::bigint[]) = 1 THEN 'sms_only'
+               CASE WHEN $22::float8 IS NULL THEN 'accepted' ELSE 'confirmed' END,
+               CASE WHEN n.fallback_no IS NULL THEN NULL WHEN cardinality($3::bigint[]) = 1 THEN 'alone'
                     WHEN NOT n.waits THEN 'no_device' WHEN $22::float8 IS NULL THEN 'push_failed' ELSE 'unconfirmed' END,
                $21::text, coalesce(n.push_nos, '{}')
           FROM wanted w FULL JOIN counted n ON n.message_no = w.message_no
          WHERE coalesce(w.verdict, -1) = 0),
       reported AS (
-        INSERT INTO hybrid_report (customer_id, sendout_id, message_no, status, app_id)
+        \(report("""
         SELECT $1::bigint, $2::bigint, w.message_no, 'Failed', $21::text
           FROM wanted w FULL JOIN counted n ON n.message_no = w.message_no
-         WHERE coalesce(w.verdict, -1) = 0 AND $21::text IS NOT NULL AND n.count IS NULL),
+         WHERE coalesce(w.verdict, -1) = 0 AND $21::text IS NOT NULL AND n.count IS NULL
+        """))),
       batch AS (
         INSERT INTO push_batch (customer_id, sendout_id, batch_no, push_app_id, sandbox, first_push, last_push, queued, waiting,
                                 state, not_before, expires_at, hub_id, claims, claimed_at, lease_until, sent_to)
@@ -110,10 +111,9 @@ enum HybridQueries {
            CASE WHEN $22::float8 IS NULL THEN 'infinity' ELSE now() + make_interval(secs => $22::float8) END AS due
     """
 
-  /// Which numbers `accept` would not take, and whether that is because they have opted out of SMS. `$2` are the original ids of their
-  /// contacts. `$3` is the fallback's app, or NULL.
-  static let obstacles = Statement(
-    "hybrid.obstacles", .read,
+  /// Those of the original ids `$2` that `accept` would not take, and whether they have opted out. `$3` is the fallback's app, or NULL.
+  static let unreachable = Statement(
+    "message.unreachable", .read,
     """
     SELECT named.original_id, d.device_id IS NOT NULL
       FROM unnest($2::text[]) AS named (original_id)
@@ -127,14 +127,15 @@ enum HybridQueries {
         OR d.invalidation_type = \(InvalidationType.optedOut.rawValue)
     """)
 
-  /// Records what a device or a provider says of pushes: sendouts `$2`, push numbers `$3`. Those of other numbers than `$4` or other
+  /// Records what a device or a provider says of pushes: sendouts `$2`, push numbers `$3`. Those of other recipients than `$4` or other
   /// apps than `$5` are left alone, unless these are NULL. With `$7` the messages were delivered, and read at `$6` if that is there; else
   /// they failed.
   ///
   /// A fallback that nobody has claimed is cancelled in the same commit. It may be queued again, where a hub had claimed it and its lane
-  /// closed. One that may have left with a hub that stopped is not: it would be told as never sent. Returns the positions of the pushes that are known.
+  /// closed. One that may have left with a hub that stopped is kept: cancelled, it would count as never sent. Returns the positions of
+  /// the pushes that are known.
   static let confirm = Statement(
-    "hybrid.confirm", .write,
+    "message.confirm", .write,
     """
     WITH known AS MATERIALIZED (
       SELECT named.place, named.sendout_id, h.message_no, h.fallback_no, f.batch_no, f.state
@@ -143,10 +144,10 @@ enum HybridQueries {
                             WHERE push.customer_id = $1::bigint AND push.sendout_id = named.sendout_id
                               AND push.push_no = named.push_no
                            OFFSET 0) AS p
-       CROSS JOIN LATERAL (SELECT h.message_no, h.fallback_no FROM hybrid_message h
+       CROSS JOIN LATERAL (SELECT h.message_no, h.fallback_no FROM tracked_message h
                             WHERE h.customer_id = $1::bigint AND h.sendout_id = named.sendout_id
                               AND h.message_no = p.message_no
-                              AND ($4::text IS NULL OR h.number = $4::text) AND ($5::text IS NULL OR h.app_id = $5::text)
+                              AND ($4::text IS NULL OR h.recipient = $4::text) AND ($5::text IS NULL OR h.app_id = $5::text)
                            OFFSET 0) AS h
         LEFT JOIN LATERAL (SELECT batch_no, state FROM push
                             WHERE push.customer_id = $1::bigint AND push.sendout_id = named.sendout_id
@@ -164,11 +165,11 @@ enum HybridQueries {
       SELECT h.*
         FROM (SELECT DISTINCT sendout_id, message_no FROM known WHERE (SELECT count(*) FROM batch) >= 0
                ORDER BY sendout_id, message_no) AS w
-       CROSS JOIN LATERAL (SELECT h.sendout_id, h.message_no, h.status, h.read_at FROM hybrid_message h
+       CROSS JOIN LATERAL (SELECT h.sendout_id, h.message_no, h.status, h.read_at FROM tracked_message h
                             WHERE h.customer_id = $1::bigint AND h.sendout_id = w.sendout_id AND h.message_no = w.message_no
                             LIMIT 1 FOR NO KEY UPDATE) AS h),
-    told AS (
-      UPDATE hybrid_message AS h
+    updated AS (
+      UPDATE tracked_message AS h
          SET status = CASE WHEN $7::bool THEN 'Delivered' ELSE 'Failed' END,
              delivered_at = CASE WHEN $7::bool THEN coalesce(h.delivered_at, c.now) ELSE h.delivered_at END,
              read_at = coalesce(h.read_at, c.read_at)
@@ -199,25 +200,26 @@ enum HybridQueries {
                 FROM cancelled GROUP BY sendout_id, batch_no) AS c
        WHERE push_batch.customer_id = $1::bigint AND push_batch.sendout_id = c.sendout_id AND push_batch.batch_no = c.batch_no),
     reported AS (
-      INSERT INTO hybrid_report (customer_id, sendout_id, message_no, status, app_id)
-      SELECT $1::bigint, sendout_id, message_no, status, report_app FROM told WHERE report_app IS NOT NULL AND status <> status_before
+      \(report("""
+      SELECT $1::bigint, sendout_id, message_no, status, report_app FROM updated WHERE report_app IS NOT NULL AND status <> status_before
       UNION ALL
-      SELECT $1::bigint, sendout_id, message_no, 'Read', report_app FROM told WHERE report_app IS NOT NULL AND is_read
-      ON CONFLICT DO NOTHING)
+      SELECT $1::bigint, sendout_id, message_no, 'Read', report_app FROM updated WHERE report_app IS NOT NULL AND is_read
+      """)))
     SELECT coalesce(array_agg(place), '{}') FROM known
     """)
 
-  /// Withdraws one-time passwords: those of the last minute to the numbers `$2` with the references `$3` or the texts `$4`. They
-  /// are not tried again; a push that its service has taken may still arrive.
+  /// Withdraws messages of the kind `$5` and the last `$6` seconds without a fallback: those to the recipients `$2` with the references `$3`
+  /// or the texts `$4`. They are not tried again; a push that its service has taken may still arrive.
   static let withdraw = Statement(
-    "hybrid.withdraw", .write,
+    "message.withdraw", .write,
     """
     WITH found AS MATERIALIZED (
       SELECT DISTINCT h.sendout_id, h.message_no
-        FROM unnest($2::text[], $3::text[], $4::text[]) AS later (number, reference, body)
-       CROSS JOIN LATERAL (SELECT h.sendout_id, h.message_no FROM hybrid_message h
-                            WHERE h.customer_id = $1::bigint AND h.number = later.number
-                              AND h.created_at > now() - interval '1 minute' AND h.kind = 'otp' AND h.fallback_no IS NULL
+        FROM unnest($2::text[], $3::text[], $4::text[]) AS later (recipient, reference, body)
+       CROSS JOIN LATERAL (SELECT h.sendout_id, h.message_no FROM tracked_message h
+                            WHERE h.customer_id = $1::bigint AND h.recipient = later.recipient
+                              AND h.created_at > now() - make_interval(secs => $6::float8) AND h.kind = $5::text
+                              AND h.fallback_no IS NULL
                               AND h.status IN ('Sent', 'Accepted')
                               AND (h.reference = later.reference OR h.body = later.body)
                            OFFSET 0) AS h),
@@ -225,24 +227,32 @@ enum HybridQueries {
       -- In key order, as settlements and confirmations lock them.
       SELECT h.sendout_id, h.message_no
         FROM (SELECT * FROM found ORDER BY sendout_id, message_no) AS w
-       CROSS JOIN LATERAL (SELECT h.sendout_id, h.message_no FROM hybrid_message h
+       CROSS JOIN LATERAL (SELECT h.sendout_id, h.message_no FROM tracked_message h
                             WHERE h.customer_id = $1::bigint AND h.sendout_id = w.sendout_id AND h.message_no = w.message_no
                             LIMIT 1 FOR NO KEY UPDATE) AS h),
-    told AS (
-      UPDATE hybrid_message AS h SET status = 'Cancelled'
+    updated AS (
+      UPDATE tracked_message AS h SET status = 'Cancelled'
         FROM (SELECT DISTINCT sendout_id, message_no FROM locked) AS l
        WHERE h.customer_id = $1::bigint AND h.sendout_id = l.sendout_id AND h.message_no = l.message_no
          AND h.status IN ('Sent', 'Accepted')
       RETURNING h.sendout_id, h.message_no, h.report_app),
     expired AS (
       UPDATE message SET expires_at = 'epoch'
-        FROM (SELECT DISTINCT sendout_id, message_no FROM told WHERE \(few("sendout_id", "message_no")) OFFSET 0) AS told
-       WHERE message.customer_id = $1::bigint AND message.sendout_id = told.sendout_id
-         AND message.message_no = told.message_no)
-    INSERT INTO hybrid_report (customer_id, sendout_id, message_no, status, app_id)
-    SELECT $1::bigint, sendout_id, message_no, 'Cancelled', report_app FROM told WHERE report_app IS NOT NULL
-    ON CONFLICT DO NOTHING
+        FROM (SELECT DISTINCT sendout_id, message_no FROM updated WHERE \(few("sendout_id", "message_no")) OFFSET 0) AS updated
+       WHERE message.customer_id = $1::bigint AND message.sendout_id = updated.sendout_id
+         AND message.message_no = updated.message_no)
+    \(report("SELECT $1::bigint, sendout_id, message_no, 'Cancelled', report_app FROM updated WHERE report_app IS NOT NULL"))
     """)
+
+  /// Notes what is to be reported of messages: customer, stream, number, status, and the app whose address gets it. Each status of a message
+  /// is reported once.
+  fileprivate static func report(_ rows: String) -> String {
+    """
+    INSERT INTO hybrid_report (customer_id, sendout_id, message_no, status, app_id)
+    \(rows)
+    ON CONFLICT DO NOTHING
+    """
+  }
 
   /// True of all rows, where the planner expects one in nine: it then looks each up by its key. Of more it would rather read all rows of
   /// the customer, which it believes to be few.
@@ -257,8 +267,8 @@ enum HybridQueries {
   }
 }
 
-/// The parts of `BatchQueries.settle` and `correct` that a stream of messages to numbers has beside.
-enum HybridSettlement {
+/// What settling, correcting and cancelling pushes of tracked messages does beside.
+enum TrackedSettlement {
   /// The messages of the pushes, and the batches of fallbacks that wait for them.
   static let concerned = """
     concerned AS MATERIALIZED (
@@ -269,7 +279,7 @@ enum HybridSettlement {
                                     WHERE push.customer_id = $1::bigint AND push.sendout_id = $2::bigint
                                       AND push.push_no = outcome.push_no
                                    OFFSET 0) AS p) AS m
-       CROSS JOIN LATERAL (SELECT h.message_no, h.fallback_no FROM hybrid_message h
+       CROSS JOIN LATERAL (SELECT h.message_no, h.fallback_no FROM tracked_message h
                             WHERE h.customer_id = $1::bigint AND h.sendout_id = $2::bigint AND h.message_no = m.message_no
                            OFFSET 0) AS h
         LEFT JOIN LATERAL (SELECT batch_no FROM push
@@ -296,22 +306,21 @@ enum HybridSettlement {
       SELECT h.message_no, h.status, w.count
         FROM (SELECT message_no, count(*)::int2 AS count FROM \(pushes)
                WHERE message_no IS NOT NULL GROUP BY message_no ORDER BY message_no) AS w
-       CROSS JOIN LATERAL (SELECT h.message_no, h.status FROM hybrid_message h
+       CROSS JOIN LATERAL (SELECT h.message_no, h.status FROM tracked_message h
                             WHERE h.customer_id = $1::bigint AND h.sendout_id = $2::bigint AND h.message_no = w.message_no
                             LIMIT 1 FOR NO KEY UPDATE) AS h),
-    told AS (
-      UPDATE hybrid_message AS h
+    updated AS (
+      UPDATE tracked_message AS h
          SET unsettled = h.unsettled - m.count,
              status = CASE WHEN h.status = 'Sent' AND h.unsettled = m.count THEN 'Cancelled' ELSE h.status END
         FROM (SELECT message_no, status, count FROM stopped_message
-               WHERE \(HybridQueries.few("message_no", "count")) OFFSET 0) AS m
+               WHERE \(TrackedMessageQueries.few("message_no", "count")) OFFSET 0) AS m
        WHERE h.customer_id = $1::bigint AND h.sendout_id = $2::bigint AND h.message_no = m.message_no
          AND \(BatchQueries.within("h.message_no", "message_no", of: "stopped_message"))
       RETURNING h.message_no, h.report_app, h.status, m.status AS status_before),
-    reported AS (
-      INSERT INTO hybrid_report (customer_id, sendout_id, message_no, status, app_id)
-      SELECT $1::bigint, $2::bigint, message_no, status, report_app FROM told WHERE report_app IS NOT NULL AND status <> status_before
-      ON CONFLICT DO NOTHING)
+    reported AS (\(TrackedMessageQueries.report("""
+      SELECT $1::bigint, $2::bigint, message_no, status, report_app FROM updated WHERE report_app IS NOT NULL AND status <> status_before
+      """)))
     """
   }
 
@@ -324,7 +333,7 @@ enum HybridSettlement {
     locked AS MATERIALIZED (
       SELECT h.message_no, h.status
         FROM (SELECT DISTINCT message_no FROM settled WHERE state <> 'waiting' ORDER BY message_no) AS w
-       CROSS JOIN LATERAL (SELECT h.message_no, h.status FROM hybrid_message h
+       CROSS JOIN LATERAL (SELECT h.message_no, h.status FROM tracked_message h
                             WHERE h.customer_id = $1::bigint AND h.sendout_id = $2::bigint AND h.message_no = w.message_no
                             LIMIT 1 FOR NO KEY UPDATE) AS h),
     ended AS MATERIALIZED (
@@ -339,8 +348,8 @@ enum HybridSettlement {
         FULL JOIN locked l ON l.message_no = s.message_no
        WHERE coalesce(s.state, 'waiting') <> 'waiting' AND coalesce(c.message_no, 0) > 0 AND coalesce(l.message_no, 0) > 0
        GROUP BY l.message_no, l.status),
-    told AS (
-      UPDATE hybrid_message AS h
+    updated AS (
+      UPDATE tracked_message AS h
          SET unsettled = h.unsettled - e.pushes,
              -- A delivery report may come before the outcome of its SMS is written, and knows more.
              status = CASE WHEN h.status IN ('Delivered', 'Cancelled') OR h.status = 'Failed' AND NOT e.is_pushed THEN h.status
@@ -349,15 +358,15 @@ enum HybridSettlement {
                            WHEN e.is_rejected THEN 'Rejected' ELSE 'Failed' END,
              fallback_reason = CASE WHEN h.fallback_reason = 'unconfirmed' AND h.status = 'Sent' AND NOT e.is_accepted
                                          AND h.unsettled = e.pushes + 1 THEN 'push_failed' ELSE h.fallback_reason END
-        FROM (SELECT * FROM ended WHERE \(HybridQueries.few("message_no", "pushes")) OFFSET 0) AS e
+        FROM (SELECT * FROM ended WHERE \(TrackedMessageQueries.few("message_no", "pushes")) OFFSET 0) AS e
        WHERE h.customer_id = $1::bigint AND h.sendout_id = $2::bigint AND h.message_no = e.message_no
          AND \(BatchQueries.within("h.message_no", "message_no", of: "ended"))
-      RETURNING h.message_no, h.fallback_no, h.kind, h.status, h.unsettled, h.report_app,
+      RETURNING h.message_no, h.fallback_no, h.fallback_until, h.status, h.unsettled, h.report_app,
                 e.status AS status_before, e.is_pushed),
     choice AS MATERIALIZED (
-      SELECT fallback_no, is_pushed AND kind = 'default' AS is_over, now() AS now
-        FROM told
-       WHERE fallback_no IS NOT NULL AND (is_pushed AND kind = 'default' OR unsettled = 1 AND status = 'Sent')),
+      SELECT fallback_no, is_pushed AND fallback_until = 'accepted' AS is_over, now() AS now
+        FROM updated
+       WHERE fallback_no IS NOT NULL AND (is_pushed AND fallback_until = 'accepted' OR unsettled = 1 AND status = 'Sent')),
     resolved AS (
       UPDATE push
          SET state = c.state, reason = c.reason, not_before = c.not_before, settled_at = c.settled_at
@@ -375,16 +384,15 @@ enum HybridSettlement {
              not_before = CASE WHEN c.due = 0 OR push_batch.state = 'claimed' THEN push_batch.not_before
                                ELSE least(push_batch.not_before, c.now) END,
              woken_at = CASE WHEN c.due > 0 AND push_batch.state = 'claimed' THEN c.now ELSE push_batch.woken_at END,
-             state = \(HybridQueries.stateWithout("c.cancelled"))
+             state = \(TrackedMessageQueries.stateWithout("c.cancelled"))
         FROM (SELECT batch_no, count(*) FILTER (WHERE state = 'cancelled')::int4 AS cancelled,
                      count(*) FILTER (WHERE state = 'waiting')::int4 AS due, now() AS now
                 FROM resolved GROUP BY batch_no OFFSET 0) AS c
        WHERE push_batch.customer_id = $1::bigint AND push_batch.sendout_id = $2::bigint
          AND push_batch.batch_no = c.batch_no AND \(BatchQueries.within("push_batch.batch_no", "batch_no", of: "batch"))),
-    reported AS (
-      INSERT INTO hybrid_report (customer_id, sendout_id, message_no, status, app_id)
-      SELECT $1::bigint, $2::bigint, message_no, status, report_app FROM told WHERE report_app IS NOT NULL AND status <> status_before
-      ON CONFLICT DO NOTHING)
+    reported AS (\(TrackedMessageQueries.report("""
+      SELECT $1::bigint, $2::bigint, message_no, status, report_app FROM updated WHERE report_app IS NOT NULL AND status <> status_before
+      """)))
     """
   }
 }

@@ -11,7 +11,7 @@ import Web
 import Wire
 
 /// Cloud Softphone's gateway, from a PBX's request to the phone.
-@Suite struct MediatorTests {
+@Suite struct SoftphoneRoutesTests {
   private static let sent = #"{"code":200,"status":200,"response":"Your message was sent."}"#
 
   @Test func `The vendor's single push is sent, and a dead token is told in his words`() async throws {
@@ -165,7 +165,7 @@ import Wire
   }
 
   @Test func `What has no verdict in time is code 500, and is sent nevertheless`() async throws {
-    try await withSoftphoneGateway(patience: .milliseconds(200)) { gateway in
+    try await withSoftphoneGateway(verdictTimeout: .milliseconds(200)) { gateway in
       gateway.bench.simulator.fcm.rule(.any, .refuse(.unavailable()))
       let push = gateway.push("NotifyReprovision", to: "valid.appid", token: "ValidToken")
       let reply = try await gateway.send("/send", push)
@@ -179,7 +179,7 @@ import Wire
   }
 
   @Test func `Refused credentials are code 500 at once, and no token dies of them`() async throws {
-    try await withSoftphoneGateway(patience: .seconds(600)) { gateway in
+    try await withSoftphoneGateway(verdictTimeout: .seconds(600)) { gateway in
       gateway.bench.simulator.apns.rule(.any, .refuse(status: 403, reason: "InvalidProviderToken"))
       let reply = try await gateway.send("/send", gateway.push("NotifyReprovision"))
       #expect(
@@ -268,7 +268,7 @@ import Wire
 
   @Test func `A dead token is told at once, whatever else its batch waits for`() async throws {
     // The silent one has no verdict within this time.
-    try await withSoftphoneGateway(patience: .seconds(5)) { gateway in
+    try await withSoftphoneGateway(verdictTimeout: .seconds(5)) { gateway in
       let fcm = gateway.bench.simulator.fcm
       fcm.unregister(token: "DeadToken")
       fcm.rule(.token("SilentToken"), .ignore)
@@ -283,7 +283,7 @@ import Wire
   }
 
   @Test func `Where most tokens of a list look dead, the app may be at fault, and none is told as dead`() async throws {
-    try await withSoftphoneGateway(patience: .seconds(5)) { gateway in
+    try await withSoftphoneGateway(verdictTimeout: .seconds(5)) { gateway in
       let fcm = gateway.bench.simulator.fcm
       fcm.rule(.token("Silent"), .ignore)
       fcm.rule(.token("Dead"), .refuse(.unregistered))
@@ -482,7 +482,7 @@ extension String {
 }
 
 /// Who may send.
-@Suite struct MediatorAccessTests {
+@Suite struct SoftphoneAccessTests {
   private static let push =
     #"{"verb":"NotifyReprovision","AppId":"valid.appid","DeviceToken":"ValidToken","Selector":"a"}"#
 
@@ -519,7 +519,7 @@ extension String {
   func `Without a key the client has to be in a listed network, whatever it says of itself`(
     networks: String, proxy: String?, forwarded: String?, status: Int
   ) async throws {
-    var settings = MediatorSettings()
+    var settings = SoftphoneSettings()
     settings.networks = try #require(IPNetworks(networks))
     settings.customer = CustomerID(1)
     var server = WebServerSettings()
