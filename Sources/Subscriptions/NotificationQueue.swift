@@ -1,5 +1,6 @@
 import Retrying
 import FoundationEssentials
+import Outbox
 import Postgres
 import Registry
 import Wire
@@ -16,7 +17,7 @@ struct NotificationQueue: Sendable {
   static let channel = "pushcart_datasync"
 
   /// What is sent as a whole: an app's subscriptions of one messaging service, or of one webhook.
-  struct Lane: Sendable, Hashable {
+  struct Lane: DueLane {
     let customer: CustomerID
     let app: String
     let service: String

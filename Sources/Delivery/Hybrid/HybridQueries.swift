@@ -76,8 +76,8 @@ enum HybridQueries {
           FROM wanted w FULL JOIN counted n ON n.message_no = w.message_no
          WHERE coalesce(w.verdict, -1) = 0),
       reported AS (
-        INSERT INTO hybrid_report (customer_id, sendout_id, message_no, status, app_id)
-        SELECT $1::bigint, $2::bigint, w.message_no, 'Failed', $21::text
+        INSERT INTO outbox (customer_id, kind, sendout_id, item_no, event, receiver)
+        SELECT $1::bigint, 'message_status', $2::bigint, w.message_no, 'Failed', $21::text
           FROM wanted w FULL JOIN counted n ON n.message_no = w.message_no
          WHERE coalesce(w.verdict, -1) = 0 AND $21::text IS NOT NULL AND n.count IS NULL),
       batch AS (
@@ -199,10 +199,11 @@ enum HybridQueries {
                 FROM cancelled GROUP BY sendout_id, batch_no) AS c
        WHERE push_batch.customer_id = $1::bigint AND push_batch.sendout_id = c.sendout_id AND push_batch.batch_no = c.batch_no),
     reported AS (
-      INSERT INTO hybrid_report (customer_id, sendout_id, message_no, status, app_id)
-      SELECT $1::bigint, sendout_id, message_no, status, report_app FROM told WHERE report_app IS NOT NULL AND status <> status_before
+      INSERT INTO outbox (customer_id, kind, sendout_id, item_no, event, receiver)
+      SELECT $1::bigint, 'message_status', sendout_id, message_no, status, report_app
+        FROM told WHERE report_app IS NOT NULL AND status <> status_before
       UNION ALL
-      SELECT $1::bigint, sendout_id, message_no, 'Read', report_app FROM told WHERE report_app IS NOT NULL AND is_read
+      SELECT $1::bigint, 'message_status', sendout_id, message_no, 'Read', report_app FROM told WHERE report_app IS NOT NULL AND is_read
       ON CONFLICT DO NOTHING)
     SELECT coalesce(array_agg(place), '{}') FROM known
     """)
@@ -239,8 +240,8 @@ enum HybridQueries {
         FROM (SELECT DISTINCT sendout_id, message_no FROM told WHERE \(few("sendout_id", "message_no")) OFFSET 0) AS told
        WHERE message.customer_id = $1::bigint AND message.sendout_id = told.sendout_id
          AND message.message_no = told.message_no)
-    INSERT INTO hybrid_report (customer_id, sendout_id, message_no, status, app_id)
-    SELECT $1::bigint, sendout_id, message_no, 'Cancelled', report_app FROM told WHERE report_app IS NOT NULL
+    INSERT INTO outbox (customer_id, kind, sendout_id, item_no, event, receiver)
+    SELECT $1::bigint, 'message_status', sendout_id, message_no, 'Cancelled', report_app FROM told WHERE report_app IS NOT NULL
     ON CONFLICT DO NOTHING
     """)
 
@@ -309,8 +310,9 @@ enum HybridSettlement {
          AND \(BatchQueries.within("h.message_no", "message_no", of: "stopped_message"))
       RETURNING h.message_no, h.report_app, h.status, m.status AS status_before),
     reported AS (
-      INSERT INTO hybrid_report (customer_id, sendout_id, message_no, status, app_id)
-      SELECT $1::bigint, $2::bigint, message_no, status, report_app FROM told WHERE report_app IS NOT NULL AND status <> status_before
+      INSERT INTO outbox (customer_id, kind, sendout_id, item_no, event, receiver)
+      SELECT $1::bigint, 'message_status', $2::bigint, message_no, status, report_app
+        FROM told WHERE report_app IS NOT NULL AND status <> status_before
       ON CONFLICT DO NOTHING)
     """
   }
@@ -382,8 +384,9 @@ enum HybridSettlement {
        WHERE push_batch.customer_id = $1::bigint AND push_batch.sendout_id = $2::bigint
          AND push_batch.batch_no = c.batch_no AND \(BatchQueries.within("push_batch.batch_no", "batch_no", of: "batch"))),
     reported AS (
-      INSERT INTO hybrid_report (customer_id, sendout_id, message_no, status, app_id)
-      SELECT $1::bigint, $2::bigint, message_no, status, report_app FROM told WHERE report_app IS NOT NULL AND status <> status_before
+      INSERT INTO outbox (customer_id, kind, sendout_id, item_no, event, receiver)
+      SELECT $1::bigint, 'message_status', $2::bigint, message_no, status, report_app
+        FROM told WHERE report_app IS NOT NULL AND status <> status_before
       ON CONFLICT DO NOTHING)
     """
   }
