@@ -127,6 +127,8 @@ let package = Package(
         "Registry", "Providers", "Content", "Postgres", "Wire", "Locking", "Retrying", collections, lifecycle, logging,
         metrics,
       ]),
+    room(
+      "Outbox", imports: ["Providers", "Postgres", "Wire", "Locking", "Retrying", lifecycle, logging]),
 
     // 3rd floor
     room(
@@ -136,14 +138,14 @@ let package = Package(
     // 4th floor
     room(
       "Subscriptions",
-      imports: ["Registry", "Delivery", "Postgres", "Wire", "Locking", "Retrying", crypto, lifecycle, logging]),
+      imports: [
+        "Registry", "Delivery", "Outbox", "Postgres", "Wire", "Locking", "Retrying", crypto, lifecycle, logging,
+      ]),
     room(
       "Hybrid",
       imports: [
-        "Registry", "Content", "Delivery", "Providers", "Sendouts", "Postgres", "Wire", "Locking", "Retrying", crypto,
-        lifecycle,
-        logging,
-        metrics,
+        "Registry", "Content", "Delivery", "Outbox", "Providers", "Sendouts", "Postgres", "Wire", "Locking", "Retrying",
+        crypto, lifecycle, logging, metrics,
       ]),
 
     // 5th floor
@@ -171,8 +173,8 @@ let package = Package(
     .executableTarget(
       name: "Pushcart",
       dependencies: [
-        "Postgres", "Wire", "Locking", "Embedded", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Hybrid",
-        "Subscriptions", "Web", "Simulator", arguments, configuration, crypto, lifecycle, logging, metrics,
+        "Postgres", "Wire", "Locking", "Embedded", "Registry", "Content", "Providers", "Delivery", "Outbox", "Sendouts",
+        "Hybrid", "Subscriptions", "Web", "Simulator", arguments, configuration, crypto, lifecycle, logging, metrics,
       ],
       swiftSettings: strict
     ),
@@ -212,6 +214,7 @@ let package = Package(
         "Delivery", "Sendouts", "Registry", "Content", "Providers", "Simulator", "Postgres", "Wire", "Locking",
         "Retrying", logging,
       ]),
+    tests(of: "Outbox", imports: ["Outbox", "Postgres", "Wire", "Locking"]),
     tests(
       of: "Sendouts",
       imports: [
@@ -221,7 +224,7 @@ let package = Package(
     tests(
       of: "Hybrid",
       imports: [
-        "Hybrid", "Sendouts", "Delivery", "Registry", "Content", "Providers", "Simulator", "Postgres", "Wire",
+        "Hybrid", "Sendouts", "Delivery", "Outbox", "Registry", "Content", "Providers", "Simulator", "Postgres", "Wire",
         "Locking", crypto,
         lifecycle, logging,
       ]),
@@ -258,7 +261,9 @@ let package = Package(
       swiftSettings: strict),
     tests(
       of: "House",
-      imports: ["Postgres", "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "Pushcart"]),
+      imports: [
+        "Postgres", "Registry", "Content", "Delivery", "Outbox", "Sendouts", "Hybrid", "Subscriptions", "Pushcart",
+      ]),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -1,12 +1,9 @@
 import FoundationEssentials
 public import Postgres
 public import Registry
-import Locking
 import Wire
 
 /// Finds apps by their keys, remembering the answers for a few seconds; a change is heard of at once (`CacheRefresh`).
-///
-/// Keys that name nothing are remembered longer, and apart, so that made-up ones push no app out.
 public final class HybridAppCache: Sendable {
   /// Where changes are told of what it remembers. An app's name is that of a push app.
   package static let channels: [ChangeChannel] = [.hybridApp, .pushApp]
@@ -20,13 +17,9 @@ public final class HybridAppCache: Sendable {
 
   private let apps: HybridApps
   private let vault: Vault
-  private let known: ExpiringCache<UUID, Entry>
-  /// Keys that named an app lately.
-  private let proven: ExpiringCache<UUID, Bool>
-  private let unprovenLookups = Mutex(0)
-  private let unknown: ExpiringCache<UUID, Bool>
+  private let known: UntrustedKeyCache<UUID, Entry>
   /// Apps whose addresses are told of messages without an app key.
-  private let reporting: ExpiringCache<CustomerID, String?>
+  private let reporting: SharedCache<CustomerID, String?>
 
   /// - Parameters:
   ///   - timeToLive: how long an answer is believed when no word of a change comes.
@@ -37,10 +30,8 @@ public final class HybridAppCache: Sendable {
   ) {
     apps = HybridApps(database)
     self.vault = vault
-    known = ExpiringCache(timeToLive: timeToLive, capacity: 1000, now: now)
-    proven = ExpiringCache(timeToLive: .seconds(600), capacity: 4096, now: now)
-    unknown = ExpiringCache(timeToLive: .seconds(60), capacity: 4096, now: now)
-    reporting = ExpiringCache(timeToLive: timeToLive, capacity: 1000, now: now)
+    known = UntrustedKeyCache(lifetime: timeToLive, now: now)
+    reporting = SharedCache(capacity: 1000, lifetime: timeToLive, now: now)
   }
 
   /// The app of the customer that a key names; nil if there is none.
@@ -58,30 +49,12 @@ public final class HybridAppCache: Sendable {
 
   /// - Throws: `RegistryError.tooManyUnknownTokens` while so many keys are looked up that nobody knows: anybody can make some up.
   func entry(_ key: UUID) async throws -> Entry? {
-    guard key.customerOfAppKey != nil, unknown.cached(key) == nil else { return nil }
-    let isProven = proven.cached(key) != nil
-    do {
-      return try await known.value(key) { [self] in
-        if !isProven { try beginUnprovenLookup() }
-        defer { if !isProven { unprovenLookups.withLock { $0 -= 1 } } }
-        guard let app = try await apps.find(key: key) else { throw Unknown() }
-        proven.remember(key, true)
-        return Entry(app: app, secrets: Result { try app.secrets(vault) })
-      }
-    } catch is Unknown {
-      unknown.remember(key, true)
-      return nil
+    guard key.customerOfAppKey != nil else { return nil }
+    return try await known.find(key) { [apps, vault] in
+      guard let app = try await apps.find(key: key) else { return nil }
+      return Entry(app: app, secrets: Result { try app.secrets(vault) })
     }
   }
-
-  private func beginUnprovenLookup() throws {
-    try unprovenLookups.withLock { lookups in
-      guard lookups < AccessKeyCache.maximumUnprovenLookups else { throw RegistryError.tooManyUnknownTokens }
-      lookups += 1
-    }
-  }
-
-  private struct Unknown: Error {}
 
   /// Forgets every app.
   public func flush() {

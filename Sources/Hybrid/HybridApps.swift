@@ -1,4 +1,5 @@
 public import FoundationEssentials
+import Outbox
 public import Postgres
 public import Registry
 public import Wire
@@ -208,7 +209,9 @@ public struct HybridApps: Sendable {
       settings.pinsPerHour.map { Int32($0) }, settings.movedText, settings.pinDigits.map { Int16($0) },
       settings.registrationsPerHour.map { Int32($0) })[0]
     let after = try HybridApp(row, customer)
-    if after.statusURL == nil, before.statusURL != nil { try await HybridReports(database).delete(customer, appID) }
+    if after.statusURL == nil, before.statusURL != nil {
+      try await PostQueue(database).delete(StatusReports.lane(customer, appID))
+    }
     try await database.notify(.hybridApp, customer.description)
     return (before.reply, after.reply)
   }

@@ -305,6 +305,6 @@ public final class HybridMessages: Sendable {
 /// Every statement of this room, so that a test can prepare each of them on a real server.
 package enum HybridStatements {
   package static let all: [Statement] =
-    HybridReportQueries.all + HybridAppQueries.all + PhoneRegistrationQueries.all
+    StatusReportQueries.all + HybridAppQueries.all + PhoneRegistrationQueries.all
     + PhoneMessageQueries.all
 }

@@ -14,8 +14,8 @@ public final class PushServices: Service {
   private let wns: AccessTokenService
   private let windows: EndpointRule
   private let webPush: WebPushSender
-  /// Where webhooks and status reports may go.
-  let webhooks: EndpointRule
+  /// Posts to addresses that customers named.
+  public let poster: Poster
   let sms: SMSEndpoint
   private let smsStatusURL: @Sendable (CustomerID) -> String?
   private let smsReference: @Sendable (SMSReference, CustomerID) -> SMSReference
@@ -45,7 +45,7 @@ public final class PushServices: Service {
     wns = try .wns(settings.wns, settings.endpoints.wns, pools)
     windows = settings.endpoints.wns
     webPush = WebPushSender(settings.webPush, settings.endpoints.webPush, pools)
-    webhooks = settings.endpoints.webhook
+    poster = Poster(rule: settings.endpoints.webhook, pools: pools)
     sms = SMSEndpoint(pools: pools, rule: settings.endpoints.sms)
     self.smsStatusURL = smsStatusURL
     self.smsReference = smsReference
@@ -88,7 +88,7 @@ public final class PushServices: Service {
   /// A customer's webhooks.
   /// - Parameter token: the value of their header `X-webcom-webhook-token`.
   public func webhooks(of customer: CustomerID, token: String?) -> any PushAccount {
-    WebhookAccount(customer: customer, token: token, rule: webhooks, pools: pools)
+    WebhookAccount(customer: customer, token: token, poster: poster)
   }
 
   /// How large the message is in the form of the service that sends to devices of `type`, and the most that this service takes, both

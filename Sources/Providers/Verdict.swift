@@ -37,6 +37,16 @@ extension Verdict {
   /// Whether the push did not leave since nobody wanted it any more.
   public var isUnwanted: Bool { self == .unsent(reason: Self.unwanted) }
 
+  /// Why the push was not accepted; nil if it was.
+  public var problem: String? {
+    switch self {
+    case .accepted: nil
+    case .retry(_, let reason, _), .tokenInvalid(_, _, let reason), .payloadRefused(let reason),
+      .credentialsRefused(let reason), .waitsForCorrection(let reason), .unsent(let reason), .uncertain(let reason, _):
+      reason
+    }
+  }
+
   /// Whether the receiver has answered; nil if that is not known, since nobody wanted the push any more.
   var isAnswered: Bool? {
     switch self {

@@ -116,8 +116,8 @@ extension RetryPolicy {
   public static let statusReports = RetryPolicy(
     first: .seconds(30), longest: .seconds(6 * 3600), jitter: .equal, giveUpAfter: .seconds(7 * 86_400))
 
-  /// A status report for which its customer has no place at the moment, or whose address is silent.
-  public static let statusReportsWithoutPlace = Duration.seconds(5)
+  /// A post of the outbox for which its customer has no place at the moment, or whose address is silent.
+  public static let postsWithoutPlace = Duration.seconds(5)
 }
 
 // MARK: The database

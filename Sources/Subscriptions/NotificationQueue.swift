@@ -1,5 +1,6 @@
 import Retrying
 import FoundationEssentials
+import Outbox
 import Postgres
 import Registry
 import Wire
@@ -14,7 +15,7 @@ struct NotificationQueue: Sendable {
   let lease: Duration
 
   /// What is sent as a whole: an app's subscriptions of one messaging service, or of one webhook.
-  struct Lane: Sendable, Hashable {
+  struct Lane: DueLane {
     let customer: CustomerID
     let app: String
     let service: String

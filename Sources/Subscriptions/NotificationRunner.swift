@@ -2,6 +2,7 @@ import Retrying
 public import Delivery
 import FoundationEssentials
 public import Logging
+import Outbox
 public import Postgres
 public import Registry
 public import ServiceLifecycle
@@ -46,35 +47,15 @@ public struct NotificationRunner: Service {
   }
 
   public func run() async throws {
-    let (work, wake) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-    let isStopped = StopSignal()
-    await withTaskGroup(of: Void.self) { group in
-      group.addTask { await listen(wake) }
-      group.addTask {
-        repeat { wake.yield() } while (try? await Task.sleep(for: settings.scanEvery)) != nil
-      }
-      group.addTask {
-        guard (try? await gracefulShutdown()) != nil else { return }
-        isStopped.stop()
-        wake.finish()
-      }
-      await sendAll(work, isStopped)
-      group.cancelAll()
+    let runner = LaneRunner(scanEvery: settings.scanEvery, logger: logger) {
+      try await newQueue().due()
+    } send: {
+      await send($0)
     }
-  }
-
-  private func listen(_ wake: AsyncStream<Void>.Continuation) async {
-    do {
-      for try await event in pool.notifications(on: [ChangeChannel.dataTree.name, ChangeChannel.pushApp.name]) {
-        // New credentials, or an accepted check of them: the lane need not wait.
-        if case .notification(ChangeChannel.pushApp.name, let customer) = event, let customer = CustomerID(customer) {
-          sender.reopen(customer)
-        }
-        wake.yield()
-      }
-    } catch {
-      if !Task.isCancelled {
-        logger.error("stopped listening for changes of data trees, which are now found by the periodic scan only")
+    await runner.run(wokenBy: pool, on: [ChangeChannel.dataTree.name, ChangeChannel.pushApp.name]) { event in
+      // New credentials, or an accepted check of them: the lane need not wait.
+      if case .notification(ChangeChannel.pushApp.name, let customer) = event, let customer = CustomerID(customer) {
+        sender.reopen(customer)
       }
     }
   }
@@ -86,33 +67,13 @@ public struct NotificationRunner: Service {
 
   // MARK: Sending
 
-  /// Lanes that are being sent, each by a task of its own: one whose push service or webhook is slow does not hold up another.
-  private func sendAll(_ work: AsyncStream<Void>, _ isStopped: StopSignal) async {
-    let running = RunningLanes()
-    await withDiscardingTaskGroup { group in
-      for await _ in work {
-        let queue = NotificationQueue(database: pool, run: UUID(), lease: settings.lease)
-        let lanes: [NotificationQueue.Lane]
-        do {
-          lanes = try await queue.due()
-        } catch {
-          if !Task.isCancelled {
-            logger.warning("could not ask for due notifications", metadata: ["error": "\(error)"])
-          }
-          continue
-        }
-        for lane in lanes where running.begin(lane) {
-          group.addTask { repeat { await send(lane, isStopped) } while running.end(lane) && !isStopped.isStopped }
-        }
-      }
-    }
-  }
+  private var isStopping: Bool { LaneRunner<NotificationQueue.Lane>.isStopping }
 
   /// Sends all that is due in a lane.
-  private func send(_ lane: NotificationQueue.Lane, _ isStopped: StopSignal) async {
+  private func send(_ lane: NotificationQueue.Lane) async {
     do {
-      while !isStopped.isStopped, !Task.isCancelled {
-        let isSent = lane.webhook == nil ? try await sendToService(lane, isStopped) : try await sendToWebhook(lane)
+      while !isStopping {
+        let isSent = lane.webhook == nil ? try await sendToService(lane) : try await sendToWebhook(lane)
         guard isSent else { return }
       }
     } catch PostgresError.server(let error) where error.sqlState == ServerError.lockNotAvailable {
@@ -129,13 +90,13 @@ public struct NotificationRunner: Service {
   /// Sends what is due to an app's phones. Once a batch has all its capacity in the window, the next one is claimed. Claims follow each other:
   /// each shares the app's row, and a write of the tree comes in between.
   /// - Returns: whether there may be more.
-  private func sendToService(_ lane: NotificationQueue.Lane, _ isStopped: StopSignal) async throws -> Bool {
+  private func sendToService(_ lane: NotificationQueue.Lane) async throws -> Bool {
     guard let first = try await target(of: lane) else { return false }
     return try await sender.withRun(to: first) { run in
       await withTaskGroup(of: Void.self) { group in
         var isSent = false
         do {
-          while !isStopped.isStopped {
+          while !isStopping {
             guard let target = try await target(of: lane) else { break }
             let limit = sender.capacity(for: target, upTo: settings.batchSize)
             guard limit > 0 else { break }
@@ -215,7 +176,7 @@ public struct NotificationRunner: Service {
     return dispatcher.target(app, opened)
   }
 
-  /// - Parameter hasCapacity: called once all have their capacity, or will not get any; `mayGoOn` says which.
+  /// - Parameter hasCapacity: called once all have their room, or will not get any; `mayGoOn` says which.
   /// - Returns: whether all could be tried.
   @discardableResult
   private func send(
@@ -341,28 +302,5 @@ public struct NotificationRunner: Service {
       settlement.reason = reason
     }
     return settlement
-  }
-}
-
-/// The lanes that this hub sends now.
-private final class RunningLanes: Sendable {
-  /// Whether each is to be looked at once more.
-  private let lanes = Mutex<[NotificationQueue.Lane: Bool]>([:])
-
-  /// - Returns: false if it is being sent already; then it is looked at once more.
-  func begin(_ lane: NotificationQueue.Lane) -> Bool {
-    lanes.withLock { lanes in
-      defer { lanes[lane] = lanes[lane] != nil }
-      return lanes[lane] == nil
-    }
-  }
-
-  /// - Returns: whether it is to be sent again; if not, it has ended.
-  func end(_ lane: NotificationQueue.Lane) -> Bool {
-    lanes.withLock { lanes in
-      let again = lanes[lane] == true
-      lanes[lane] = again ? false : nil
-      return again
-    }
   }
 }

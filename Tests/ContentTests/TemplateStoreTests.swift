@@ -144,17 +144,6 @@ import Wire
   }
 }
 
-@Suite struct PageTemplateCacheStateTests {
-  @Test func `A template that is kept twice counts once`() throws {
-    let template = try PageTemplate("Hi {{firstName}}", format: .text)
-    let key = PageTemplateCache.Key(customer: CustomerID(1), name: "offer", version: 1)
-    var state = PageTemplateCache.State()
-    for _ in 0..<3 { state.keep(key, template, 1000) }
-    #expect(state.size == template.size)
-    #expect(state.entries.count == 1)
-  }
-}
-
 /// Counts statements.
 private final class Counting: Querying {
   private let database: any Querying

@@ -18,9 +18,12 @@ enum House {
     "Content": ["Postgres", "Wire", "Locking"],
     "Providers": ["CNghttp2", "Wire", "Locking", "Retrying", "XML"],
     "Delivery": ["Registry", "Providers", "Content", "Postgres", "Wire", "Locking", "Retrying"],
+    "Outbox": ["Providers", "Postgres", "Wire", "Locking", "Retrying"],
     "Sendouts": ["Registry", "Content", "Delivery", "Postgres", "Wire", "Locking", "Retrying"],
-    "Hybrid": ["Registry", "Content", "Providers", "Delivery", "Sendouts", "Postgres", "Wire", "Locking", "Retrying"],
-    "Subscriptions": ["Registry", "Delivery", "Postgres", "Wire", "Locking", "Retrying"],
+    "Hybrid": [
+      "Registry", "Content", "Providers", "Delivery", "Outbox", "Sendouts", "Postgres", "Wire", "Locking", "Retrying",
+    ],
+    "Subscriptions": ["Registry", "Delivery", "Outbox", "Postgres", "Wire", "Locking", "Retrying"],
     "Web": [
       "CMaxMindDB", "Embedded", "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "Wire",
       "Locking", "XML",
@@ -28,8 +31,8 @@ enum House {
     "Simulator": ["Wire", "Locking", "XML"],
     "PushcartClient": ["Wire"],
     "Pushcart": [
-      "Postgres", "Wire", "Locking", "Embedded", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Hybrid",
-      "Subscriptions", "Web", "Simulator",
+      "Postgres", "Wire", "Locking", "Embedded", "Registry", "Content", "Providers", "Delivery", "Outbox", "Sendouts",
+      "Hybrid", "Subscriptions", "Web", "Simulator",
     ],
   ]
   /// Headers of C libraries, without a file of Swift.

@@ -2,6 +2,7 @@ import Content
 import Delivery
 import Foundation
 import Hybrid
+import Outbox
 import Postgres
 import Pushcart
 import Registry
@@ -13,7 +14,8 @@ import Testing
 @Suite struct StatementTests {
   static let all =
     PostgresStatements.all + RegistryStatements.all + TemplateQueries.all + DeliveryStatements.all
-    + SendoutStatements.all + HybridStatements.all + SubscriptionsStatements.all + PushcartStatements.all
+    + PostQueries.all + SendoutStatements.all + HybridStatements.all + SubscriptionsStatements.all
+    + PushcartStatements.all
 
   @Test func `Every statement has a unique name that is short enough for PostgreSQL`() {
     let names = Self.all.map(\.name)

@@ -11,7 +11,8 @@ import Wire
 /// What becomes of messages to numbers whose stream is cancelled.
 @Suite struct CancelledStreamTests {
   private func reports(_ hybrid: HybridBench) async throws -> [String] {
-    try await hybrid.bench.database.query("SELECT status FROM hybrid_report ORDER BY message_no, status").map {
+    try await hybrid.bench.database.query("SELECT event FROM outbox WHERE customer_id > 0 ORDER BY item_no, event").map
+    {
       try $0.decode(String.self)
     }
   }

@@ -33,7 +33,7 @@ import Wire
         #expect(rows == Array(repeating: .init(status: "Failed", pushes: ["failed expired"], sms: nil), count: 20))
       }
       #expect(hybrid.requests("aa").count == 20)
-      let reports = try await hybrid.bench.database.query("SELECT status FROM hybrid_report")
+      let reports = try await hybrid.bench.database.query("SELECT event FROM outbox WHERE customer_id > 0")
       #expect(try reports.map { try $0.decode(String.self) } == Array(repeating: "Failed", count: 20))
     }
   }
@@ -140,7 +140,7 @@ import Wire
       let rows = try await hybrid.until { $0[0].sms != "uncertain hub_stopped" }
       #expect(rows == [.init(status: "Accepted", pushes: [], sms: "accepted")])
       let (unsettled, reports) = try await hybrid.bench.database.query(
-        "SELECT unsettled, ARRAY(SELECT status FROM hybrid_report) FROM tracked_message")[0].decode(
+        "SELECT unsettled, ARRAY(SELECT event FROM outbox WHERE customer_id > 0) FROM tracked_message")[0].decode(
           Int16.self, [String].self)
       #expect(unsettled == 0 && reports == ["Accepted"])
     }

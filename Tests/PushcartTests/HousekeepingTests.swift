@@ -26,7 +26,7 @@ import Wire
       }
       try await Housekeeping(bench.pool, vault: bench.vault, retentionDays: nil, logger: log.logger).tidy()
       for (table, _, _) in Self.expired {
-        let left = try await bench.database.query("SELECT customer_id FROM \(table)")
+        let left = try await bench.database.query("SELECT customer_id FROM \(table) WHERE customer_id > 0")
         #expect(try left.map { try $0.decode(Int64.self) } == [refused.rawValue], "\(table)")
       }
       let warnings = log.lines.filter { $0.hasPrefix("warning could not delete ") }
@@ -50,8 +50,8 @@ import Wire
       "hybrid_signature", "registration_no, signature, body_hash, at", "1, '', '', now() - interval '2 days'"
     ),
     (
-      "hybrid_report", "sendout_id, message_no, status, app_id, created_at",
-      "1, 1, 'Failed', 'app', now() - interval '8 days'"
+      "outbox", "kind, receiver, sendout_id, item_no, event, created_at",
+      "'message_status', 'app', 1, 1, 'Failed', now() - interval '8 days'"
     ),
     (
       "datasync_notification", "app_id, subscription_id, service, event, outcome, at",

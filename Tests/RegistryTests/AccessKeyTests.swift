@@ -350,11 +350,11 @@ import Wire
       // Well-formed, as anybody can compute the checksum.
       func forged() -> String { AccessToken.make(for: customer).text }
       try await withThrowingTaskGroup(of: Access?.self) { group in
-        for _ in 0..<AccessKeyCache.maximumUnprovenLookups { group.addTask { try await cache.authenticate(forged()) } }
-        try await waitUntil { gate.waiting >= AccessKeyCache.maximumUnprovenLookups }
+        for _ in 0..<UnprovenLookups.most { group.addTask { try await cache.authenticate(forged()) } }
+        try await waitUntil { gate.waiting >= UnprovenLookups.most }
         await #expect(throws: RegistryError.tooManyUnknownTokens) { try await cache.authenticate(forged()) }
         group.addTask { try await cache.authenticate(token) }
-        try await waitUntil { gate.waiting > AccessKeyCache.maximumUnprovenLookups }
+        try await waitUntil { gate.waiting > UnprovenLookups.most }
         gate.open()
         let answers: [Access?] = try await group.reduce(into: []) { $0.append($1) }
         #expect(answers.compactMap { $0 }.count == 1)

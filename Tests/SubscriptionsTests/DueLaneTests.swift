@@ -1,4 +1,3 @@
-import Foundation
 import Postgres
 import Support
 import Testing
@@ -18,14 +17,6 @@ import Testing
         func run(_ sql: String) async throws -> Rows {
           try await transaction.query(Statement("test.\(sql.hashValue)", .write, sql))
         }
-        func blocks(_ execute: String) async throws -> Int {
-          let plan = try await run("EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, FORMAT JSON) \(execute)")[0]
-            .decode(
-              String.self)
-          let tops = try JSONSerialization.jsonObject(with: Data(plan.utf8)) as? [[String: Any]]
-          let top = try #require(tops?.first?["Plan"] as? [String: Any])
-          return ["Shared Hit Blocks", "Shared Read Blocks"].reduce(0) { $0 + (top[$1] as? Int ?? 0) }
-        }
         // As the hub's pool has it, and each claim.
         _ = try await run("SET LOCAL plan_cache_mode = force_generic_plan")
         _ = try await run("SET LOCAL random_page_cost = 1.1")
@@ -35,8 +26,8 @@ import Testing
         for execute in ["EXECUTE due", claim] { _ = try await run(execute) }
         for sql in Self.backlog { _ = try await run(sql) }
         for age in ["new", "old"] {
-          #expect(try await blocks("EXECUTE due") <= Self.limit, "\(age)")
-          #expect(try await blocks(claim) <= Self.limit, "\(age)")
+          #expect(try await transaction.blocks("EXECUTE due") <= Self.limit, "\(age)")
+          #expect(try await transaction.blocks(claim) <= Self.limit, "\(age)")
           _ = try await run("ANALYZE datasync_due, datasync_subscription")
         }
         let lanes = try await run("EXECUTE due").map { row in

@@ -50,28 +50,6 @@ COMMENT ON COLUMN tracked_message.fallback_reason IS 'Why its fallback goes, if 
 COMMENT ON COLUMN tracked_message.report_app   IS 'The app id of the app whose address is told of each status; NULL for none. A message without an app key has that of another app of the customer.';
 COMMENT ON COLUMN tracked_message.push_nos     IS 'Its pushes, its SMS among them, as in the table message: phones list messages with their update ids, and so read one table.';
 
-CREATE TABLE hybrid_report (
-  customer_id bigint      NOT NULL,
-  sendout_id  bigint      NOT NULL,
-  message_no  int4        NOT NULL,
-  status      text        NOT NULL CONSTRAINT hybrid_report_status_known CHECK (status IN ('Cancelled', 'Rejected', 'Accepted', 'Failed', 'Delivered', 'Read')),
-  app_id      text        NOT NULL,
-  created_at  timestamptz NOT NULL DEFAULT now(),
-  attempts    int4        NOT NULL DEFAULT 0,
-  not_before  timestamptz NOT NULL DEFAULT now(),
-  PRIMARY KEY (customer_id, sendout_id, message_no, status)
-);
-CREATE INDEX hybrid_report_due ON hybrid_report (customer_id, app_id, not_before);
-COMMENT ON TABLE  hybrid_report             IS 'Status reports that a customer has yet to get. They are written together with the status, and deleted once they are answered, or after 7 days.';
-COMMENT ON COLUMN hybrid_report.customer_id IS 'The customer.';
-COMMENT ON COLUMN hybrid_report.sendout_id  IS 'The stream of the message.';
-COMMENT ON COLUMN hybrid_report.message_no  IS 'The message.';
-COMMENT ON COLUMN hybrid_report.status      IS 'What is reported: a status of tracked_message, or Read. Each is reported once.';
-COMMENT ON COLUMN hybrid_report.app_id      IS 'The app whose address gets the report: report_app of the message.';
-COMMENT ON COLUMN hybrid_report.created_at  IS 'When the message got the status.';
-COMMENT ON COLUMN hybrid_report.attempts    IS 'How often a hub began to post it.';
-COMMENT ON COLUMN hybrid_report.not_before  IS 'Earliest moment of the next attempt. A hub that begins one moves it ahead, so that no other posts it meanwhile.';
-
 -- Each part joins contact itself: the planner then goes from the contact to the part's own index, and a query for one
 -- customer is routable on Citus. Pushes of sendouts and of messages have an index each, and so a part.
 CREATE VIEW report.contact_timeline AS

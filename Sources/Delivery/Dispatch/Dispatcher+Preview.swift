@@ -39,7 +39,7 @@ extension Dispatcher {
     case .refused(let verdict):
       let size = PushServices.payloadSize(of: push.message.smallest, for: app.type)
       if app.type != .sms { (preview.bytes, preview.limit) = (size.bytes, size.limit) }
-      preview.problem = "The push is refused: \(verdict.reason)."
+      preview.problem = "The push is refused: \(verdict.problem ?? "accepted")."
     }
     return preview
   }
@@ -62,17 +62,5 @@ extension PreviewedRequest {
       (bytes, limit) = (request.size, request.limit)
     }
     dropped = reductions.description
-  }
-}
-
-extension Verdict {
-  /// The service's word, or the hub's.
-  fileprivate var reason: String {
-    switch self {
-    case .accepted: "accepted"
-    case .retry(_, let reason, _), .tokenInvalid(_, _, let reason), .payloadRefused(let reason),
-      .credentialsRefused(let reason), .waitsForCorrection(let reason), .unsent(let reason), .uncertain(let reason, _):
-      reason
-    }
   }
 }

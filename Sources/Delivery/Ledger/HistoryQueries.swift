@@ -9,7 +9,7 @@ enum HistoryQueries {
   /// were, and that number, NULL for none. Numbers of a stream have gaps, which cost nothing.
   static let deletions: [Statement] = [
     delete("history.delete_opens", from: "open_event", by: "push_no"), deletePushes,
-    delete("history.delete_reports", from: "hybrid_report", by: "message_no"),
+    delete("history.delete_posts", from: "outbox", by: "item_no"),
     delete("history.delete_tracked", from: "tracked_message", by: "message_no"),
     delete("history.delete_messages", from: "message", by: "message_no"),
   ]

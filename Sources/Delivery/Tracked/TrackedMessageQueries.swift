@@ -248,8 +248,9 @@ enum TrackedMessageQueries {
   /// is reported once.
   fileprivate static func report(_ rows: String) -> String {
     """
-    INSERT INTO hybrid_report (customer_id, sendout_id, message_no, status, app_id)
-    \(rows)
+    INSERT INTO outbox (customer_id, sendout_id, item_no, event, receiver, kind)
+    SELECT change.*, 'message_status' FROM (
+    \(rows)) AS change
     ON CONFLICT DO NOTHING
     """
   }

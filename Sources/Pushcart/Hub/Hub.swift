@@ -3,6 +3,7 @@ import Delivery
 import Embedded
 import Hybrid
 import Logging
+import Outbox
 import Postgres
 import Providers
 import Registry
@@ -67,7 +68,7 @@ struct Hub: Sendable {
     try await serve(
       first + [pool, reportPool, caches, parts.accessKeys.usage, parts.services],
       [
-        runner(parts), parts.messages, statusReporter(parts),
+        runner(parts), parts.messages, outbox(parts),
         NotificationRunner(pool, dispatcher: parts.dispatcher, vault: vault, logger: logger),
         housekeeping, parts.readiness,
       ]
@@ -133,10 +134,8 @@ struct Hub: Sendable {
       parts.pool, dispatcher: parts.dispatcher, vault: parts.vault, settings: runnerSettings, logger: logger)
   }
 
-  private func statusReporter(_ parts: HubParts) -> StatusReporter {
-    StatusReporter(parts.pool, logger: logger) { [services = parts.services] json, endpoint, customer in
-      await services.post(json, to: endpoint, of: customer)
-    }
+  private func outbox(_ parts: HubParts) -> OutboxRunner {
+    OutboxRunner(parts.pool, [StatusReports(parts.pool)], logger: logger, post: parts.services.poster.post)
   }
 
   private func routes(_ parts: HubParts, _ pins: PINs) throws -> HubRoutes {

@@ -1,6 +1,7 @@
 import Delivery
 import Hybrid
 import Logging
+import Outbox
 import Postgres
 import Registry
 import Sendouts
@@ -72,8 +73,8 @@ struct Housekeeping: Service {
       let days = [retentionDays, $0.settings.retentionDays].compactMap(\.self).min()
       try await PhoneRegistrations.forgetExpired($0.id, eventsAfterDays: days, in: pool)
     }
-    try await customers.forEach("delete the old status reports", logger: logger) {
-      try await StatusReporter.forgetExpired($0.id, in: pool)
+    try await customers.forEach("delete the old rows of the outbox", logger: logger) {
+      try await PostQueue(pool).forgetExpired($0.id)
     }
     try await customers.forEach("delete the old lines of notifications", logger: logger) {
       try await NotificationRunner.forgetExpired($0.id, in: pool)

@@ -18,7 +18,7 @@ public final class IdentityVerifier: Sendable {
   private let database: any Querying
   private let vault: Vault
   /// Briefly, as a secret that was replaced 30 days ago verifies no more.
-  private let opened = ExpiringCache<Key, [Secret]>(timeToLive: .seconds(60), capacity: 1000)
+  private let opened = SharedCache<Key, [Secret]>(capacity: 1000, lifetime: .seconds(60))
 
   public init(_ database: any Querying, vault: Vault) {
     self.database = database

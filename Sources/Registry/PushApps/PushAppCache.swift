@@ -9,8 +9,8 @@ public final class PushAppCache: Sendable {
   }
 
   private let database: any Querying
-  private let known: ExpiringCache<Key, [PushApp]>
-  private let ofCustomers: ExpiringCache<CustomerID, [PushApp]>
+  private let known: SharedCache<Key, [PushApp]>
+  private let ofCustomers: SharedCache<CustomerID, [PushApp]>
 
   /// - Parameters:
   ///   - timeToLive: how long an answer is believed when no word of a change comes.
@@ -20,8 +20,8 @@ public final class PushAppCache: Sendable {
     now: @escaping @Sendable () -> ContinuousClock.Instant = { ContinuousClock.now }
   ) {
     self.database = database
-    known = ExpiringCache(timeToLive: timeToLive, capacity: 10_000, now: now)
-    ofCustomers = ExpiringCache(timeToLive: timeToLive, capacity: 1_000, now: now)
+    known = SharedCache(capacity: 10_000, lifetime: timeToLive, now: now)
+    ofCustomers = SharedCache(capacity: 1_000, lifetime: timeToLive, now: now)
   }
 
   /// The app that an appId stands for, as `PushApps.resolve` says; without a suspension when the answer is at hand.
@@ -31,15 +31,10 @@ public final class PushAppCache: Sendable {
 
   /// The customer's apps of that appId, one per platform; empty if there is none, which is not remembered.
   public func apps(_ customer: CustomerID, appID: String) async throws -> [PushApp] {
-    do {
-      return try await known.value(Key(customer: customer, appID: appID)) { [database] in
-        let apps = try await PushApps.apps(database, customer, appID)
-        guard !apps.isEmpty else { throw Unknown() }
-        return apps
-      }
-    } catch is Unknown {
-      return []
-    }
+    try await known.find(Key(customer: customer, appID: appID)) { [database] in
+      let apps = try await PushApps.apps(database, customer, appID)
+      return apps.isEmpty ? nil : apps
+    } ?? []
   }
 
   /// All apps of the customer: the strictest of them says what device keys may do.
@@ -54,8 +49,6 @@ public final class PushAppCache: Sendable {
 
   /// What `all` says, if it is at hand.
   public func cachedAll(_ customer: CustomerID) -> [PushApp]? { ofCustomers.cached(customer) }
-
-  private struct Unknown: Error {}
 
   /// Forgets everything.
   public func flush() {

@@ -14,7 +14,7 @@ public final class PushCredentialVault: Sendable {
 
   private let database: any Querying
   private let vault: Vault
-  private let opened = ExpiringCache<Key, PushServiceCredentials?>(timeToLive: .seconds(3600), capacity: 100)
+  private let opened = SharedCache<Key, PushServiceCredentials?>(capacity: 100, lifetime: .seconds(3600))
 
   public init(_ database: any Querying, vault: Vault) {
     self.database = database

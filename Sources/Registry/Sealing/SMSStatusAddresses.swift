@@ -11,7 +11,8 @@ public import Wire
 public final class SMSStatusAddresses: Sendable {
   private let key: SymmetricKey
   private let publicURL: String
-  /// How often addresses were renewed, of customers whose was.
+  /// How often addresses were renewed, of customers whose was. It is a copy of all of them and no cache: an SMS has its address in it, and
+  /// is prepared without a look at the database.
   private let serials: Mutex<[CustomerID: Int32]>
 
   private static let name = "sms/status"

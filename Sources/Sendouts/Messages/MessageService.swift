@@ -27,9 +27,9 @@ public final class MessageService: Sendable {
   private static let mostLists = 8
   /// How long a list waits at most for earlier pushes of its customer to be sent.
   private static let longestWait = Duration.seconds(2)
-  let streams = ExpiringCache<StreamName, OpenStream>(timeToLive: .seconds(60), capacity: 10_000)
-  private let templates = ExpiringCache<MessageBody, CompiledMessage>(timeToLive: .seconds(60), capacity: 1000)
-  let versions = ExpiringCache<TemplateName, Int32>(timeToLive: .seconds(5), capacity: 1000)
+  let streams = SharedCache<StreamName, OpenStream>(capacity: 10_000, lifetime: .seconds(60))
+  private let templates = SharedCache<MessageBody, CompiledMessage>(capacity: 1000, lifetime: .seconds(60))
+  let versions = SharedCache<TemplateName, Int32>(capacity: 1000, lifetime: .seconds(5))
 
   struct OpenStream: Sendable {
     let stream: MessageStream

@@ -30,7 +30,7 @@ final class PageSource: Sendable {
 final class PageSources: Sendable {
   private let database: any Querying
   private let vault: Vault
-  private let cache = ExpiringCache<SendoutKey, PageSource?>(timeToLive: .seconds(60), capacity: 1000)
+  private let cache = SharedCache<SendoutKey, PageSource?>(capacity: 1000, lifetime: .seconds(60))
 
   init(_ database: any Querying, vault: Vault) {
     self.database = database

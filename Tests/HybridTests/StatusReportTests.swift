@@ -1,5 +1,6 @@
 import Delivery
 import Foundation
+import Outbox
 import Postgres
 import Providers
 import Registry
@@ -11,7 +12,7 @@ import Wire
 
 @testable import Hybrid
 
-@Suite struct StatusReporterTests {
+@Suite struct StatusReportTests {
   @Test func `A status is posted in the form of CM's status reports until it is taken`() async throws {
     try await withHybridBench(statusURL: "https://crm.example.com/status?a=1") { hybrid in
       try await hybrid.addNumbers(1)
@@ -22,13 +23,14 @@ import Wire
       #expect(try await reporter.postDue() == 1)
       #expect(try await reporter.postDue() == 0)
       let (attempts, isLater) = try await hybrid.bench.database.query(
-        "SELECT attempts, not_before BETWEEN now() + interval '10 seconds' AND now() + interval '31 seconds' FROM hybrid_report"
+        "SELECT attempts, not_before BETWEEN now() + interval '10 seconds' AND now() + interval '31 seconds' FROM outbox WHERE customer_id > 0"
       )[0].decode(Int32.self, Bool.self)
       #expect(attempts == 1 && isLater)
       // Hubs that are killed, and days without an answer, make many attempts.
-      try await hybrid.bench.database.query("UPDATE hybrid_report SET not_before = now(), attempts = 32767")
+      try await hybrid.bench.database.query(
+        "UPDATE outbox SET not_before = now(), attempts = 32767 WHERE customer_id > 0")
       #expect(try await reporter.postDue() == 1)
-      #expect(try await hybrid.bench.database.query("SELECT 1 FROM hybrid_report").isEmpty)
+      #expect(try await hybrid.bench.database.query("SELECT 1 FROM outbox WHERE customer_id > 0").isEmpty)
       let all = posts.all
       #expect(all.count == 2 && all[0].url == "https://crm.example.com/status?a=1" && all[0].body == all[1].body)
       let message = try #require(try JSONValue(parsing: Array(all[0].body.utf8))["messages"]?["msg"])
@@ -87,10 +89,9 @@ import Wire
       ("4xx", "", "4xx"), ("", "", "Failed"), (nil, "", "Failed"),
     ] as [(String?, String, String)])
   func `A reason that begins with a number has a code`(reason: String?, code: String, words: String) throws {
-    let report = HybridReport(
-      sendout: 1, message: 1, status: "Failed", at: Date(), attempts: 1, number: HybridBench.number(1), reference: nil,
-      reason: reason)
-    let status = try JSONValue(json: StatusReporter.json(report))["messages"]?["msg"]?["status"]
+    let json = StatusReports.json(
+      status: "Failed", at: Date(), number: HybridBench.number(1), reference: nil, reason: reason)
+    let status = try JSONValue(json: json)["messages"]?["msg"]?["status"]
     #expect(status == ["code": "3", "errorCode": .string(code), "errorDescription": .string(words)])
   }
 
@@ -107,12 +108,12 @@ import Wire
       killed.cancel()
       _ = try? await killed.value
       try await hybrid.bench.database.query(
-        "UPDATE hybrid_report SET not_before = now(), created_at = now() - interval '8 days'")
+        "UPDATE outbox SET not_before = now(), created_at = now() - interval '8 days' WHERE customer_id > 0")
       let other = Posts(refusals: 1)
       #expect(try await other.reporter(hybrid).postDue() == 1)
       #expect(other.all.count == 1)
-      try await StatusReporter.forgetExpired(hybrid.bench.customer, in: hybrid.bench.pool)
-      #expect(try await hybrid.bench.database.query("SELECT 1 FROM hybrid_report").isEmpty)
+      try await PostQueue(hybrid.bench.pool).forgetExpired(hybrid.bench.customer)
+      #expect(try await hybrid.bench.database.query("SELECT 1 FROM outbox WHERE customer_id > 0").isEmpty)
     }
   }
 
@@ -123,8 +124,8 @@ import Wire
       _ = try await hybrid.until { $0[0].status == "Accepted" }
       try await hybrid.bench.database.query(
         """
-        INSERT INTO hybrid_report (customer_id, sendout_id, message_no, status, app_id)
-        SELECT customer_id, sendout_id, message_no + 1, status, 'com.acme.other' FROM hybrid_report
+        INSERT INTO outbox (customer_id, kind, sendout_id, item_no, event, receiver)
+        SELECT customer_id, kind, sendout_id, item_no + 1, event, 'com.acme.other' FROM outbox WHERE customer_id > 0
         """)
       func change(_ url: String, isTakenBack: Bool = false) async throws {
         try await hybrid.bench.pool.transaction { transaction in
@@ -134,7 +135,7 @@ import Wire
         }
       }
       func apps() async throws -> [String] {
-        try await hybrid.bench.database.query("SELECT app_id FROM hybrid_report ORDER BY app_id")
+        try await hybrid.bench.database.query("SELECT receiver FROM outbox WHERE customer_id > 0 ORDER BY receiver")
           .map { try $0.decode(String.self) }
       }
       try await change("https://crm.example.com/new")
@@ -158,8 +159,8 @@ import Wire
             SELECT $1::bigint, ascii($2::text), n, $2::text, '31610000001', 'Acme', '', 'default', 1
               FROM generate_series(1, 250) AS n
             RETURNING sendout_id, message_no)
-          INSERT INTO hybrid_report (customer_id, sendout_id, message_no, status, app_id)
-          SELECT $1::bigint, sendout_id, message_no, 'Accepted', $2::text FROM message
+          INSERT INTO outbox (customer_id, kind, sendout_id, item_no, event, receiver)
+          SELECT $1::bigint, 'message_status', sendout_id, message_no, 'Accepted', $2::text FROM message
           """, hybrid.bench.customer.rawValue, app)
       }
       for app in ["silent", "prompt"] { try await addReports(of: app) }
@@ -171,7 +172,7 @@ import Wire
         if app == "later" { try await addReports(of: app) }
         try await waitUntil {
           let left = try await hybrid.bench.database.query(
-            "SELECT count(*) FROM hybrid_report WHERE app_id = $1::text", app)[0].decode(Int.self)
+            "SELECT count(*) FROM outbox WHERE receiver = $1::text", app)[0].decode(Int.self)
           guard left == 0 || .now < end else {
             reporter.cancel()
             throw NeverPosted(app: app, left: left)
@@ -195,24 +196,25 @@ import Wire
       let posts = Posts(refusals: 0, silentURL: "https://crm.example.com")
       #expect(try await posts.reporter(hybrid, timeLimit: .milliseconds(10)).postDue() == 1)
       let waits = try await hybrid.bench.database.query(
-        "SELECT attempts = 1 AND not_before BETWEEN now() AND now() + interval '31 seconds' FROM hybrid_report")
+        "SELECT attempts = 1 AND not_before BETWEEN now() AND now() + interval '31 seconds' FROM outbox WHERE customer_id > 0"
+      )
       #expect(try waits.map { try $0.decode(Bool.self) } == [true])
     }
   }
 
   @Test func `Reports go to hosts of the internet, and to listed ones`() async throws {
     try await withSimulator { simulator in
-      let url = "\(simulator.fcmURL)/status"
-      let endpoint = try PushEndpoint(url: url)
+      let post = JSONPost(to: "\(simulator.fcmURL)/status", Array("{}".utf8))
+      let endpoint = try PushEndpoint(url: post.address)
       try await withProvider(PushServiceSettings(simulator)) { services in
-        let problem = await services.post(Array("{}".utf8), to: endpoint, of: CustomerID(1))
-        #expect(problem == "must be at port 443 or 8443" || problem == "must be at a host of the internet")
+        let verdict = await services.poster.post(post, of: CustomerID(1))
+        #expect(verdict == .payloadRefused(reason: "HostNotAllowed"))
       }
       var settings = PushServiceSettings(simulator)
       settings.endpoints.webhook.listed = HostList("\(endpoint.host):\(endpoint.port)")
       try await withProvider(settings) { services in
         // It is there, and does not take it.
-        let problem = try #require(await services.post(Array("{}".utf8), to: endpoint, of: CustomerID(1)))
+        let problem = try #require(await services.poster.post(post, of: CustomerID(1)).problem)
         #expect(problem.hasPrefix("HTTP4"), "\(problem)")
       }
     }
@@ -238,16 +240,17 @@ private final class Posts: Sendable {
 
   var all: [(url: String, body: String)] { state.withLock(\.all) }
 
-  func reporter(_ hybrid: HybridBench, timeLimit: Duration = .seconds(3600)) -> StatusReporter {
-    StatusReporter(hybrid.bench.pool, timeLimit: timeLimit, logger: TestServer.logger) { json, endpoint, _ in
+  func reporter(_ hybrid: HybridBench, timeLimit: Duration = .seconds(3600)) -> OutboxRunner {
+    let pool = hybrid.bench.pool
+    return OutboxRunner(pool, [StatusReports(pool)], timeLimit: timeLimit, logger: TestServer.logger) { post, _ in
       let isRefused = self.state.withLock { state in
-        state.all.append((endpoint.url, String(decoding: json, as: UTF8.self)))
+        state.all.append((post.address, String(decoding: post.body, as: UTF8.self)))
         state.refusals -= 1
         return state.refusals >= 0
       }
-      let isSilent = endpoint.url == self.silentURL
+      let isSilent = post.address == self.silentURL
       if isSilent { try? await Task.sleep(for: .seconds(3600)) }
-      return isRefused || isSilent ? "HTTP503" : nil
+      return isRefused || isSilent ? .retry(after: nil, reason: "HTTP503") : .accepted
     }
   }
 }
