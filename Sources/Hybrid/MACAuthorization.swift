@@ -173,9 +173,10 @@ public struct MACVerifier: Sendable {
     return try await apps.entry(authorization.key).flatMap { try app($0, authorization, request) }
   }
 
-  /// The same from the cache: nil also if the app is not there.
-  public func cachedApp(_ authorization: MACAuthorization, _ request: MACAuthorization.Signed) -> HybridApp? {
-    apps.cachedEntry(authorization.key).flatMap { try? app($0, authorization, request) }
+  /// The same if the cache has the app, so that no signature is verified twice.
+  /// - Returns: nil if it does not.
+  public func cachedApp(_ authorization: MACAuthorization, _ request: MACAuthorization.Signed) throws -> HybridApp?? {
+    try apps.cachedEntry(authorization.key).map { try app($0, authorization, request) }
   }
 
   private func app(

@@ -27,17 +27,15 @@ public struct CarmaRoutes: RouteSet {
 
   public func addRoutes(to routes: RouteTable) {
     for name in ["pushdevices", "devices"] {
-      let path = RouterPath("/rest/{customerId}/apps/{appId}/\(name)")
-      routes.add(.put, path, bound: .ownApp, use: register)
-      routes.add(.put, path.appendingPath("invalidation"), bound: .ownApp, use: invalidate)
+      let path = "/rest/{customerId}/apps/{appId}/\(name)"
+      routes.fast(.put, path, bound: .ownApp, use: register)
+      routes.fast(.put, "\(path)/invalidation", bound: .ownApp, use: invalidate)
       // Browsers register themselves.
-      routes.openToPages(path)
-      routes.openToPages(path.appendingPath("invalidation"))
-      routes.add(.get, path.appendingPath("{originalId}"), bound: .ownApp, use: show)
-      routes.fastPath(.put, "/rest/{customerId}/apps/{appId}/\(name)", answer: registerFromCaches)
-      routes.fastPath(.get, "/rest/{customerId}/apps/{appId}/\(name)/{originalId}", answer: showFromCaches)
+      routes.openToPages(RouterPath(path))
+      routes.openToPages(RouterPath("\(path)/invalidation"))
+      routes.fast(.get, "\(path)/{originalId}", bound: .ownApp, use: show)
       // A contact may be called so, too; the router looks at the plain word only.
-      routes.add(.get, path.appendingPath("invalidation"), bound: .ownApp, use: show)
+      routes.fast(.get, "\(path)/invalidation", bound: .ownApp, use: show)
     }
   }
 }

@@ -46,7 +46,7 @@ public struct CarmaTriggerRoutes: RouteSet {
     let trigger = try await trigger(access, context)
     let bytes = try await request.jsonBytes()
     let message = try bytes.withUnsafeReadableBytes { try TriggerMessage(json: $0) }
-    let repetition = try request.idempotencyKey.map { key in
+    let repetition = try MessageRoutes.repetitionKey(request.headers[.idempotencyKey]).map { key in
       NewMessage.RepetitionKey(
         key: key, fingerprint: MessageRoutes.fingerprint(bytes, for: "trigger \(trigger.triggerId)"))
     }

@@ -44,11 +44,7 @@ struct HTTPServer: Service {
 }
 
 extension HTTPServer: HTTPChannelHandler {
-  struct Value: ServerChildChannelValue {
-    let channel: any Channel
-    /// Nil for a connection that is closed at once.
-    let requests: HTTP1Channel.Value?
-  }
+  struct TooManyConnections: Error {}
 
   var responder: HTTPChannelHandler.Responder {
     { [requestHandler] request, writer, channel in
@@ -56,17 +52,17 @@ extension HTTPServer: HTTPChannelHandler {
     }
   }
 
-  func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
+  func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<HTTP1Channel.Value> {
     channel.eventLoop.makeCompletedFuture {
       let peer = IPAddress(channel.remoteAddress)
       if !settings.trustedProxies.contains(peer) {
         guard connections.add(peer.client) else {
           channel.close(promise: nil)
-          return Value(channel: channel, requests: nil)
+          throw TooManyConnections()
         }
         channel.closeFuture.whenComplete { [connections] _ in connections.remove(peer.client) }
       }
-      return Value(channel: channel, requests: try makePipeline(of: channel, from: peer))
+      return try makePipeline(of: channel, from: peer)
     }
   }
 
@@ -89,13 +85,9 @@ extension HTTPServer: HTTPChannelHandler {
   }
 
   /// Answers requests until the connection ends.
-  func handle(value: Value, logger: Logger) async {
+  func handle(value: HTTP1Channel.Value, logger: Logger) async {
     await withTaskCancellationHandler {
-      if let requests = value.requests {
-        await handleHTTP(asyncChannel: requests, logger: logger)
-      } else {
-        try? await value.channel.closeFuture.get()
-      }
+      await handleHTTP(asyncChannel: value, logger: logger)
     } onCancel: {
       value.channel.triggerUserOutboundEvent(ConnectionHandler.Abort(), promise: nil)
     }

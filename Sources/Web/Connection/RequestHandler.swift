@@ -37,7 +37,7 @@ final class RequestHandler: Sendable {
 
   /// The reply to a request whose collected body broke off.
   func refuseBrokenBody(of head: HTTPRequestHead, from peer: IPAddress) -> Response {
-    refuse(head, addressRate.refusal(of: client(of: head, from: peer)) ?? .brokenBody)
+    refuse(head, addressRate.refusal(of: address(of: head, from: peer).client) ?? .brokenBody)
   }
 
   private func refuse(_ head: HTTPRequestHead, _ error: HTTPErrorResponse) -> Response {
@@ -46,8 +46,8 @@ final class RequestHandler: Sendable {
     return errorMiddleware.reply(to: started, RequestID().description, at: "NotFound", .failure(error))
   }
 
-  private func client(of head: HTTPRequestHead, from peer: IPAddress) -> IPAddress {
-    trustedProxies.client(of: peer, head.headers["x-forwarded-for"]).client
+  private func address(of head: HTTPRequestHead, from peer: IPAddress) -> IPAddress {
+    trustedProxies.client(of: peer, head.headers["x-forwarded-for"])
   }
 
   /// Answers a fast route, or refuses a client that asks too often. To be called on the connection's event loop.
@@ -57,20 +57,22 @@ final class RequestHandler: Sendable {
     _ head: HTTPRequestHead, _ framing: RequestFraming, _ body: ByteBuffer?, from peer: IPAddress,
     on connection: NIOLoopBound<ConnectionHandler>
   ) -> Bool {
-    let client = client(of: head, from: peer)
-    if let error = addressRate.refusal(of: client) {
+    let address = address(of: head, from: peer)
+    if let error = addressRate.refusal(of: address.client) {
       connection.value.reply(refuse(head, error))
       return true
     }
-    guard let (route, request) = fastRoutes.find(head, framing, body, from: client) else { return false }
+    guard let (route, found) = fastRoutes.find(head, framing, body, from: address) else { return false }
+    var request = found
     let started = ErrorMiddleware.Started(method: request.method, isFromPage: head.headers.contains(name: "origin"))
-    return route.answer(request) { reply in
+    request.answer(by: route.attempt) { [pattern = route.pattern] reply in
       connection.execute { this in
         let id = RequestID().description
         let middleware = this.requestHandler.errorMiddleware
-        this.reply(middleware.reply(to: started, id, at: route.pattern, Result(catching: reply)))
+        this.reply(middleware.reply(to: started, id, at: pattern, Result(catching: reply)))
       }
     }
+    return true
   }
 
   /// Answers a request through the router.

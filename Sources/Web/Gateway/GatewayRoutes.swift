@@ -17,7 +17,7 @@ public struct GatewayRoutes: RouteSet {
   private let messages: HybridMessages
   private let room = BodyRoom()
   /// Both paths take both forms.
-  private static let paths: [RouterPath] = ["/gateway.ashx", "/v1.0/message"]
+  private static let paths = ["/gateway.ashx", "/v1.0/message"]
 
   public init(authenticator: Authenticator, messages: HybridMessages) {
     self.authenticator = authenticator
@@ -26,75 +26,68 @@ public struct GatewayRoutes: RouteSet {
 
   public func addRoutes(to routes: RouteTable) {
     for path in Self.paths {
-      routes.add(.post, path, bound: .refused, use: send)
-      routes.fastPath(.post, path.description, answer: sendFromCaches)
+      routes.add(.post, RouterPath(path), bound: .refused, use: readAndSend)
+      routes.fastPath(.post, path, use: send)
     }
-    routes.add(.get, Self.paths[0], bound: .refused, use: sendQuery)
+    routes.fast(.get, Self.paths[0], bound: .refused, takesQuery: true, use: sendQuery)
     // As CM's gateway does.
-    routes.refuseOtherMethods(at: Self.paths[0].description, with: .nothing)
+    routes.refuseOtherMethods(at: Self.paths[0], with: .nothing)
   }
 
-  private func send(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    // Until the body is there, its type has to do.
-    var form = Form(type: request.headers[.contentType])
+  /// Reads a body that is not there at once.
+  private func readAndSend(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     do {
       return try await room.withBody(
         of: request, from: context.clientAddress.client, upTo: GatewayRequest.maximumBytes, isKnown: hasKnownToken
       ) { bytes in
-        form = Form(bytes)
-        let gateway: GatewayRequest
-        do throws(GatewayProblem) { gateway = try form.read(bytes) } catch { return form.reply(error) }
-        guard let access = try await authenticator.gatewayAccess(gateway.productToken) else {
-          return form.refuse(gateway.productToken)
-        }
-        return try await accept(gateway, form, access.customer)
+        var request = FastRequest(request, context, body: bytes)
+        return try await request.reply(by: send)
       }
     } catch {
-      return try form.reply(failure: error)
+      // Until the body is there, its type has to do.
+      return try Form(type: request.headers[.contentType]).reply(failure: error)
     }
   }
 
   /// Whether the beginning of a body has a product token that opens the gateway. What is read in the end decides whose.
   private func hasKnownToken(_ beginning: ByteBuffer) async throws -> Bool {
     for token in GatewayRequest.productTokens(in: beginning.readableBytesView)
-    where try await authenticator.gatewayAccess(token) != nil {
+    where try await authenticator.opensGateway(token) {
       return true
     }
     return false
   }
 
-  /// As `send`, for a short request whose product token is cached. It is read on the event loop.
-  private func sendFromCaches(_ request: FastRequest, _ answer: @escaping FastCompletion) -> Bool {
-    let form = Form(request.body)
-    guard let gateway = try? form.read(request.body),
-      let access = authenticator.cachedGatewayAccess(gateway.productToken)
-    else { return false }
-    do {
-      try authenticator.count(request, access)
-    } catch {
-      answer { try form.reply(failure: error) }
-      return true
-    }
-    completeLater(answer) {
-      do { return try await accept(gateway, form, access.customer) } catch { return try form.reply(failure: error) }
-    }
-    return true
+  private func send(_ request: inout FastRequest, _ answer: @escaping FastCompletion) throws {
+    let body = try request.bytes()
+    let form = Form(body)
+    try send(&request, form, answer) { () throws(GatewayProblem) -> GatewayRequest in try form.read(body) }
   }
 
   /// HEAD comes here too, from link scanners for example, and must send nothing.
-  private func sendQuery(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    guard request.method == .get else { return Response(status: .badRequest) }
+  private func sendQuery(_ request: inout FastRequest, _ answer: @escaping FastCompletion) throws {
+    guard request.method == .get else { return answer { Response(status: .badRequest) } }
+    let query = String(request.query)
+    try send(&request, .xml, answer) { () throws(GatewayProblem) -> GatewayRequest in try GatewayRequest(query: query) }
+  }
+
+  /// Sends the messages that `read` finds, if their product token opens the gateway.
+  private func send(
+    _ request: inout FastRequest, _ form: Form, _ answer: @escaping FastCompletion,
+    _ read: () throws(GatewayProblem) -> GatewayRequest
+  ) throws {
     let gateway: GatewayRequest
-    do throws(GatewayProblem) { gateway = try GatewayRequest(query: request.uri.query ?? "") } catch {
-      return GatewayReply.xml(error)
-    }
+    do throws(GatewayProblem) { gateway = try read() } catch { return answer { form.reply(error) } }
+    let access: Access?
     do {
-      guard let access = try await authenticator.gatewayAccess(gateway.productToken) else {
-        return GatewayReply.xmlUnauthenticated(gateway.productToken)
-      }
-      return try await accept(gateway, .xml, access.customer)
+      access = try authenticator.gatewayAccess(gateway.productToken, &request)
     } catch {
-      return try Form.xml.reply(failure: error)
+      let reply = try form.reply(failure: error)
+      return answer { reply }
+    }
+    guard let access else { return answer { form.refuse(gateway.productToken) } }
+    completeLater(answer) {
+      do { return try await accept(gateway, form, access.customer) } catch { return try form.reply(failure: error) }
     }
   }
 

@@ -26,34 +26,33 @@ public struct HybridRoutes: RouteSet {
     routes.add(.post, "/v1.0/deviceregistrations", bound: .noKey, use: add)
     routes.add(.put, "/v1.0/deviceregistrations", bound: .noKey, use: change)
     routes.add(.post, "/v1.0/voiceotp/requestcode", bound: .noKey, use: call)
-    routes.add(.get, "/v1.0/messages", bound: .noKey, use: list)
-    routes.fastPath(.get, "/v1.0/messages", takesQuery: true, answer: listFromCaches)
+    routes.fast(.get, "/v1.0/messages", bound: .noKey, takesQuery: true, use: list)
     routes.add(.put, "/v1.0/messages", bound: .noKey, use: update)
   }
 
   private func show(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let caller = try await caller(request)
+    let caller = try await caller(request, context)
     let device = try caller.requiredDevice
     let registration = try await Self.notFoundIfUnknown { try await phones.find(caller.app, device) }
     return reply(registration, to: device, caller)
   }
 
   private func add(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let caller = try await caller(request)
+    let caller = try await caller(request, context)
     let (phone, body) = try await registration(request, context, caller)
     let added = try await phones.add(phone, body)
     return reply(added.registration, to: added.phone, caller)
   }
 
   private func change(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let caller = try await caller(request)
+    let caller = try await caller(request, context)
     let device = try caller.requiredDevice
     let (phone, body) = try await registration(request, context, caller)
     return reply(try await phones.update(phone, body), to: device, caller)
   }
 
   private func call(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let caller = try await caller(request)
+    let caller = try await caller(request, context)
     let device = try caller.requiredDevice
     let body = try await request.jsonBytes().withUnsafeReadableBytes { try VoiceCodeBody(json: $0) }
     try await phones.call(
@@ -62,24 +61,10 @@ public struct HybridRoutes: RouteSet {
     return Self.empty
   }
 
-  private func list(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let caller = try await caller(request)
-    return try await list(caller, try ODataQuery(Self.options(of: request.uri.query)))
-  }
-
-  /// As `list`, for an app that is cached. The signature is verified on the event loop.
-  private func listFromCaches(_ request: FastRequest, _ answer: @escaping FastCompletion) -> Bool {
-    let query = request.target.firstIndex(of: "?").map { String(request.target[$0...].dropFirst()) }
-    let signed = MACAuthorization.Signed(
-      method: request.method.rawValue, target: request.target, host: request.header(.host))
-    guard let authorization = request.header(.authorization).flatMap({ MACAuthorization($0) }),
-      let app = verifier.cachedApp(authorization, signed),
-      let caller = try? Caller(
-        of: app, authorization, userAgent: request.header(.userAgent), device: request.header(.deviceID)),
-      let query = try? ODataQuery(Self.options(of: query))
-    else { return false }
+  private func list(_ request: inout FastRequest, _ answer: @escaping FastCompletion) throws {
+    let caller = try caller(&request)
+    let query = try ODataQuery(Self.options(of: request.query))
     completeLater(answer) { try await list(caller, query) }
-    return true
   }
 
   private func list(_ caller: Caller, _ query: ODataQuery) async throws -> Response {
@@ -95,7 +80,7 @@ public struct HybridRoutes: RouteSet {
   }
 
   private func update(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let caller = try await caller(request)
+    let caller = try await caller(request, context)
     let device = try caller.requiredDevice
     let body = try await request.jsonBytes().withUnsafeReadableBytes { try MessageStatusBody(json: $0) }
     try await messages.update(caller.app, device, body)
@@ -106,7 +91,9 @@ public struct HybridRoutes: RouteSet {
 
   /// Refuses a request that no app has signed.
   /// - Throws: `HTTPErrorResponse`: 401, or 400 when User-Agent names no platform.
-  public func authenticate(_ request: Request, _: WebRequestContext) async throws { _ = try await caller(request) }
+  public func authenticate(_ request: Request, _ context: WebRequestContext) async throws {
+    _ = try await caller(request, context)
+  }
 
   /// Who asks: an app, and one of its phones.
   private struct Caller {
@@ -137,15 +124,26 @@ public struct HybridRoutes: RouteSet {
     }
   }
 
-  /// - Throws: `HTTPErrorResponse`: 401 when the signature is not good, whatever about it, 400 when User-Agent names no platform.
-  private func caller(_ request: Request) async throws -> Caller {
-    let signed = MACAuthorization.Signed(
-      method: request.method.rawValue, target: request.uri.string, host: request.head.authority)
-    guard let authorization = request.headers[.authorization].flatMap({ MACAuthorization($0) }),
-      let app = try await verifier.app(authorization, signed)
+  private func caller(_ request: Request, _ context: WebRequestContext) async throws -> Caller {
+    var request = FastRequest(request, context)
+    return try await request.complete { try caller(&$0) }
+  }
+
+  /// - Throws: `MustWait`; `HTTPErrorResponse`: 401 when the signature is not good, whatever about it, 400 when User-Agent names no
+  ///   platform.
+  private func caller(_ request: inout FastRequest) throws -> Caller {
+    guard let authorization = request.header(.authorization).flatMap({ MACAuthorization($0) }),
+      let app = try signer(authorization, request)
     else { throw HTTPErrorResponse.badSignature }
     return try Caller(
-      of: app, authorization, userAgent: request.headers[.userAgent], device: request.headers[.deviceID])
+      of: app, authorization, userAgent: request.header(.userAgent), device: request.header(.deviceID))
+  }
+
+  private func signer(_ authorization: MACAuthorization, _ request: FastRequest) throws -> HybridApp? {
+    if let found = request.found.signer { return try found.get() }
+    let signed = MACAuthorization.Signed(method: request.method.rawValue, target: request.target, host: request.host)
+    if let app = try verifier.cachedApp(authorization, signed) { return app }
+    throw MustWait(\.signer) { try await verifier.app(authorization, signed) }
   }
 
   private func registration(
@@ -177,9 +175,9 @@ public struct HybridRoutes: RouteSet {
 
 extension HybridRoutes {
   /// - Throws: `HTTPErrorResponse`: 400 for what `FormPairs` refuse.
-  private static func options(of query: String?) throws -> [(name: String, value: String)] {
+  private static func options(of query: Substring) throws -> [(name: String, value: String)] {
     do throws(FormPairs.Problem) {
-      return try FormPairs.read((query ?? "").utf8)
+      return try FormPairs.read(query.utf8)
     } catch {
       throw HTTPErrorResponse.badRequest("The query \(error.problem).")
     }

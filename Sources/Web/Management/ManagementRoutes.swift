@@ -95,8 +95,7 @@ public struct ManagementRoutes: RouteSet {
     routes.add(.post, "/api/v1/sendouts/{id}/resume", bound: .refused, use: sendouts.control(.resume))
     routes.add(.post, "/api/v1/sendouts/{id}/cancel", bound: .refused, use: sendouts.control(.cancel))
 
-    routes.add(.post, "/api/v1/messages", bound: .ownApp, use: messages.send)
-    routes.fastPath(.post, "/api/v1/messages", answer: messages.sendFromCaches)
+    routes.fast(.post, "/api/v1/messages", bound: .ownApp, use: messages.send)
     routes.add(.post, "/api/v1/messages/preview", bound: .ownApp, use: messages.preview)
     routes.add(.get, "/api/v1/messages/{id}", bound: .ownApp, use: messages.show)
 

@@ -16,36 +16,27 @@ struct MessageRoutes: Sendable {
   /// The body's limit in bytes: room for a thousand messages.
   static let bodyLimit = 4 * 1024 * 1024
 
-  /// Takes one message, or a list of them. A list is answered in its order, and each message is taken or refused by itself.
-  func send(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let access = try await authenticator.access(request, needs: .send)
-    let bytes = try await request.jsonBytes(upTo: Self.bodyLimit)
-    let key = try request.idempotencyKey
-    guard let bodies = try MessageList(bytes) else {
-      let repetition = key.map { NewMessage.RepetitionKey(key: $0, fingerprint: Self.fingerprint(bytes)) }
-      let (message, isRepeated) = try await messages.send(
-        access.customer, try Self.request(bytes), allowed: access.appID, repetition: repetition)
-      return try JSONReply.make(.created, message, headers: isRepeated ? [.idempotentReplayed: "true"] : [:])
+  /// Takes one message, or a list of them. A list is answered in its order, and each message is taken or refused by itself. One message
+  /// that needs no look-up is accepted without a task.
+  func send(_ request: inout FastRequest, _ answer: @escaping FastCompletion) throws {
+    let access = try authenticator.access(&request, needs: .send)
+    let bytes = try request.jsonBytes(upTo: Self.bodyLimit)
+    let key = try Self.repetitionKey(request.header(.idempotencyKey))
+    if let bodies = try MessageList(bytes) {
+      return completeLater(answer) { try JSONReply.make(.created, try await send(bodies.bodies, access, key)) }
     }
-    return try JSONReply.make(.created, try await send(bodies.bodies, access, key))
-  }
-
-  /// As `send`, for one message that can be accepted without looking anything up.
-  func sendFromCaches(_ request: FastRequest, _ answer: @escaping FastCompletion) -> Bool {
-    guard request.header(.idempotencyKey) == nil, request.header(.contentType).map(JSONBody.isType) == true,
-      !MessageList.isList(request.body), let access = authenticator.cachedAccess(request, needs: .send),
-      let body = try? Self.request(request.body),
-      let message = messages.ready(access.customer, body, allowed: access.appID)
-    else { return false }
-    do {
-      try authenticator.count(request, access)
-      messages.send(message) { reply in
+    let body = try Self.request(bytes)
+    if key == nil, let message = messages.ready(access.customer, body, allowed: access.appID) {
+      return messages.send(message) { reply in
         answer { JSONReply.make(.created, bytes: ByteBuffer(bytes: try reply.get().json)) }
       }
-    } catch {
-      answer { throw error }
     }
-    return true
+    let repetition = key.map { NewMessage.RepetitionKey(key: $0, fingerprint: Self.fingerprint(bytes)) }
+    completeLater(answer) {
+      let (message, isRepeated) = try await messages.send(
+        access.customer, body, allowed: access.appID, repetition: repetition)
+      return try JSONReply.make(.created, message, headers: isRepeated ? [.idempotentReplayed: "true"] : [:])
+    }
   }
 
   private static func request(_ bytes: ByteBuffer) throws -> MessageRequest {
@@ -90,20 +81,16 @@ struct MessageRoutes: Sendable {
     return try authenticator.reply(try await messages.preview(access.customer, body, allowed: access.appID), to: access)
   }
 
+  /// What makes a message once only.
+  /// - Throws: `RegistryError.invalid`.
+  static func repetitionKey(_ header: String?) throws(RegistryError) -> String? {
+    guard let header else { return nil }
+    return try TextRule("Idempotency-Key", maximum: 255).require(header)
+  }
+
   /// SHA-256 of a body, and of what it was sent to where that is not this route.
   static func fingerprint(_ bytes: ByteBuffer, for target: String = "") -> [UInt8] {
     Array(SHA256.hash(data: Data(target.utf8) + Data(bytes.readableBytesView)))
-  }
-}
-
-extension Request {
-  /// What makes a message once only.
-  /// - Throws: `RegistryError.invalid`.
-  var idempotencyKey: String? {
-    get throws(RegistryError) {
-      guard let key = headers[.idempotencyKey] else { return nil }
-      return try TextRule("Idempotency-Key", maximum: 255).require(key)
-    }
   }
 }
 

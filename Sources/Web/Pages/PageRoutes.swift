@@ -38,18 +38,20 @@ public struct PageRoutes: RouteSet {
   }
 
   public func addRoutes(to routes: RouteTable) {
-    routes.fast("/c/{token}", answer: show)
-    routes.fast("/r/{token}", answer: markRead)
+    for method in [HTTPRequest.Method.get, .head] {
+      routes.fast(method, "/c/{token}", bound: .noKey, use: show)
+      routes.fast(method, "/r/{token}", bound: .noKey, use: markRead)
+    }
   }
 
-  private func show(_ request: FastRequest, _ answer: @escaping FastCompletion) {
+  private func show(_ request: inout FastRequest, _ answer: @escaping FastCompletion) {
     guard let link = verified(request, .page, answer) else { return }
     pages.open(link, by: BotDetector.reader(request)) { [replies] page in
       answer { try replies.reply(to: page) { $0.map { replies.page($0.render()) } } }
     }
   }
 
-  private func markRead(_ request: FastRequest, _ answer: @escaping FastCompletion) {
+  private func markRead(_ request: inout FastRequest, _ answer: @escaping FastCompletion) {
     guard let link = verified(request, .read, answer) else { return }
     opens.record(Open(link, via: .pushreadurl, by: BotDetector.reader(request))) { [replies] contact in
       answer { try replies.reply(to: contact) { $0 == nil ? nil : replies.read } }

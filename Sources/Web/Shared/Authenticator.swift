@@ -38,55 +38,72 @@ public struct Authenticator: Sendable {
   /// - Throws: `HTTPErrorResponse`: 401, 403 when the key's scope is not enough, 429 when the key is used too often.
   public func access(_ request: Request, _ context: WebRequestContext, needs scope: AccessScope) async throws -> Access
   {
-    guard let customer = context.parameters["customerId"].flatMap({ CustomerID(String($0)) }),
-      let token = request.headers[.carmaToken] ?? request.headers[.authorization].flatMap(bearer)
-    else { throw HTTPErrorResponse.unauthorized }
-    return try check(try await keys.authenticate(token, for: customer), scope, from: context.clientAddress.client)
-  }
-
-  /// The same from the cache alone; nil if that does not have it, or the request is refused. It is not counted.
-  func cachedAccess(_ request: FastRequest, to customer: CustomerID, needs scope: AccessScope) -> Access? {
-    let token = request.header(.carmaToken) ?? request.header(.authorization).flatMap(bearer)
-    guard let access = token.flatMap({ keys.cached($0, for: customer) }) else { return nil }
-    return access.opens(scope) ? access : nil
-  }
-
-  /// The same for paths that name no customer.
-  func cachedAccess(_ request: FastRequest, needs scope: AccessScope) -> Access? {
-    let token = request.header(.authorization).flatMap(bearer) ?? request.header(.carmaToken)
-    return token.flatMap { cachedAccess($0, needs: scope) }
-  }
-
-  /// The same of a key that came in some other way.
-  func cachedAccess(_ token: String, needs scope: AccessScope) -> Access? {
-    guard let access = keys.cached(token) else { return nil }
-    return access.opens(scope) ? access : nil
-  }
-
-  /// Counts a request that is answered from caches.
-  /// - Throws: `HTTPErrorResponse`: 429 when the key is used too often.
-  func count(_ request: FastRequest, _ access: Access) throws {
-    if let error = rate.refusal(of: KeyUser(access, from: request.client)) { throw error }
+    var request = FastRequest(request, context, parameters: [context.parameters["customerId"] ?? ""])
+    return try await request.complete { try access(ofCustomerIn: &$0, needs: scope) }
   }
 
   /// What the key in `Authorization: Bearer` or `X-Carma-Authentication-Token` opens, for paths that name no customer.
   /// - Throws: as above.
   public func access(_ request: Request, needs scope: AccessScope) async throws -> Access {
-    guard let token = request.headers[.authorization].flatMap(bearer) ?? request.headers[.carmaToken] else {
-      throw HTTPErrorResponse.unauthorized
-    }
-    return try check(try await keys.authenticate(token), scope, from: nil)
+    // Clients of device keys alone are told apart, and no device key opens such a path.
+    var request = FastRequest(request, from: IPAddress(nil))
+    return try await request.complete { try access(&$0, needs: scope) }
   }
 
-  /// What a key opens that came in some other way, such as in a path.
-  /// - Throws: as above.
-  func access(with token: String, _ context: WebRequestContext, needs scope: AccessScope) async throws -> Access {
-    try check(try await keys.authenticate(token), scope, from: context.clientAddress.client)
+  /// As `access` in an attempt, for paths whose first value is their customer.
+  /// - Throws: `MustWait`; as above.
+  func access(ofCustomerIn request: inout FastRequest, needs scope: AccessScope) throws -> Access {
+    guard let customer = CustomerID(String(request.parameters[0])),
+      let token = request.header(.carmaToken) ?? request.header(.authorization).flatMap(bearer)
+    else { throw HTTPErrorResponse.unauthorized }
+    return try access(with: token, for: customer, &request, needs: scope)
+  }
+
+  /// As `access` in an attempt, for paths that name no customer.
+  /// - Throws: `MustWait`; as above.
+  func access(_ request: inout FastRequest, needs scope: AccessScope) throws -> Access {
+    guard let token = request.header(.authorization).flatMap(bearer) ?? request.header(.carmaToken) else {
+      throw HTTPErrorResponse.unauthorized
+    }
+    return try access(with: token, &request, needs: scope)
+  }
+
+  /// What a key opens, in an attempt, that came in some other way, such as in a path.
+  /// - Throws: `MustWait`; as above.
+  func access(
+    with token: String, for customer: CustomerID? = nil, _ request: inout FastRequest, needs scope: AccessScope
+  ) throws -> Access {
+    guard let access = try opened(by: token, for: customer, request) else { throw HTTPErrorResponse.unauthorized }
+    guard access.opens(scope) else { throw HTTPErrorResponse.forbidden(needs: scope.rawValue) }
+    try count(access, &request)
+    return access
+  }
+
+  /// What a product token opens, in an attempt. Requests to the gateway carry it in their body or query.
+  /// - Returns: nil if it does not open the gateway.
+  /// - Throws: `MustWait`; `HTTPErrorResponse`: 429 when the key is used too often; `RegistryError.tooManyUnknownTokens`.
+  func gatewayAccess(_ token: String?, _ request: inout FastRequest) throws -> Access? {
+    guard let token, let access = try opened(by: token, for: nil, request), access.opens(.gateway) else { return nil }
+    try count(access, &request)
+    return access
+  }
+
+  private func opened(by token: String, for customer: CustomerID?, _ request: FastRequest) throws -> Access? {
+    if let found = request.found.access { return try found.get() }
+    if let access = keys.cached(token, for: customer) { return access }
+    throw MustWait(\.access) { [keys] in try await keys.authenticate(token, for: customer) }
+  }
+
+  /// Counts a request once, however often it is attempted.
+  private func count(_ access: Access, _ request: inout FastRequest) throws {
+    guard !request.found.isCounted else { return }
+    if let error = rate.refusal(of: KeyUser(access, from: request.client)) { throw error }
+    request.found.isCounted = true
   }
 
   /// The key in `Authorization`, as Bearer or as the password of Basic; nil if there is none.
-  func token(inHeadersOf request: Request) -> String? {
-    guard let authorization = request.headers[.authorization] else { return nil }
+  func token(inHeadersOf request: FastRequest) -> String? {
+    guard let authorization = request.header(.authorization) else { return nil }
     if let token = bearer(authorization) { return token }
     guard authorization.prefix(6).lowercasedASCII == "basic ",
       let pair = Data(base64Encoded: String(authorization.dropFirst(6))),
@@ -95,18 +112,12 @@ public struct Authenticator: Sendable {
     return String(password)
   }
 
-  /// What a product token opens, which requests to the gateway carry in their body or query.
-  /// - Returns: nil if it does not open the gateway.
-  /// - Throws: `HTTPErrorResponse`: 429 when the key is used too often; `RegistryError.tooManyUnknownTokens`.
-  func gatewayAccess(_ token: String?) async throws -> Access? {
-    guard let token, let access = try await keys.authenticate(token), access.opens(.gateway) else { return nil }
+  /// Whether a product token opens the gateway, while the request that may have it is still coming.
+  /// - Throws: as `gatewayAccess`.
+  func opensGateway(_ token: String) async throws -> Bool {
+    guard let access = try await keys.authenticate(token), access.opens(.gateway) else { return false }
     if let error = rate.refusal(of: KeyUser(access, from: nil)) { throw error }
-    return access
-  }
-
-  /// The same from the cache alone. It is not counted.
-  func cachedGatewayAccess(_ token: String?) -> Access? {
-    token.flatMap { cachedAccess($0, needs: .gateway) }
+    return true
   }
 
   /// A reply to whoever has that access. A large one is counted until it has been taken.
@@ -125,12 +136,5 @@ public struct Authenticator: Sendable {
 
   private func bearer(_ authorization: String) -> String? {
     authorization.prefix(7).lowercasedASCII == "bearer " ? String(authorization.dropFirst(7)) : nil
-  }
-
-  private func check(_ access: Access?, _ scope: AccessScope, from client: IPAddress?) throws -> Access {
-    guard let access else { throw HTTPErrorResponse.unauthorized }
-    guard access.opens(scope) else { throw HTTPErrorResponse.forbidden(needs: scope.rawValue) }
-    if let error = rate.refusal(of: KeyUser(access, from: client)) { throw error }
-    return access
   }
 }

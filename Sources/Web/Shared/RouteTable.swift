@@ -102,42 +102,29 @@ public final class RouteTable: RouterMethods {
     on(path, method: method, use: handler)
   }
 
-  /// Adds a route for GET and HEAD that takes no access key and is answered on the event loop.
+  /// Adds a route that is attempted on the event loop.
   /// - Parameters:
+  ///   - method: GET or HEAD, or PUT and POST for bodies of which those up to `FastRoutes.largestBody` are there at once.
   ///   - pattern: such as `/c/{token}`.
-  ///   - answer: must not block its thread.
-  public func fast(_ pattern: String, answer: @escaping @Sendable (FastRequest, @escaping FastCompletion) -> Void) {
-    fastRoutes.append(
-      FastRoutes.Route(pattern, [.get, .head]) {
-        answer($0, $1)
-        return true
-      })
-    let path = RouterPath(pattern)
+  ///   - bound: as of `add`.
+  ///   - takesQuery: whether requests with a query are attempted there, too. If not, they go through the router.
+  public func fast(
+    _ method: HTTPRequest.Method, _ pattern: String, bound: BoundKeys, takesQuery: Bool = false,
+    use attempt: @escaping FastAttempt
+  ) {
+    fastPath(method, pattern, takesQuery: takesQuery, use: attempt)
     let names = pattern.split(separator: "/").filter { $0.hasPrefix("{") }.map { $0.dropFirst().dropLast() }
-    for method in [HTTPRequest.Method.get, .head] {
-      on(path, method: method) { request, context in
-        let parameters = names.compactMap { context.parameters[$0] }
-        return try await withCheckedThrowingContinuation { continuation in
-          answer(FastRequest(request, context, parameters: parameters)) {
-            continuation.resume(with: Result(catching: $0))
-          }
-        }
-      }
+    add(method, RouterPath(pattern), bound: bound) { request, context in
+      var request = FastRequest(request, context, parameters: names.compactMap { context.parameters[$0] })
+      return try await request.reply(by: attempt)
     }
   }
 
-  /// Adds a fast path to a route, for requests that caches can answer all questions of.
-  /// - Parameters:
-  ///   - method: GET, or PUT and POST for bodies of at most `FastRoutes.largestBody`.
-  ///   - pattern: the path of that route.
-  ///   - takesQuery: whether requests with a query come here, too.
-  ///   - answer: returns `false`, having done nothing, when the request has to go through the router. Must not block its
-  ///     thread.
-  public func fastPath(
-    _ method: HTTPRequest.Method, _ pattern: String, takesQuery: Bool = false,
-    answer: @escaping @Sendable (FastRequest, @escaping FastCompletion) -> Bool
+  /// Attempts short requests to a route on the event loop, in place of the route's own handler.
+  func fastPath(
+    _ method: HTTPRequest.Method, _ pattern: String, takesQuery: Bool = false, use attempt: @escaping FastAttempt
   ) {
-    fastRoutes.append(FastRoutes.Route(pattern, [method], takesQuery: takesQuery, answer: answer))
+    fastRoutes.append(FastRoutes.Route(method, pattern, takesQuery: takesQuery, attempt))
   }
 
   /// The router over all routes. Every request passes `first`, one that has no route, too.

@@ -50,12 +50,11 @@ public struct SoftphoneRoutes: RouteSet {
 
   public func addRoutes(to routes: RouteTable) {
     for base in ["/k/{accessKey}/pnm2", "/pnm2"] {
-      routes.add(.post, RouterPath("\(base)/send"), bound: .ownApp, use: send)
+      routes.fast(.post, "\(base)/send", bound: .ownApp, use: send)
       routes.add(.post, RouterPath("\(base)/multisend"), bound: .ownApp, use: multisend)
-      routes.add(.post, RouterPath(base), bound: .ownApp, use: sendForm)
+      routes.fast(.post, base, bound: .ownApp, use: sendForm)
       for path in ["\(base)/send", "\(base)/multisend", base] { routes.refuseOtherMethods(at: path) }
     }
-    routes.fastPath(.post, "/k/{accessKey}/pnm2/send", answer: sendFromCaches)
     // To these clients a 404 means that a token is dead.
     for base: RouterPath in ["/k", "/pnm2"] { routes.refuseUnknownPaths(below: base) }
     // What softphones themselves tell.
@@ -77,77 +76,43 @@ public struct SoftphoneRoutes: RouteSet {
     _ request: Request, _ context: WebRequestContext,
     by action: (Access, ReportedFields, _ identity: String?) async throws -> Void
   ) async throws -> Response {
-    let access = try await authenticator.access(with: try context.part("accessKey"), context, needs: .device)
+    let token = try context.part("accessKey")
+    var checked = FastRequest(request, context)
+    let access = try await checked.complete { try authenticator.access(with: token, &$0, needs: .device) }
     try await action(access, try await request.reported(), request.headers[.identity])
     return Response(status: .noContent)
   }
 
-  private func send(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let sender = try await sender(request, context)
+  private func send(_ request: inout FastRequest, _ answer: @escaping FastCompletion) throws {
+    let sender = try sender(&request)
     guard
       case .object(let attributes) = try JSONValue(
-        json: Array(try await jsonBody(request).readableBytesView), rules: .cutTexts)
+        json: Array(try jsonBody(&request).readableBytesView), rules: .cutTexts)
     else {
       throw HTTPErrorResponse.badRequest("The body must be a JSON object.")
     }
-    return try await reply(to: attributes, sender)
-  }
-
-  private func reply(to attributes: [UTF8String: JSONValue], _ sender: Sender) async throws -> Response {
-    Self.reply(try await verdict(on: attributes, sender))
-  }
-
-  private static func reply(_ verdict: SoftphoneVerdict) -> Response {
-    JSONReply.make(bytes: ByteBuffer(bytes: verdict.json(inList: false)))
-  }
-
-  /// As `send`, for a short request whose key in the path is cached. It is read on the event loop.
-  private func sendFromCaches(_ request: FastRequest, _ answer: @escaping FastCompletion) -> Bool {
-    guard let type = request.header(.contentType), JSONBody.isType(type),
-      let access = authenticator.cachedAccess(String(request.parameters[0]), needs: .send),
-      case .object(let attributes)? = try? JSONValue(json: Array(request.body.readableBytesView), rules: .cutTexts)
-    else { return false }
-    do {
-      try authenticator.count(request, access)
-    } catch {
-      answer { throw error }
-      return true
-    }
-    let sender = Sender(customer: access.customer, appID: access.appID)
-    if (try? sendFromCaches(attributes, sender, answer)) != true {
-      completeLater(answer) { try await reply(to: attributes, sender) }
-    }
-    return true
-  }
-
-  /// - Returns: `false` if the caches do not know the app.
-  /// - Throws: if the push is refused.
-  private func sendFromCaches(
-    _ attributes: [UTF8String: JSONValue], _ sender: Sender, _ answer: @escaping FastCompletion
-  ) throws -> Bool {
-    let push = try SoftphonePush(attributes, isForm: false)
-    guard [nil, push.appID].contains(sender.appID),
-      let app = pushApps.cached(sender.customer, appID: push.appID).flatMap(push.app)
-    else { return false }
-    return try messages.send(sender.customer, try push.message(to: app), within: verdictTimeout) { result in
-      answer { Self.reply(try Self.verdict(of: result)) }
+    send(try message(attributes, sender, request), sender) { verdict in
+      answer { JSONReply.make(bytes: ByteBuffer(bytes: try verdict.get().json(inList: false))) }
     }
   }
 
   /// Takes a list, each push of it by itself, or one push as a list of one. All are accepted together.
   private func multisend(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let sender = try await sender(request, context)
+    var request = FastRequest(request, context, parameters: context.parameters["accessKey"].map { [$0] } ?? [])
+    let sender = try await request.complete { try self.sender(&$0) }
     // Neither is kept while verdicts are waited for.
-    var body: ByteBuffer? = try await jsonBody(request)
+    var body: ByteBuffer? = try await request.complete { try jsonBody(&$0) }
+    request.found.body = nil
     var list: SoftphoneList?
     if let short = body, short.readableBytes <= Self.shortBody {
-      list = try await self.list(short, sender, context.logger)
+      list = try await self.list(short, sender, context.logger, request)
     }
     var (verdicts, places): ([SoftphoneVerdict], [Int]) = ([], [])
     let results = try await messages.send(
       sender.customer, within: verdictTimeout, needsPermit: list.map { $0.accepted.count > Self.fewPushes } ?? true
     ) {
-      let read = if let list { list } else { try await self.list(body ?? ByteBuffer(), sender, context.logger) }
+      let read =
+        if let list { list } else { try await self.list(body ?? ByteBuffer(), sender, context.logger, request) }
       (body, list) = (nil, nil)
       (verdicts, places) = (read.verdicts, read.accepted.map(\.place))
       return read.accepted.map(\.message)
@@ -173,8 +138,9 @@ public struct SoftphoneRoutes: RouteSet {
 
   /// Reads a list.
   private func list(
-    _ body: ByteBuffer, _ sender: Sender, _ logger: Logger
+    _ body: ByteBuffer, _ sender: Sender, _ logger: Logger, _ request: FastRequest
   ) async throws -> SoftphoneList {
+    var request = request
     let items = try body.withUnsafeReadableBytes { bytes in
       try JSONReader.read(bytes, rules: .cutTexts) { reader throws(JSONProblem) in
         var items: [Result<JSONValue, JSONProblem>] = []
@@ -202,7 +168,9 @@ public struct SoftphoneRoutes: RouteSet {
         continue
       }
       do {
-        switch try await message(attributes, sender) {
+        // Each push has an app of its own.
+        request.found.apps = nil
+        switch try await request.complete({ try message(attributes, sender, $0) }) {
         case .failure(let refusal): verdicts[place] = .failed(400, refusal.sentence)
         case .success(let message): accepted.append((place, message))
         }
@@ -214,26 +182,29 @@ public struct SoftphoneRoutes: RouteSet {
   }
 
   /// The old service.
-  private func sendForm(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let sender = try await sender(request, context)
-    guard FormFields.isType(request.headers[.contentType]) else {
+  private func sendForm(_ request: inout FastRequest, _ answer: @escaping FastCompletion) throws {
+    let sender = try sender(&request)
+    guard FormFields.isType(request.header(.contentType)) else {
       throw HTTPErrorResponse.badRequest("The body must be sent as Content-Type: \(FormFields.type).")
     }
-    let form = try FormFields(try await request.bytes().readableBytesView)
+    let form = try FormFields(try request.bytes().readableBytesView)
     for name in ["verb", "AppId", "DeviceToken"] where form[name]?.isEmpty != false {
       throw HTTPErrorResponse.badRequest("\(name) is missing.")
     }
-    let verdict = try await verdict(on: form.attributes, isForm: true, sender)
-    return Response(
-      status: .ok, headers: [.contentType: "text/plain; charset=utf-8", .cacheControl: "no-store"],
-      body: ResponseBody(byteBuffer: ByteBuffer(string: verdict.word)))
+    send(try message(form.attributes, isForm: true, sender, request), sender) { verdict in
+      answer {
+        Response(
+          status: .ok, headers: [.contentType: "text/plain; charset=utf-8", .cacheControl: "no-store"],
+          body: ResponseBody(byteBuffer: ByteBuffer(string: try verdict.get().word)))
+      }
+    }
   }
 
-  private func jsonBody(_ request: Request) async throws -> ByteBuffer {
-    guard let type = request.headers[.contentType], JSONBody.isType(type) else {
+  private func jsonBody(_ request: inout FastRequest) throws -> ByteBuffer {
+    guard let type = request.header(.contentType), JSONBody.isType(type) else {
       throw HTTPErrorResponse.badRequest(HTTPErrorResponse.notJSON.sentence)
     }
-    return try await request.bytes(upTo: Self.bodyLimit)
+    return try request.bytes(upTo: Self.bodyLimit)
   }
 }
 
@@ -246,13 +217,13 @@ extension SoftphoneRoutes {
     let appID: String?
   }
 
-  private func sender(_ request: Request, _ context: WebRequestContext) async throws -> Sender {
-    let token = context.parameters["accessKey"].map(String.init) ?? authenticator.token(inHeadersOf: request)
+  private func sender(_ request: inout FastRequest) throws -> Sender {
+    let token = request.parameters.first.map(String.init) ?? authenticator.token(inHeadersOf: request)
     if let token {
-      let access = try await authenticator.access(with: token, context, needs: .send)
+      let access = try authenticator.access(with: token, &request, needs: .send)
       return Sender(customer: access.customer, appID: access.appID)
     }
-    guard let customer = settings.customer, settings.networks.contains(context.clientAddress) else {
+    guard let customer = settings.customer, settings.networks.contains(request.address) else {
       throw HTTPErrorResponse.unauthorized
     }
     return Sender(customer: customer, appID: nil)
@@ -262,14 +233,28 @@ extension SoftphoneRoutes {
 // MARK: - Sending
 
 extension SoftphoneRoutes {
-  /// - Throws: what keeps the hub itself from sending, such as a database that is away.
-  private func verdict(
-    on attributes: [UTF8String: JSONValue], isForm: Bool = false, _ sender: Sender
-  ) async throws -> SoftphoneVerdict {
-    switch try await message(attributes, isForm: isForm, sender) {
-    case .failure(let refusal): .failed(400, refusal.sentence)
-    case .success(let message):
-      try Self.verdict(of: await messages.send(sender.customer, message, within: verdictTimeout))
+  /// Sends one push, without a task if nothing has to be looked up.
+  /// - Parameter answer: gets the verdict, or what keeps the hub itself from sending, such as a database that is away.
+  private func send(
+    _ message: Result<DeviceMessage, SoftphoneRefusal>, _ sender: Sender,
+    _ answer: @escaping @Sendable (Result<SoftphoneVerdict, any Error>) -> Void
+  ) {
+    let ready: DeviceMessage
+    switch message {
+    case .failure(let refusal): return answer(.success(.failed(400, refusal.sentence)))
+    case .success(let message): ready = message
+    }
+    do {
+      let isAccepted = try messages.send(sender.customer, ready, within: verdictTimeout) { result in
+        answer(Result { try Self.verdict(of: result) })
+      }
+      if isAccepted { return }
+    } catch {
+      return answer(Result { try Self.verdict(of: .failure(error)) })
+    }
+    Task {
+      let result = await messages.send(sender.customer, ready, within: verdictTimeout)
+      answer(Result { try Self.verdict(of: result) })
     }
   }
 
@@ -280,15 +265,13 @@ extension SoftphoneRoutes {
     return .failed(500, reply?.sentence ?? "The hub failed to send the push. Try again in a moment.")
   }
 
+  /// - Throws: `MustWait`; what keeps the hub itself from sending.
   private func message(
-    _ attributes: [UTF8String: JSONValue], isForm: Bool = false, _ sender: Sender
-  ) async throws -> Result<DeviceMessage, SoftphoneRefusal> {
+    _ attributes: [UTF8String: JSONValue], isForm: Bool = false, _ sender: Sender, _ request: FastRequest
+  ) throws -> Result<DeviceMessage, SoftphoneRefusal> {
     do {
       let push = try SoftphonePush(attributes, isForm: isForm)
-      var apps: [PushApp] = []
-      if [nil, push.appID].contains(sender.appID) {
-        apps = try await pushApps.apps(sender.customer, appID: push.appID)
-      }
+      let apps = [nil, push.appID].contains(sender.appID) ? try apps(push.appID, sender, request) : []
       guard let app = push.app(of: apps) else {
         return .failure(SoftphoneRefusal(sentence: "AppId is not known here: add it as a push app."))
       }
@@ -298,6 +281,11 @@ extension SoftphoneRoutes {
     } catch RegistryError.invalid(let field, let problem) {
       return .failure(SoftphoneRefusal(sentence: "\(field) \(problem)."))
     }
+  }
+
+  private func apps(_ appID: String, _ sender: Sender, _ request: FastRequest) throws -> [PushApp] {
+    if let apps = try request.found.apps?.get() ?? pushApps.cached(sender.customer, appID: appID) { return apps }
+    throw MustWait(\.apps) { try await pushApps.apps(sender.customer, appID: appID) }
   }
 
   /// - Throws: what keeps the hub itself from sending.

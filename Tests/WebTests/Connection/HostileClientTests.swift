@@ -220,7 +220,7 @@ private struct Slow: RouteSet {
           try await writer.finish(nil)
         })
     }
-    routes.fast("/fast/{name}") { _, answer in
+    routes.fast(.get, "/fast/{name}", bound: .noKey) { _, answer in
       answer { Response(status: .ok, body: .init(byteBuffer: ByteBuffer(repeating: 0x7E, count: 1000))) }
     }
   }

@@ -1,5 +1,8 @@
 import Delivery
 import Foundation
+import HTTPTypes
+import Hummingbird
+import NIOCore
 import Postgres
 import Registry
 import Support
@@ -343,10 +346,23 @@ import Wire
       let token = try await AccessKeys(database.pool).make(customer, name: "k", scope: .gateway).token
       let cache = AccessKeyCache(database.pool)
       let authenticator = Authenticator(cache, requestsPerKey: 1)
-      #expect(try await authenticator.gatewayAccess(token) != nil)
-      #expect(authenticator.cachedGatewayAccess(token) != nil)
+      #expect(try await authenticator.opensGateway(token))
       await #expect(throws: HTTPErrorResponse.self) {
-        while true { _ = try await authenticator.gatewayAccess(token) }
+        while true { _ = try await authenticator.opensGateway(token) }
+      }
+      // However often it is attempted, a request counts once.
+      let head = HTTPRequest(method: .post, scheme: nil, authority: nil, path: "/gateway.ashx")
+      var uncounted = FastRequest(
+        Request(head: head, body: RequestBody(buffer: ByteBuffer())), from: IPAddress(nil))
+      uncounted.found.access = .success(try await cache.authenticate(token))
+      var request = uncounted
+      try await waitUntil { (try? authenticator.gatewayAccess(token, &request)) != nil }
+      for _ in 0..<10 { #expect(try authenticator.gatewayAccess(token, &request) != nil) }
+      await #expect(throws: HTTPErrorResponse.self) {
+        while true {
+          var request = uncounted
+          _ = try await request.complete { try authenticator.gatewayAccess(token, &$0) }
+        }
       }
     }
   }
