@@ -102,7 +102,7 @@ public struct OutboxRunner: Service {
         return true
       }
       // Where the customer has no place now, or its address has answered none for long, it was not asked.
-      let isAsked = !verdict.lacksRoom && verdict != .unsent(reason: Verdict.noAnswer)
+      let isAsked = !verdict.lacksCapacity && verdict != .unsent(reason: Verdict.noAnswer)
       let delay = isAsked ? retry.delay(after: entry.attempts) : RetryPolicy.postsWithoutPlace
       try await queue.postpone(entry, of: lane, for: delay)
       logger.info(
