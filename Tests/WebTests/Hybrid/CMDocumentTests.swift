@@ -36,7 +36,7 @@ import Wire
   /// Type, text and count of SMS of the only message.
   private func stored(_ phones: PhoneServer) async throws -> String {
     let rows = try await phones.database.query(
-      "SELECT concat_ws(SEEinality(m.push_nos)) || ': ' || h.body FROM tracked_message h JOIN message m USING (customer_id, sendout_id, message_no)"
+      "SELECT concat_ws(' ', kind, recipient, sender, cardinality(m.push_nos)) || ': ' || h.body FROM tracked_message h JOIN message m USING (customer_id, sendout_id, message_no)"
     )
     #expect(rows.count == 1)
     return try rows[0].decode(String.self)
