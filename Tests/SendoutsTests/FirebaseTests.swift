@@ -20,7 +20,7 @@ import Wire
       bench.customer,
       NewPushApp(
         appID: SendingBench.appID, type: .firebase, name: "Acme",
-        service: PushServiceFields(serviceAccount: Secret(file))))
+        service: PushServiceFields([.serviceAccount: Secret(file)])))
     let registrations = RegistrationBatcher(bench.pool)
     for number in 1...contacts {
       var body = PushDevicesBody()

@@ -17,7 +17,7 @@ import Wire
       bench.customer,
       NewPushApp(
         appID: SendingBench.appID, type: .huawei, name: "Acme",
-        service: PushServiceFields(clientID: "104567891", clientSecret: Secret("acme-secret"))))
+        service: PushServiceFields([.clientID: Secret("104567891"), .clientSecret: Secret("acme-secret")])))
     let registrations = RegistrationBatcher(bench.pool)
     for number in 1...contacts {
       var body = PushDevicesBody()

@@ -28,13 +28,13 @@ import Wire
       switch self {
       case .apns: return bench.app
       case .fcm:
-        fields = PushServiceFields(serviceAccount: Secret(try bench.simulator.issueServiceAccount()))
+        fields = PushServiceFields([.serviceAccount: Secret(try bench.simulator.issueServiceAccount())])
       case .hms:
         bench.simulator.hms.register(clientID: "104567891", secret: "acme-secret")
-        fields = PushServiceFields(clientID: "104567891", clientSecret: Secret("acme-secret"))
+        fields = PushServiceFields([.clientID: Secret("104567891"), .clientSecret: Secret("acme-secret")])
       case .wns:
         bench.simulator.wns.register(packageSID: "ms-app://s-1-15-2-7", secret: "acme-secret")
-        fields = PushServiceFields(clientSecret: Secret("acme-secret"), packageSID: "ms-app://s-1-15-2-7")
+        fields = PushServiceFields([.clientSecret: Secret("acme-secret"), .packageSID: Secret("ms-app://s-1-15-2-7")])
       case .webPush: fields = PushServiceFields()
       }
       return try await PushApps(bench.pool, vault: bench.vault).add(

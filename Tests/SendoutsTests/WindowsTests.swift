@@ -19,7 +19,7 @@ import Wire
       bench.customer,
       NewPushApp(
         appID: SendingBench.appID, type: .windows, name: "Acme",
-        service: PushServiceFields(clientSecret: Secret("acme-secret"), packageSID: Self.sid)))
+        service: PushServiceFields([.clientSecret: Secret("acme-secret"), .packageSID: Secret(Self.sid)])))
     let registrations = RegistrationBatcher(bench.pool, endpoints: endpoints ?? EndpointRules(bench.simulator))
     for number in 1...contacts {
       var body = PushDevicesBody()

@@ -148,7 +148,7 @@ import Wire
     try await withSimulator { simulator in
       let deaf = ClosedPort()
       var settings = PushServiceSettings(simulator, isPatient: false)
-      settings.fcm.tokenURL = "https://127.0.0.1:\(deaf.number)/token"
+      settings[.googleTokenURL] = "https://127.0.0.1:\(deaf.number)/token"
       try await withProvider(settings) { services in
         let account = try services.firebase(simulator)
         #expect(await account.verdicts(["phone-1:x"]) == [.unsent(reason: "ConnectionRefused")])

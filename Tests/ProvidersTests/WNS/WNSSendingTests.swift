@@ -223,7 +223,7 @@ import Wire
       let origin = try #require(ServiceAddress(url: simulator.wnsURL))
       for (rule, isCalled) in [(EndpointRule.wns, false), (settings.endpoints.wns, true)] {
         let pools = try ConnectionPools(settings, logger: quiet, now: { Date() })
-        let service = try AccessTokenService.wns(settings.wns, rule, pools)
+        let service = try AccessTokenService.wns(settings, rule, pools)
         var headers = RequestHeaders()
         headers.add(":path", "/?token=a")
         headers.add("x-wns-type", "wns/raw")
