@@ -44,34 +44,6 @@ import Wire
     }
   }
 
-  @Test func `The fields of one way to sign in come together, without the other's, and to Windows apps alone`() throws {
-    let secret = Secret("s")
-    for (field, type, fields) in [
-      ("packageSid", AppType.windows, PushServiceFields([.clientSecret: secret])),
-      ("clientSecret", .windows, PushServiceFields([.packageSID: Secret(Self.sid)])),
-      ("tenantId", .windows, PushServiceFields([.clientID: Secret("c"), .clientSecret: secret])),
-      ("clientId", .windows, PushServiceFields([.clientSecret: secret, .tenantID: Secret("t")])),
-      ("clientSecret", .windows, PushServiceFields([.clientID: Secret("c"), .tenantID: Secret("t")])),
-      (
-        "packageSid", .windows,
-        PushServiceFields([.clientSecret: secret, .packageSID: Secret(Self.sid), .tenantID: Secret("t")])
-      ),
-      (
-        "packageSid", .windows,
-        PushServiceFields([.clientID: Secret("c"), .clientSecret: secret, .packageSID: Secret(Self.sid)])
-      ),
-      ("packageSid", .huawei, PushServiceFields([.clientSecret: secret, .packageSID: Secret(Self.sid)])),
-      ("tenantId", .firebase, PushServiceFields([.tenantID: Secret("t")])),
-      ("serviceAccount", .windows, PushServiceFields([.serviceAccount: secret])),
-    ] {
-      let error = #expect(throws: RegistryError.self) { try fields.checked(for: type) }
-      guard case .invalid(field, _)? = error else {
-        Issue.record("\(field): \(String(describing: error))")
-        continue
-      }
-    }
-  }
-
   @Test func `Ids of another form are refused by their field`() throws {
     let secret = Secret("s")
     for sid in [
