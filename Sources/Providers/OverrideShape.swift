@@ -62,19 +62,6 @@ extension OverrideShape {
     .members(Dictionary(uniqueKeysWithValues: names.map { ($0, .text) }))
   }
 
-  static let wns = OverrideShape.members([
-    "headers": .texts(
-      "X-WNS-Cache-Policy", "X-WNS-TTL", "X-WNS-RequestForStatus", "X-WNS-Tag", "X-WNS-Group", "MS-CV"),
-    "type": .text,
-  ])
-  static let wnsTypes = ["wns/toast", "wns/badge", "wns/tile", "wns/raw"]
-
-  static let webPush = OverrideShape.members(["headers": .texts("TTL", "Urgency", "Topic")])
-
-  static let sms = OverrideShape.members([
-    "from": .text, "text": .text, "coding": .text, "maximumParts": .number, "reference": .text,
-  ])
-
   /// What stands in a header: printable ASCII.
   static func headerProblem(_ headers: JSONValue?, at path: String) -> OverrideProblem? {
     guard case .object(let headers) = headers else { return nil }
@@ -91,27 +78,17 @@ extension OverrideShape {
 extension PushServices {
   /// Why these overrides cannot be sent; nil if nothing is wrong with them. Texts with tags are not looked into.
   public static func problem(in overrides: MessageOverrides) -> OverrideProblem? {
-    let shapes: [(service: String, shape: OverrideShape)] = [
-      ("apns", .apns), ("fcm", .fcm), ("hms", .hms), ("wns", .wns), ("webpush", .webPush), ("sms", .sms),
-    ]
     let value = overrides.value
-    for (service, shape) in shapes {
-      guard let override = value[service] else { continue }
-      if let problem = shape.problem(in: override, at: service)
-        ?? OverrideShape.headerProblem(override["headers"], at: "\(service).headers")
+    for service in PushServiceName.allCases {
+      guard let override = value[service.rawValue] else { continue }
+      if let problem = service.table.overrides.problem(in: override, at: service.rawValue)
+        ?? OverrideShape.headerProblem(override["headers"], at: "\(service.rawValue).headers")
+        ?? service.table.problem(overrides)
       {
         return problem
       }
     }
-    if let type = overrides.wns?.type, !type.contains("{{"), !OverrideShape.wnsTypes.contains(type) {
-      return OverrideProblem(
-        field: "wns.type", problem: "must be one of \(OverrideShape.wnsTypes.joined(separator: ", "))")
-    }
-    if overrides.webpush?.headers?["TTL"] == .null {
-      return OverrideProblem(field: "webpush.headers.TTL", problem: "cannot be removed")
-    }
-    if let sms = overrides.sms, let problem = SMSText.problem(in: sms) { return problem }
-    return APNsPush.problem(inHeaders: overrides.apns?.headers ?? [:]) ?? FCMPayload.problem(in: overrides.fcm ?? [:])
+    return nil
   }
 }
 

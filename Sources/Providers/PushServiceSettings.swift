@@ -5,14 +5,9 @@ public import Wire
 
 /// The push services' addresses, and the timeouts of connections to them.
 public struct PushServiceSettings: Sendable {
-  public var apns = APNsSettings()
-  public var fcm = FCMSettings()
-  public var hms = HMSSettings()
-  public var wns = WNSSettings()
+  private var addresses: [ServiceSetting: String] = [:]
   public var webPush = WebPushSettings()
-  /// `PUSHCART_WNS_ALLOWED_HOSTS` and `PUSHCART_WEBPUSH_ALLOWED_HOSTS`: where pushes to devices with addresses of their own may go.
-  /// `PUSHCART_WEBHOOK_ALLOWED_HOSTS`: where webhooks and status reports may.
-  /// `PUSHCART_SMS_ALLOWED_HOSTS`: where requests to providers of SMS may.
+  /// Where pushes to devices with addresses of their own may go, webhooks and status reports, and requests to providers of SMS.
   public var endpoints = EndpointRules()
   /// `PUSHCART_PROVIDER_CA_FILE`: PEM of the certificates to trust; nil for the system's.
   public var caFile: String?
@@ -48,6 +43,12 @@ public struct PushServiceSettings: Sendable {
   public var pingTimeout: Duration = .seconds(4)
 
   public init() {}
+
+  /// The address that a setting names, or else its default; nil if there is none.
+  public subscript(setting: ServiceSetting) -> String? {
+    get { addresses[setting] ?? setting.value }
+    set { addresses[setting] = newValue }
+  }
 
   /// Whether the text is `https://host[:port]`, as the address of a push service must be.
   public static func isAddress(_ text: String) -> Bool { ServiceAddress(url: text) != nil }

@@ -39,10 +39,10 @@ public final class PushServices: Service {
   ) throws(ProviderError) {
     pools = try ConnectionPools(settings, logger: logger, now: now)
     apns = try APNsEndpoint(
-      settings.apns, pools, ProviderTokens(tokens ?? UnsharedTokens(now: now), logger: logger, clock: clock))
-    fcm = try .fcm(settings.fcm, pools)
-    hms = try .hms(settings.hms, pools)
-    wns = try .wns(settings.wns, settings.endpoints.wns, pools)
+      settings, pools, ProviderTokens(tokens ?? UnsharedTokens(now: now), logger: logger, clock: clock))
+    fcm = try .fcm(settings, pools)
+    hms = try .hms(settings, pools)
+    wns = try .wns(settings, settings.endpoints.wns, pools)
     windows = settings.endpoints.wns
     webPush = WebPushSender(settings.webPush, settings.endpoints.webPush, pools)
     poster = Poster(rule: settings.endpoints.webhook, pools: pools)
@@ -94,16 +94,10 @@ public final class PushServices: Service {
   /// How large the message is in the form of the service that sends to devices of `type`, and the most that this service takes, both
   /// in bytes.
   public static func payloadSize(of message: RenderedMessage, for type: AppType) -> (bytes: Int, limit: Int) {
-    switch type {
-    case .ios: (APNsPayload.json(message).count, message.apnsPushType.payloadLimit)
-    case .android, .firebase: (FCMPayload.size(message, tag: nil), FCMPayload.limit)
-    case .huawei: (HMSPayload.size(message), HMSPayload.limit)
-    case .windows: (WNSPayload.body(message, as: WNSType(of: message)).count, WNSPayload.limit)
-    case .web: (WebPushPayload.json(message).count, WebPushEncryption.limit)
-    // A text is cut to the parts that it may have.
-    case .sms: (0, 0)
-    }
+    type.service.name.table.payloadSize(message)
   }
+
+  private var withAccessTokens: [AccessTokenService] { [fcm, hms, wns] }
 
   /// How long `run` waits for responses at its end. Whoever sends has ended before, so nobody waits for them.
   private static let shutdownLimit = Duration.seconds(1)
@@ -132,7 +126,7 @@ public final class PushServices: Service {
   /// An app of the customer has changed, or its credentials were accepted by a check of another process. Accounts that were refused a moment
   /// ago may sign in at once, and connections that may be of replaced credentials are closed once their requests have ended.
   public func credentialsChanged(of customer: CustomerID) {
-    for service in [fcm, hms, wns] { service.tokens.forgetRefusals() }
+    for service in withAccessTokens { service.tokens.forgetRefusals() }
     pools.close(of: customer)
   }
 
@@ -140,13 +134,25 @@ public final class PushServices: Service {
   func closeIdle() {
     let used = pools.closeIdle()
     apns.removeTokens(except: used)
-    fcm.removeTokens(except: used)
-    hms.removeTokens(except: used)
-    wns.removeTokens(except: used)
+    for service in withAccessTokens { service.removeTokens(except: used) }
   }
 
   /// Returns waiting pushes as `unsent`, waits for responses to sent ones for at most `requestTimeout`, and closes all connections.
   public func shutDown() async {
     await pools.shutDown()
+  }
+}
+
+extension PushServiceName {
+  /// What the service's folder tells of it.
+  var table: ServiceTable {
+    switch self {
+    case .apns: .apns
+    case .fcm: .fcm
+    case .hms: .hms
+    case .wns: .wns
+    case .webpush: .webPush
+    case .sms: .sms
+    }
   }
 }

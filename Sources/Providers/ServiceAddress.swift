@@ -26,10 +26,13 @@ struct ServiceAddress: Hashable, Sendable {
     self.init(url)
   }
 
-  /// The same.
+  /// The same, of a setting.
+  /// - Parameter usual: where the setting has no value.
   /// - Throws: `ProviderError.addressUnusable` with the name of the setting.
-  init(_ text: String, setting: String) throws(ProviderError) {
-    guard let address = ServiceAddress(url: text) else { throw .addressUnusable(setting: setting) }
+  init(_ settings: PushServiceSettings, _ setting: ServiceSetting, or usual: String = "") throws(ProviderError) {
+    guard let address = ServiceAddress(url: settings[setting] ?? usual) else {
+      throw .addressUnusable(setting: setting.variable)
+    }
     self = address
   }
 
@@ -47,12 +50,14 @@ struct ServiceAddress: Hashable, Sendable {
     return (address, url.percentEncodedPath)
   }
 
-  /// The same.
+  /// The same, of a setting.
   /// - Throws: `ProviderError.tokenAddressUnusable` with the name of the setting.
   static func withPath(
-    _ text: String, setting: String
+    _ settings: PushServiceSettings, _ setting: ServiceSetting
   ) throws(ProviderError) -> (address: ServiceAddress, path: String) {
-    guard let address = withPath(url: text) else { throw .tokenAddressUnusable(setting: setting) }
+    guard let address = withPath(url: settings[setting] ?? "") else {
+      throw .tokenAddressUnusable(setting: setting.variable)
+    }
     return address
   }
 

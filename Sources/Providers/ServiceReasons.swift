@@ -19,67 +19,10 @@ public struct ServiceReasons: Sendable {
   public var reasons: [Reason]
 
   /// The tables of all services.
-  public static let all = [apns, fcm, hms, wns, mozilla, apple, cm, twilio]
-
-  private static let apns = ServiceReasons(
-    service: "APNs",
-    reasons: APNsReason.allCases.map { reason in
-      Reason(word: reason.rawValue, verdict: ResponseClassification(reason).verdict, advice: reason.advice)
-    })
-
-  /// FCM's own codes, and then statuses of Google's APIs that come without one.
-  private static let fcm: ServiceReasons = {
-    var responses = FCMErrorCode.allCases.map { FCMResponse(status: 400, errorCode: $0.rawValue) }
-    for (status, word) in [
-      (401, "UNAUTHENTICATED"), (403, "PERMISSION_DENIED"), (404, "NOT_FOUND"), (429, "RESOURCE_EXHAUSTED"),
-    ] {
-      responses.append(FCMResponse(status: status, rpcStatus: word))
-    }
-    let reasons = responses.map { response in
-      let word = response.errorCode ?? response.rpcStatus ?? ""
-      return Reason(
-        word: word, verdict: ResponseClassification(response).verdict, advice: FCMAccount.advice(on: word))
-    }
-    return ServiceReasons(service: "FCM", reasons: reasons)
-  }()
-
-  /// Of a request with one token.
-  private static let hms = ServiceReasons(
-    service: "Push Kit",
-    reasons: HMSCode.allCases.filter { $0 != .success }.map { code in
-      let response = HMSResponse(status: 200, code: code.rawValue)
-      return Reason(
-        word: code.rawValue, meaning: words(of: code), verdict: ResponseClassification(response, tokens: [[]]).verdict,
-        advice: HMSAccount.advice(on: code.rawValue))
-    })
-
-  private static let wns: ServiceReasons = {
-    var reasons = ResponseClassification.documentedWNSStatuses.sorted().map { status in
-      Reason(word: "HTTP\(status)", verdict: ResponseClassification(WNSResponse(status: status)).verdict)
-    }
-    for word in ["dropped", "channelthrottled"] {
-      let response = WNSResponse(status: 200, notificationStatus: word)
-      reasons.append(Reason(word: word, verdict: ResponseClassification(response).verdict))
-    }
-    return ServiceReasons(service: "WNS", reasons: reasons)
-  }()
-
-  private static let mozilla = ServiceReasons(
-    service: "Web Push, Mozilla's service",
-    reasons: MozillaErrno.allCases.map { errno in
-      let response = WebPushResponse(status: 400, errno: errno.rawValue)
-      return Reason(word: errno.word, meaning: words(of: errno), verdict: ResponseClassification(response).verdict)
-    })
-
-  private static let apple = ServiceReasons(
-    service: "Web Push, Apple's service",
-    reasons: AppleWebPushReason.allCases.map { word in
-      let response = WebPushResponse(status: 400, reason: word.rawValue)
-      return Reason(word: word.rawValue, verdict: ResponseClassification(response).verdict)
-    })
+  public static let all = PushServiceName.allCases.flatMap(\.table.reasons)
 
   /// The name of a case as people write it: `too many topic jobs`, `bad TTL`.
-  private static func words(of code: some Sendable) -> String {
+  static func words(of code: some Sendable) -> String {
     var words = ""
     for character in String(describing: code) {
       if character.isUppercase, words.last?.isLowercase == true { words.append(" ") }
@@ -90,20 +33,16 @@ public struct ServiceReasons: Sendable {
         ? word.prefix(1).description.lowercasedASCII + word.dropFirst() : String(word)
     }.joined(separator: " ")
   }
+}
 
-  private static let cm = ServiceReasons(
-    service: "SMS by CM",
-    reasons: CMCode.allCases.filter { $0 != .ok }.map { code in
-      Reason(
-        word: code.word, verdict: code.verdict(retryAfter: nil, at: .distantPast),
-        advice: SMSPushAccount.advice(on: code))
-    })
-
-  private static let twilio = ServiceReasons(
-    service: "SMS by Twilio",
-    reasons: TwilioCode.allCases.map { code in
-      Reason(
-        word: code.word, verdict: code.verdict(hasOwnSender: false, retryAfter: nil, at: .distantPast),
-        advice: SMSPushAccount.advice(on: code))
-    })
+/// What a push service's folder tells without a connection.
+struct ServiceTable: Sendable {
+  /// What each of the service's reasons means.
+  let reasons: [ServiceReasons]
+  /// What an override may hold.
+  let overrides: OverrideShape
+  /// Why an override of that shape cannot be sent all the same; nil if it can.
+  var problem: @Sendable (MessageOverrides) -> OverrideProblem? = { _ in nil }
+  /// How large a message is in the service's form, and the most that the service takes, in bytes.
+  let payloadSize: @Sendable (RenderedMessage) -> (bytes: Int, limit: Int)
 }

@@ -143,16 +143,6 @@ public struct SubscriptionStore: Sendable {
   }
 }
 
-extension MessagingService {
-  /// The platform of the push app that serves it.
-  var appType: AppType {
-    switch self {
-    case .fcm: .firebase
-    case .hms: .huawei
-    }
-  }
-}
-
 extension SubscriptionReply {
   init(_ row: Row) throws {
     let (id, path, event, added, changed, removed, service, target, isEncrypted, expiry) = try row.decode(

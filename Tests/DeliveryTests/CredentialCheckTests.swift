@@ -15,8 +15,8 @@ import Wire
     let (silent, port) = try listener()
     defer { close(silent) }
     let configure = { (settings: inout PushServiceSettings) in
-      settings.apns.productionURL = "https://127.0.0.1:\(port)"
-      settings.apns.sandboxURL = settings.apns.productionURL
+      settings[.apnsProductionURL] = "https://127.0.0.1:\(port)"
+      settings[.apnsSandboxURL] = settings[.apnsProductionURL]
     }
     try await withSendingBench(configure) { bench in
       let check = CredentialCheck(

@@ -87,7 +87,7 @@ import Wire
       let apps = PushApps(bench.pool, vault: bench.vault)
       func save(_ key: String) async throws {
         _ = try await apps.update(
-          bench.customer, bench.app.id, PushAppUpdate(service: PushServiceFields(signingKey: Secret(key))))
+          bench.customer, bench.app.id, PushAppUpdate(service: PushServiceFields([.signingKey: Secret(key)])))
       }
       let dispatcher = bench.dispatcher()
       let (_, hub) = HybridBench.hub(bench, dispatcher, confirmationTime: .seconds(3600), appsLive: .zero)

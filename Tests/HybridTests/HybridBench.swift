@@ -27,8 +27,7 @@ struct HybridBench: Sendable {
       bench.customer,
       NewPushApp(
         appID: "sms", type: .ios, name: "SMS",
-        service: PushServiceFields(
-          teamID: credentials.teamID, keyID: credentials.keyID, signingKey: Secret(credentials.signingKey))))
+        service: credentials.fields))
     (dispatcher, messages) = Self.hub(bench, confirmationTime: confirmationTime)
     let issued = try await HybridApps(bench.pool).enable(
       bench.customer, HybridAppRequest(appId: SendingBench.appID, statusUrl: statusURL), vault: bench.vault

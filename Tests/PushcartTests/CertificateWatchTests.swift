@@ -16,10 +16,11 @@ import Wire
       customer ?? bench.customer,
       NewPushApp(
         appID: "com.acme.old", type: .ios, name: "Old",
-        service: PushServiceFields(
-          productionCertificate: Secret(
+        service: PushServiceFields([
+          .productionCertificate: Secret(
             bytes: try bench.simulator.issuePushCertificate(topics: ["com.acme.old"], until: end)),
-          certificatePassword: Secret("secret"))))
+          .certificatePassword: Secret("secret"),
+        ])))
   }
 
   @Test func `A certificate's end is a metric, and is logged thirty days ahead`() async throws {
@@ -50,7 +51,7 @@ import Wire
       let changed = try await PushApps(bench.pool, vault: bench.vault).update(
         bench.customer, app.id,
         PushAppUpdate(
-          service: PushServiceFields(teamID: key.teamID, keyID: key.keyID, signingKey: Secret(key.signingKey))))
+          service: key.fields))
       #expect(changed.alarm(at: end) == nil)
       try await watch.check(at: end.addingTimeInterval(60))
       #expect(figure() == "\(series) NaN")

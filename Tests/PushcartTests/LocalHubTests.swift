@@ -171,7 +171,7 @@ import Wire
 
   @Test(arguments: [("127.0.0.1", false), ("::1", false), ("localhost", false), ("0.0.0.0", true), ("192.0.2.1", true)])
   func `The demo warns when others can reach it`(host: String, isExposed: Bool) {
-    let sample = SampleCustomer(id: CustomerID(1), accessKey: "key", signingKey: "")
+    let sample = SampleCustomer(id: CustomerID(1), accessKey: "key")
     let text = Welcome(
       sample: sample, hubURL: "http://localhost:1", phoneURL: "http://localhost:2", database: "", folder: "/tmp",
       nextSendout: SendoutID(1), host: host

@@ -38,8 +38,8 @@ import Web
     let settings = try await read([], enough)
     #expect(settings.server.host == "127.0.0.1" && settings.server.port == 8080)
     #expect(settings.publicURL == "http://127.0.0.1:8080")
-    #expect(settings.pushServices.apns.productionURL == "https://api.push.apple.com")
-    #expect(settings.pushServices.apns.sandboxURL == "https://api.sandbox.push.apple.com")
+    #expect(settings.pushServices[.apnsProductionURL] == "https://api.push.apple.com")
+    #expect(settings.pushServices[.apnsSandboxURL] == "https://api.sandbox.push.apple.com")
     #expect(settings.logLevel == nil && settings.drain == .seconds(25))
   }
 
@@ -57,22 +57,24 @@ import Web
 
   @Test func `Web Push and WNS go to the hosts of a list alone, and Web Push names whom to contact`() async throws {
     let settings = try await read(
-      [(.webpushAllowedHosts, "localhost:8447, *.push.apple.com"), (.publicURL, "https://p.example.com")], enough)
+      [(Setting(.webpushAllowedHosts), "localhost:8447, *.push.apple.com"), (.publicURL, "https://p.example.com")],
+      enough)
     #expect(settings.pushServices.endpoints.webPush.listed == HostList("localhost:8447,*.push.apple.com"))
     #expect(settings.pushServices.endpoints.wns == .wns)
     #expect(
-      try await read([(.wnsAllowedHosts, "*.push.example")], enough).pushServices.endpoints.wns.listed
+      try await read([(Setting(.wnsAllowedHosts), "*.push.example")], enough).pushServices.endpoints.wns.listed
         == HostList("*.push.example"))
     #expect(
-      try await read([(.smsAllowedHosts, "localhost:8449")], enough).pushServices.endpoints.sms.listed
+      try await read([(Setting(.smsAllowedHosts), "localhost:8449")], enough).pushServices.endpoints.sms.listed
         == HostList("localhost:8449"))
     #expect(settings.pushServices.webPush.contact == "https://p.example.com")
     #expect(try await read([], enough).pushServices.webPush.contact == "mailto:postmaster@127.0.0.1")
     #expect(
-      try await problems([(.webpushAllowedHosts, "https://push.example.com"), (.wnsAllowedHosts, "a,,b")], enough) == [
-        "PUSHCART_WNS_ALLOWED_HOSTS must be hosts as in push.example.com, example.com:8443 or *.example.com, by comma",
-        "PUSHCART_WEBPUSH_ALLOWED_HOSTS must be hosts as in push.example.com, example.com:8443 or *.example.com, by comma",
-      ])
+      try await problems(
+        [(Setting(.webpushAllowedHosts), "https://push.example.com"), (Setting(.wnsAllowedHosts), "a,,b")], enough) == [
+          "PUSHCART_WNS_ALLOWED_HOSTS must be hosts as in push.example.com, example.com:8443 or *.example.com, by comma",
+          "PUSHCART_WEBPUSH_ALLOWED_HOSTS must be hosts as in push.example.com, example.com:8443 or *.example.com, by comma",
+        ])
   }
 
   @Test func `A gateway without keys has both a customer and networks`() async throws {

@@ -12,6 +12,10 @@ import Wire
     case googleAccount = "serviceAccount"
     case huaweiAccount = "serviceAccount of Huawei"
 
+    private func readAccount(_ file: Secret, _ type: AppType) throws {
+      _ = try PushServiceFields([.serviceAccount: file]).credentials(for: "com.acme.app", type)
+    }
+
     func read(_ file: Secret) throws {
       switch self {
       case .signingKey: _ = try SigningKeyFile(file)
@@ -19,8 +23,8 @@ import Wire
         _ = try PushCertificateFile(file, password: nil, for: .production, appID: "com.acme.app")
       case .clientSecret: _ = try ClientSecret.text(file, advice: "give another.")
       case .vapidPrivateKey: _ = try VAPIDKeyFile(file)
-      case .googleAccount: _ = try ServiceAccountFile(file)
-      case .huaweiAccount: _ = try HuaweiAccountFile(serviceAccount: file)
+      case .googleAccount: try readAccount(file, .firebase)
+      case .huaweiAccount: try readAccount(file, .huawei)
       }
     }
   }

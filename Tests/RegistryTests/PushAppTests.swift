@@ -60,7 +60,9 @@ import Wire
       #expect(counting.count == 1)
       let changed = try await apps.update(
         customer, app.id,
-        PushAppUpdate(service: PushServiceFields(keyID: "ABCDE12345", signingKey: NewPushApp.ios().service.signingKey)))
+        PushAppUpdate(
+          service: PushServiceFields([.keyID: Secret("ABCDE12345"), .signingKey: NewPushApp.ios().service[.signingKey]])
+        ))
       #expect(changed.updatedAt > app.updatedAt && changed.createdAt == app.createdAt)
       #expect(changed.credentials[0].fingerprint != app.credentials[0].fingerprint)
       let second = try #require(try await signing.credentials(for: changed))
@@ -175,7 +177,8 @@ import Wire
       #expect(try await apps.update(customer, app.id, PushAppUpdate(name: "x")).alarm != nil)
       #expect(
         try await apps.update(
-          customer, app.id, PushAppUpdate(service: PushServiceFields(signingKey: NewPushApp.ios().service.signingKey))
+          customer, app.id,
+          PushAppUpdate(service: PushServiceFields([.signingKey: NewPushApp.ios().service[.signingKey]]))
         ).alarm == nil)
       try await alarms.raise(customer, app.id, isSandbox: false, reason: "BadTopic")
       try await alarms.clear(customer, app.id, isSandbox: false)
@@ -198,7 +201,7 @@ import Wire
       let left = try #require(try await apps.find(customer, app.id))
       #expect(left.sandboxAlarm == nil && left.alarm?.reason == "BadTopic")
       try await alarms.raise(customer, app.id, isSandbox: true, reason: "BadTopic")
-      let key = PushAppUpdate(service: PushServiceFields(signingKey: NewPushApp.ios().service.signingKey))
+      let key = PushAppUpdate(service: PushServiceFields([.signingKey: NewPushApp.ios().service[.signingKey]]))
       let renewed = try await apps.update(customer, app.id, key)
       #expect(renewed.alarm == nil && renewed.sandboxAlarm == nil)
     }
@@ -222,12 +225,13 @@ import Wire
     Refused("appId") { $0.appID = "com.å" },
     Refused("appId") { $0.appID = "a/b" }, Refused("appId") { $0.appID = String(repeating: "a", count: 201) },
     Refused("appId") { $0.appID = "a\r\nx: y" }, Refused("name") { $0.name = "" }, Refused("name") { $0.name = "a\0" },
-    Refused("teamId") { $0.service.teamID = nil }, Refused("keyId") { $0.service.keyID = nil },
-    Refused("signingKey") { $0.service.signingKey = nil },
-    Refused("teamId") { $0.service.teamID = "" }, Refused("teamId") { $0.service.teamID = "M4DK-7XT124" },
-    Refused("keyId") { $0.service.keyID = "F5HAL\0" },
-    Refused("keyId") { $0.service.keyID = String(repeating: "A", count: 21) },
-    Refused("signingKey") { $0.service.signingKey = Secret("hello") }, Refused("teamId") { $0.type = .android },
+    Refused("teamId") { $0.service[.teamID] = nil }, Refused("keyId") { $0.service[.keyID] = nil },
+    Refused("signingKey") { $0.service[.signingKey] = nil },
+    Refused("teamId") { $0.service[.teamID] = Secret("") },
+    Refused("teamId") { $0.service[.teamID] = Secret("M4DK-7XT124") },
+    Refused("keyId") { $0.service[.keyID] = Secret("F5HAL\0") },
+    Refused("keyId") { $0.service[.keyID] = Secret(String(repeating: "A", count: 21)) },
+    Refused("signingKey") { $0.service[.signingKey] = Secret("hello") }, Refused("teamId") { $0.type = .android },
   ])
   func `A field that cannot be so is refused by its name before anything is kept`(refused: Refused) async throws {
     let apps = PushApps(NoDatabase(), vault: try .fresh())
@@ -250,14 +254,16 @@ import Wire
       }
       let app = try await apps.resolve(customer, appID: "com.acme.app", type: .ios)
       await #expect(throws: RegistryError.self) {
-        try await apps.update(customer, app.id, PushAppUpdate(service: PushServiceFields(teamID: "M4DK7XT124")))
+        try await apps.update(
+          customer, app.id, PushAppUpdate(service: PushServiceFields([.teamID: Secret("M4DK7XT124")])))
       }
       let whole = NewPushApp.ios()
       let updated = try await apps.update(
         customer, app.id,
         PushAppUpdate(
-          service: PushServiceFields(
-            teamID: whole.service.teamID, keyID: whole.service.keyID, signingKey: whole.service.signingKey)))
+          service: PushServiceFields([
+            .teamID: whole.service[.teamID], .keyID: whole.service[.keyID], .signingKey: whole.service[.signingKey],
+          ])))
       #expect(updated.has(.apnsSigningKey) && updated.warnings.isEmpty)
     }
   }
@@ -266,8 +272,8 @@ import Wire
     try await withDatabase { database in
       let customer = try await database.customer()
       var app = NewPushApp.ios()
-      app.service.teamID = "M4DK7XT1245"
-      app.service.keyID = " F5HAL12345\n"
+      app.service[.teamID] = Secret("M4DK7XT1245")
+      app.service[.keyID] = Secret(" F5HAL12345\n")
       let added = try await PushApps(database.pool, vault: try .fresh()).add(customer, app)
       #expect(added.keyID == "F5HAL12345")
       #expect(added.warnings == ["teamId has 11 characters, and Apple's Team Ids usually 10."])

@@ -177,7 +177,7 @@ import Wire
         expect(field, "This is a certificate without its private key") { try read(Secret(bytes: files.bytes(name))) }
       }
       expect(field, "This is a signing key (.p8), which belongs into signingKey") {
-        try read(try #require(NewPushApp.ios().service.signingKey))
+        try read(try #require(NewPushApp.ios().service[.signingKey]))
       }
       let both = try files.bytes("own.pem") + files.bytes("own.key")
       expect(field, "in PEM form") { try read(Secret(bytes: both)) }
@@ -219,8 +219,9 @@ import Wire
           customer,
           NewPushApp(
             appID: "com.acme.app", type: .ios, name: "Acme",
-            service: PushServiceFields(
-              productionCertificate: try files.p12(["-legacy"]), certificatePassword: Secret("pass word"))))
+            service: PushServiceFields([
+              .productionCertificate: try files.p12(["-legacy"]), .certificatePassword: Secret("pass word"),
+            ])))
         let stored = try #require(app.credentials.first)
         #expect(stored.kind == .apnsProductionCertificate && stored.account == "Apple Push Services: com.acme.app")
         #expect(stored.notAfter.map { $0 > Date() } == true && app.warnings.isEmpty && app.missingCredential == nil)
@@ -243,14 +244,15 @@ import Wire
   }
 
   @Test(arguments: [
-    (PushServiceFields(certificatePassword: Secret("x")), "certificatePassword"),
+    (PushServiceFields([.certificatePassword: Secret("x")]), "certificatePassword"),
     (
-      PushServiceFields(productionCertificate: Secret("x"), certificatePassword: Secret("pässword")),
+      PushServiceFields([.productionCertificate: Secret("x"), .certificatePassword: Secret("pässword")]),
       "certificatePassword"
     ),
     (
-      PushServiceFields(
-        developmentCertificate: Secret("x"), certificatePassword: Secret(String(repeating: "x", count: 201))),
+      PushServiceFields([
+        .developmentCertificate: Secret("x"), .certificatePassword: Secret(String(repeating: "x", count: 201)),
+      ]),
       "certificatePassword"
     ),
   ])

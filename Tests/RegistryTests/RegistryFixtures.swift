@@ -33,7 +33,9 @@ extension NewPushApp {
   static func ios(_ appID: String = "com.acme.app", key: P256.Signing.PrivateKey = P256.Signing.PrivateKey()) -> Self {
     NewPushApp(
       appID: appID, type: .ios, name: "Acme",
-      service: PushServiceFields(teamID: "M4DK7XT124", keyID: "F5HAL12345", signingKey: Secret(key.pemRepresentation)))
+      service: PushServiceFields([
+        .teamID: Secret("M4DK7XT124"), .keyID: Secret("F5HAL12345"), .signingKey: Secret(key.pemRepresentation),
+      ]))
   }
 }
 

@@ -121,10 +121,10 @@ import Wire
       let (old, new) = (MasterKeys.generate(), MasterKeys.generate())
       let app = try await furnish(database, try MasterKeys(current: old))[0]
       let both = Vault(try MasterKeys(current: new, older: [old]))
-      let fresh = NewPushApp.ios().service.signingKey
+      let fresh = NewPushApp.ios().service[.signingKey]
       let meddling = MeddlingDatabase(database.pool, before: "rekey.replace_credential") {
         _ = try await PushApps(database.pool, vault: both).update(
-          app.customer, app.id, PushAppUpdate(service: PushServiceFields(signingKey: fresh)))
+          app.customer, app.id, PushAppUpdate(service: PushServiceFields([.signingKey: fresh])))
       }
       _ = try await Rekey(meddling, vault: both, by: "root").run()
       let kept = try await PushApps(database.pool, vault: both).find(app.customer, app.id)

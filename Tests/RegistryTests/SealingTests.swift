@@ -75,7 +75,7 @@ import Wire
     var dumped = ""
     dump(Holder(secret: secret), to: &dumped)
     dump([secret], to: &dumped)
-    let app = NewPushApp(appID: "a", type: .ios, name: "n", service: PushServiceFields(signingKey: secret))
+    let app = NewPushApp(appID: "a", type: .ios, name: "n", service: PushServiceFields([.signingKey: secret]))
     dump(app, to: &dumped)
     let texts = [
       "\(secret)", String(reflecting: secret), "\(Holder(secret: secret))", "\(app)", String(reflecting: app), dumped,

@@ -33,7 +33,7 @@ import Wire
         #expect(bare.warnings == ["There is no serviceAccount, so nothing can be sent to this app yet."])
         #expect(try await PushCredentialVault(database.pool, vault: vault).credentials(for: bare) == nil)
         let app = try await apps.update(
-          customer, bare.id, PushAppUpdate(service: PushServiceFields(serviceAccount: try Self.file())))
+          customer, bare.id, PushAppUpdate(service: PushServiceFields([.serviceAccount: try Self.file()])))
         #expect(app.warnings.isEmpty && app.credentials.map(\.kind) == [.fcmServiceAccount])
         let credentials = try await PushCredentialVault(database.pool, vault: vault).credentials(for: app)
         guard case .fcm(let account) = credentials else { throw CancellationError() }
@@ -59,7 +59,7 @@ import Wire
             customer,
             NewPushApp(
               appID: "com.acme.app", type: type, name: "Acme",
-              service: PushServiceFields(serviceAccount: try Self.file())))
+              service: PushServiceFields([.serviceAccount: try Self.file()])))
         }
       }
     }
@@ -97,7 +97,9 @@ import Wire
   }
 
   private func refuses(_ file: Secret, _ finding: String) {
-    let error = #expect(throws: RegistryError.self) { try ServiceAccountFile(file) }
+    let error = #expect(throws: RegistryError.self) {
+      try PushServiceFields([.serviceAccount: file]).credentials(for: "com.acme.app", .firebase)
+    }
     guard case .credential(field: "serviceAccount", let sentence) = error else {
       Issue.record("refused otherwise: \(String(describing: error))")
       return

@@ -26,7 +26,7 @@ import Wire
       let customer = try await database.customer()
       let vault = try Vault.fresh()
       let apps = PushApps(database.pool, vault: vault)
-      let added = try await apps.add(customer, Self.app(PushServiceFields(contact: "mailto:push@acme.com")))
+      let added = try await apps.add(customer, Self.app(PushServiceFields([.contact: Secret("mailto:push@acme.com")])))
       #expect(added.credentials.map(\.kind) == [.vapidKey] && added.warnings.isEmpty)
       #expect(added.contact == "mailto:push@acme.com" && added.missingCredential == nil)
       let publicKey = try #require(added.vapidPublicKey.flatMap { Base64URL.decode(Array($0.utf8)) })
@@ -42,7 +42,7 @@ import Wire
       #expect(!"\(PushServiceCredentials.webPush(key))".contains(Base64URL.text(Array(key.privateKey))))
 
       let changed = try await apps.update(
-        customer, added.id, PushAppUpdate(service: PushServiceFields(contact: "https://acme.com")))
+        customer, added.id, PushAppUpdate(service: PushServiceFields([.contact: Secret("https://acme.com")])))
       #expect(changed.vapidPublicKey == added.vapidPublicKey && changed.contact == "https://acme.com")
     }
   }
@@ -80,9 +80,11 @@ import Wire
     "push@acme.com", "mailto:", "mailto:a", "http://acme.com", "https://", "mailto:a@b c", "mailto:ä@b",
   ])
   func `A contact that is no address is refused`(_ contact: String) {
-    #expect(throws: RegistryError.self) { try PushServiceFields(contact: contact).checked(for: .web) }
-    #expect(throws: RegistryError.self) { try PushServiceFields(contact: "mailto:a@b").checked(for: .ios) }
-    #expect(throws: RegistryError.self) { try PushServiceFields(vapidPrivateKey: Secret("x")).checked(for: .firebase) }
+    #expect(throws: RegistryError.self) { try PushServiceFields([.contact: Secret(contact)]).checked(for: .web) }
+    #expect(throws: RegistryError.self) { try PushServiceFields([.contact: Secret("mailto:a@b")]).checked(for: .ios) }
+    #expect(throws: RegistryError.self) {
+      try PushServiceFields([.vapidPrivateKey: Secret("x")]).checked(for: .firebase)
+    }
   }
 
   @Test func `A subscription is kept in one form, and found again whatever form it comes in`() throws {

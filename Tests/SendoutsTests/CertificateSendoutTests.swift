@@ -19,8 +19,9 @@ import Wire
     _ = try await PushApps(bench.pool, vault: bench.vault).update(
       bench.customer, bench.app.id,
       PushAppUpdate(
-        service: PushServiceFields(
-          productionCertificate: Secret(bytes: file), certificatePassword: Secret("secret"))))
+        service: PushServiceFields([
+          .productionCertificate: Secret(bytes: file), .certificatePassword: Secret("secret"),
+        ])))
   }
 
   private func send(_ bench: SendingBench, _ message: MessageBody) async throws -> SendoutKey {

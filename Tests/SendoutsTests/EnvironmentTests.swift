@@ -22,7 +22,7 @@ import Wire
     async throws
   {
     try await withSendingBench({
-      $0.apns.sandboxURL = "https://localhost:1"
+      $0[.apnsSandboxURL] = "https://localhost:1"
       $0.connectAttempts = 1
     }) { bench in
       // Whole batches of one environment, the closed one first.

@@ -11,34 +11,10 @@ import Wire
 
 /// Sendouts that go to APNs and to FCM.
 @Suite struct FirebaseTests {
-  /// A Firebase app with the bench's appId, and an Android phone of each of these contacts.
-  private func addApp(
-    _ bench: SendingBench, contacts: Int, token: (Int) -> String = { "android-\($0):APA91b" }
-  ) async throws -> PushApp {
-    let file = try bench.simulator.issueServiceAccount()
-    let app = try await PushApps(bench.pool, vault: bench.vault).add(
-      bench.customer,
-      NewPushApp(
-        appID: SendingBench.appID, type: .firebase, name: "Acme",
-        service: PushServiceFields(serviceAccount: Secret(file))))
-    let registrations = RegistrationBatcher(bench.pool)
-    for number in 1...contacts {
-      var body = PushDevicesBody()
-      body.originalId = "user\(number)@example.com"
-      var device = PushDevicesBody.DeviceInfo()
-      device.deviceToken = token(number)
-      device.appType = .firebase
-      body.deviceInfo = [device]
-      try await registrations.register(
-        bench.customer, try Registration(body, apps: [bench.app, app]), returnsContact: false)
-    }
-    return app
-  }
-
   @Test func `A sendout to one appId arrives on the iPhones and Android phones of its contacts`() async throws {
     try await withSendingBench { bench in
       try await bench.addDevices(30)
-      _ = try await addApp(bench, contacts: 20)
+      _ = try await SendoutService.fcm.addApp(bench, contacts: 20)
       try await bench.withHubs {
         let key = try await bench.send("Hi {{firstName}}", fields: ["table": 7, "note": "{{device.model}}!"])
         let finished = try await bench.until(key, .finished)
@@ -58,34 +34,13 @@ import Wire
     }
   }
 
-  @Test func `FCM's answers retire tokens, put pushes off and fail them as its table says`() async throws {
-    try await withSendingBench { bench in
-      _ = try await addApp(bench, contacts: 4)
-      let fcm = bench.simulator.fcm
-      fcm.unregister(token: "android-1:APA91b")
-      fcm.rule(.token("android-2:"), .refuse(.unavailable()), times: 1)
-      try await bench.withHubs {
-        let key = try await bench.send()
-        try await waitUntil {
-          try await bench.makeDue(key)
-          return try await bench.show(key).state == .finished
-        }
-        let pushes = try await bench.pushes(key)
-        #expect(pushes.map(\.state).filter { $0 == .accepted }.count == 3)
-        let failed = try #require(pushes.first { $0.state == .failed })
-        #expect(failed.reason == "UNREGISTERED" && failed.attempts == 1)
-        #expect(try await bench.invalidation(failed.deviceId).reason == "UNREGISTERED")
-        let again = try #require(pushes.first { $0.attempts == 2 })
-        #expect(again.state == .accepted && again.resentBecause == "UNAVAILABLE")
-      }
-    }
-  }
-
   @Test func `Where Firebase cannot sign in to APNs, Apple's phones alone wait, and the app's alarm says what to do`()
     async throws
   {
     try await withSendingBench { bench in
-      let app = try await addApp(bench, contacts: 60) { $0 <= 40 ? "apple-\($0):APA91b" : "android-\($0):APA91b" }
+      let app = try await SendoutService.fcm.addApp(bench, contacts: 60) {
+        $0 <= 40 ? "apple-\($0):APA91b" : "android-\($0):APA91b"
+      }
       func alarm() async throws -> String? {
         try await PushApps(bench.pool).find(bench.customer, app.id)?.alarm?.reason
       }
@@ -108,7 +63,7 @@ import Wire
 
   @Test func `A push beyond Google's quota waits a minute where no time is named`() async throws {
     try await withSendingBench { bench in
-      _ = try await addApp(bench, contacts: 4)
+      _ = try await SendoutService.fcm.addApp(bench, contacts: 4)
       bench.simulator.fcm.rule(.token("android-2:"), .refuse(.quotaExceeded()), times: 1)
       try await bench.withHubs {
         let key = try await bench.send()
@@ -126,27 +81,12 @@ import Wire
     }
   }
 
-  @Test func `A service account that Google refuses pauses the sendout and raises the app's alarm`() async throws {
-    try await withSendingBench { bench in
-      let app = try await addApp(bench, contacts: 3)
-      bench.simulator.fcm.remove(clientEmail: "push@acme-shop.iam.gserviceaccount.com")
-      try await bench.withHubs {
-        let key = try await bench.send()
-        let paused = try await bench.until(key, .paused)
-        #expect(paused.counts?.queued == 3 && paused.counts?.sent == 0)
-        #expect(paused.haltReason?.contains("com.acme.app (app type 6): ") == true)
-        let alarm = try await PushApps(bench.pool).find(bench.customer, app.id)?.alarm
-        #expect(alarm != nil && paused.haltReason?.hasSuffix(alarm?.reason ?? "-") == true)
-      }
-    }
-  }
-
   @Test func `Google's sign-in that is away closes the lane, and the backlog stays as it is until it is back`()
     async throws
   {
     try await withSendingBench { bench in
       try await bench.addDevices(10)
-      _ = try await addApp(bench, contacts: 60)
+      _ = try await SendoutService.fcm.addApp(bench, contacts: 60)
       let fcm = bench.simulator.fcm
       fcm.tokenRule(.any, .refuse(.unavailable()))
       try await bench.withHubs {

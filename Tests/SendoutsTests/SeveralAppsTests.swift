@@ -19,7 +19,9 @@ import Wire
       bench.customer,
       NewPushApp(
         appID: Self.otherID, type: .ios, name: "Other",
-        service: PushServiceFields(teamID: sample.teamID, keyID: sample.keyID, signingKey: Secret(signingKey))))
+        service: PushServiceFields([
+          .teamID: Secret(sample.teamID), .keyID: Secret(sample.keyID), .signingKey: Secret(signingKey),
+        ])))
     try await bench.database.query(
       """
       INSERT INTO device (customer_id, push_app_id, contact_id, token, token_key)
@@ -73,7 +75,7 @@ import Wire
         #expect(apps.first { $0.id == bench.app.id }?.alarm == nil)
         #expect(apps.first { $0.id == other.id }?.alarm?.reason == "InvalidProviderToken")
         _ = try await PushApps(bench.pool, vault: bench.vault).update(
-          bench.customer, other.id, PushAppUpdate(service: PushServiceFields(signingKey: Secret(APNsKey.sample))))
+          bench.customer, other.id, PushAppUpdate(service: PushServiceFields([.signingKey: Secret(APNsKey.sample)])))
         try await bench.sendouts.resume(bench.customer, key.sendout)
         #expect(try await bench.until(key, .finished).counts?.accepted == 80)
       }
@@ -102,12 +104,12 @@ import Wire
         bench.customer,
         NewPushApp(
           appID: SendingBench.appID, type: .firebase, name: "Acme for Android",
-          service: PushServiceFields(serviceAccount: Secret(try bench.simulator.issueServiceAccount()))))
+          service: PushServiceFields([.serviceAccount: Secret(try bench.simulator.issueServiceAccount())])))
       let windows = try await apps.add(
         bench.customer,
         NewPushApp(
           appID: SendingBench.appID, type: .windows, name: "Acme for Windows",
-          service: PushServiceFields(clientSecret: Secret("s"), packageSID: "ms-app://s-1-15-2-1")))
+          service: PushServiceFields([.clientSecret: Secret("s"), .packageSID: Secret("ms-app://s-1-15-2-1")])))
       func sentTo(_ type: AppType?) async throws -> [PushAppID] {
         try await bench.sendouts.create(
           bench.customer,

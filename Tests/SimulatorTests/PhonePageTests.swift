@@ -196,7 +196,7 @@ import Wire
     try await withFCM { simulator, fcm in
       _ = try await fcm.send(FCMRequester.body(fields))
       let push = PhonePush(try #require(simulator.fcm.requests.first))
-      #expect(push.phone == .android)
+      #expect(push.phone == SimulatedFCM.phone)
       #expect(push.title == title)
       #expect(push.text == text)
       #expect(push.notes == notes)

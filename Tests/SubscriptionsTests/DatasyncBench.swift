@@ -30,7 +30,7 @@ struct DatasyncBench: Sendable {
       bench.customer,
       NewPushApp(
         appID: SendingBench.appID, type: .firebase, name: "Acme",
-        service: PushServiceFields(serviceAccount: Secret(serviceAccount)))
+        service: PushServiceFields([.serviceAccount: Secret(serviceAccount)]))
     ).id
     _ = try await DatasyncApps(bench.pool).enable(bench.customer, app: SendingBench.appID, createdBy: nil)
   }
@@ -188,7 +188,7 @@ struct DatasyncBench: Sendable {
   func renewCredentials() async throws {
     let file = try bench.simulator.issueServiceAccount()
     _ = try await PushApps(bench.pool, vault: bench.vault).update(
-      bench.customer, firebase, PushAppUpdate(service: PushServiceFields(serviceAccount: Secret(file))))
+      bench.customer, firebase, PushAppUpdate(service: PushServiceFields([.serviceAccount: Secret(file)])))
   }
 }
 

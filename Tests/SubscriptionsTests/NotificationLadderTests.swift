@@ -150,6 +150,7 @@ private struct LadderCase: Sendable {
       let data = quoted(object(map.map { ($0, quoted($1)) }))
       return #"{"validate_only":false,"message":{"data":\#(data),"android":{"urgency":"NORMAL"},"token":[]}}"#.utf8
         .count
+    default: preconditionFailure("the size of \(service.rawValue) is not known")
     }
   }
 
@@ -169,7 +170,7 @@ extension DatasyncBench {
       bench.customer,
       NewPushApp(
         appID: SendingBench.appID, type: .huawei, name: "Acme",
-        service: PushServiceFields(clientID: "104567891", clientSecret: Secret("acme-secret"))))
+        service: PushServiceFields([.clientID: Secret("104567891"), .clientSecret: Secret("acme-secret")])))
   }
 
   /// The flat maps that phones got, by token, and how large the service found each.
@@ -190,6 +191,7 @@ extension DatasyncBench {
         let size = request.payload.count - request.tokens[0].utf8.count - 2
         arrived[request.tokens[0]] = (data, size)
       }
+    default: preconditionFailure("what \(service.rawValue) got is not known")
     }
     return arrived
   }

@@ -5,7 +5,7 @@ public import FoundationEssentials
 import Logging
 import NIOSSL
 @testable public import Providers
-import Registry
+public import Registry
 public import Simulator
 public import Wire
 
@@ -20,13 +20,7 @@ public func withSimulator<Answer: Sendable>(
   try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
   defer { try? FileManager.default.removeItem(at: directory) }
   var settings = SimulatorSettings(caFile: directory.appending(path: "ca.pem").path)
-  settings.productionPort = 0
-  settings.sandboxPort = 0
-  settings.fcmPort = 0
-  settings.hmsPort = 0
-  settings.webPushPort = 0
-  settings.wnsPort = 0
-  settings.smsPort = 0
+  settings.ports = Dictionary(uniqueKeysWithValues: PushSimulator.ports.map { ($0.option, 0) })
   settings.phonePort = nil
   configure(&settings)
   var quiet = Logger(label: "simulator")
@@ -88,13 +82,10 @@ extension PushServiceSettings {
   /// - Parameter isPatient: false gives pushes back as soon as a connection cannot be had.
   public init(_ simulator: PushSimulator, isPatient: Bool = true) {
     self.init()
-    apns.productionURL = simulator.productionURL
-    apns.sandboxURL = simulator.sandboxURL
-    fcm.url = simulator.fcmURL
-    fcm.tokenURL = simulator.googleTokenURL
-    hms.url = simulator.hmsURL
-    hms.tokenURL = simulator.hmsTokenURL
-    wns.tokenURL = simulator.wnsURL
+    for (setting, value) in simulator.serviceSettings {
+      if case .hosts = setting.kind { continue }
+      self[setting] = value
+    }
     endpoints = EndpointRules(simulator)
     caFile = simulator.caFile
     reconnect.first = .milliseconds(1)
@@ -126,6 +117,11 @@ extension APNsCredentials {
   /// A key made for this run of the tests; every `withSimulator` knows it.
   public static let sample = APNsCredentials(
     teamID: "TEAM123456", keyID: "KEY1234567", signingKey: P256.Signing.PrivateKey().pemRepresentation)
+
+  /// What an app with the key is added with.
+  public var fields: PushServiceFields {
+    PushServiceFields([.teamID: Secret(teamID), .keyID: Secret(keyID), .signingKey: Secret(signingKey)])
+  }
 
   /// A key that no Simulator knows.
   public static func fresh(teamID: String = "TEAM123456", keyID: String = "KEY1234567") -> APNsCredentials {

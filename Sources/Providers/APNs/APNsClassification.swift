@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Wire
 
 /// What a response of APNs means. This is the only place that knows what a reason means.
 extension ResponseClassification {
@@ -109,4 +110,19 @@ extension ResponseClassification {
     default: self
     }
   }
+}
+
+extension ServiceTable {
+  static let apns = ServiceTable(
+    reasons: [.apns], overrides: .apns,
+    problem: { APNsPush.problem(inHeaders: $0.apns?.headers ?? [:]) },
+    payloadSize: { (APNsPayload.json($0).count, $0.apnsPushType.payloadLimit) })
+}
+
+extension ServiceReasons {
+  fileprivate static let apns = ServiceReasons(
+    service: "APNs",
+    reasons: APNsReason.allCases.map { reason in
+      Reason(word: reason.rawValue, verdict: ResponseClassification(reason).verdict, advice: reason.advice)
+    })
 }

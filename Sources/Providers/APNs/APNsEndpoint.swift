@@ -10,14 +10,13 @@ struct APNsEndpoint: Sendable {
   private let tokens: ProviderTokens
   private let pools: ConnectionPools
 
-  init(_ settings: APNsSettings, _ pools: ConnectionPools, _ tokens: ProviderTokens) throws(ProviderError) {
-    guard let production = ServiceAddress(url: settings.productionURL) else {
-      throw .addressUnusable(setting: "PUSHCART_APNS_PRODUCTION_URL")
-    }
-    guard let sandbox = ServiceAddress(url: settings.sandboxURL) else {
-      throw .addressUnusable(setting: "PUSHCART_APNS_SANDBOX_URL")
-    }
-    addresses = [.production: production, .sandbox: sandbox]
+  init(
+    _ settings: PushServiceSettings, _ pools: ConnectionPools, _ tokens: ProviderTokens
+  ) throws(ProviderError) {
+    addresses = [
+      .production: try ServiceAddress(settings, .apnsProductionURL),
+      .sandbox: try ServiceAddress(settings, .apnsSandboxURL),
+    ]
     self.tokens = tokens
     self.pools = pools
   }
@@ -69,7 +68,7 @@ struct APNsEndpoint: Sendable {
 /// What connections have to know about APNs.
 struct APNsDescription: ServiceDescription {
   static let name = "APNs"
-  static let label = "apns"
+  static let label = PushServiceName.apns.rawValue
 
   /// Nil for connections that sign in with a certificate.
   let owner: TokenOwner?

@@ -76,7 +76,7 @@ struct AccessTokenDescription: ServiceDescription {
 struct AccessTokenResponse: Sendable, StatusBearing {
   var status: Int
   var token: AccessTokenCache.AccessToken?
-  /// Such as `invalid_grant`; Huawei's errors are numbers, such as `1101`.
+  /// Such as `invalid_grant`, or a number such as `1101`.
   var error: String?
   var retryAfter: Duration?
 

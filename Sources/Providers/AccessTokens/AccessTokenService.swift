@@ -7,8 +7,7 @@ import Wire
 struct AccessTokenService: Sendable {
   /// For people, such as `FCM`.
   let name: String
-  /// The dimension `service` of its metrics.
-  let label: String
+  let service: PushServiceName
   /// Nil if each request has an origin of its own.
   let address: ServiceAddress?
   let tokens: AccessTokens
@@ -29,7 +28,8 @@ struct AccessTokenService: Sendable {
     while isWanted: @escaping @Sendable () -> Bool
   ) -> AsyncStream<[PushOutcome]> {
     let key = PoolKey(
-      service: label, environment: .production, customer: customer, credentials: credentials, question: question)
+      service: service.rawValue, environment: .production, customer: customer, credentials: credentials,
+      question: question)
     let description = { @Sendable (address: ServiceAddress) in
       AccessTokenServiceDescription(service: self, address: address, credentials: credentials)
     }
@@ -58,7 +58,7 @@ private struct AccessTokenServiceDescription: ServiceDescription {
   let credentials: PushServiceCredentials
 
   var name: String { service.name }
-  var label: String { service.label }
+  var label: String { service.service.rawValue }
   var startsWithOneStream: Bool { false }
   var http1Connections: Int { service.http1Connections }
   var responseHeaders: [String] { service.responseHeaders }

@@ -32,7 +32,7 @@ final class ProviderMetrics {
   /// - Parameter reason: one of the service's documented words, or empty.
   func answered(status: Int, reason: String, after seconds: TimeInterval) {
     latency.recordNanoseconds(Int64(max(0, seconds) * 1e9))
-    // Huawei says with 200, too, that it refuses a message.
+    // A service can say with 200, too, that it refuses a message.
     if status == 200, reason.isEmpty { return accepted.increment() }
     let kind = Kind(status: status, reason: reason)
     let counter =

@@ -246,3 +246,30 @@ extension SMSText {
     return nil
   }
 }
+
+extension ServiceTable {
+  /// A text is cut to the parts that it may have.
+  static let sms = ServiceTable(
+    reasons: [.cm, .twilio],
+    overrides: .members([
+      "from": .text, "text": .text, "coding": .text, "maximumParts": .number, "reference": .text,
+    ]), problem: { $0.sms.flatMap(SMSText.problem(in:)) }, payloadSize: { _ in (0, 0) })
+}
+
+extension ServiceReasons {
+  fileprivate static let cm = ServiceReasons(
+    service: "SMS by CM",
+    reasons: CMCode.allCases.filter { $0 != .ok }.map { code in
+      Reason(
+        word: code.word, verdict: code.verdict(retryAfter: nil, at: .distantPast),
+        advice: SMSPushAccount.advice(on: code))
+    })
+
+  fileprivate static let twilio = ServiceReasons(
+    service: "SMS by Twilio",
+    reasons: TwilioCode.allCases.map { code in
+      Reason(
+        word: code.word, verdict: code.verdict(hasOwnSender: false, retryAfter: nil, at: .distantPast),
+        advice: SMSPushAccount.advice(on: code))
+    })
+}

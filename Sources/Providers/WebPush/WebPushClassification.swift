@@ -1,3 +1,5 @@
+import Wire
+
 // What a response of a browser's push service means. This is the only place that knows what a number or word means.
 //
 // No response refuses the app's key as a whole. Whoever registers a subscription chooses where it leads and with which key it was made,
@@ -63,4 +65,30 @@ extension ResponseClassification {
     }
     reason = "other"
   }
+}
+
+extension ServiceTable {
+  static let webPush = ServiceTable(
+    reasons: [.mozilla, .apple], overrides: .members(["headers": .texts("TTL", "Urgency", "Topic")]),
+    problem: { overrides in
+      overrides.webpush?.headers?["TTL"] == .null
+        ? OverrideProblem(field: "webpush.headers.TTL", problem: "cannot be removed") : nil
+    },
+    payloadSize: { (WebPushPayload.json($0).count, WebPushEncryption.limit) })
+}
+
+extension ServiceReasons {
+  fileprivate static let mozilla = ServiceReasons(
+    service: "Web Push, Mozilla's service",
+    reasons: MozillaErrno.allCases.map { errno in
+      let response = WebPushResponse(status: 400, errno: errno.rawValue)
+      return Reason(word: errno.word, meaning: words(of: errno), verdict: ResponseClassification(response).verdict)
+    })
+
+  fileprivate static let apple = ServiceReasons(
+    service: "Web Push, Apple's service",
+    reasons: AppleWebPushReason.allCases.map { word in
+      let response = WebPushResponse(status: 400, reason: word.rawValue)
+      return Reason(word: word.rawValue, verdict: ResponseClassification(response).verdict)
+    })
 }

@@ -6,7 +6,7 @@ import Wire
 /// What connections have to know about one origin of Web Push, and the app's token there.
 final class WebPushDescription: ServiceDescription {
   static let name = "Web Push"
-  static let label = "webpush"
+  static let label = PushServiceName.webpush.rawValue
 
   /// How long before its end a token is replaced, in seconds.
   private static let renewal: TimeInterval = 3600

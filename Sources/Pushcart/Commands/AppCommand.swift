@@ -14,26 +14,7 @@ struct AppCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Add an app on one platform.",
       discussion: """
-        Example: pushcart app add --customer 1 --type ios --app-id com.acme.app --name Acme --team-id A1B2C3D4E5 \
-        --key-id F6G7H8J9K0 --signing-key AuthKey_F6G7H8J9K0.p8 --json
-
-        Example: pushcart app add --customer 1 --type ios --app-id com.acme.app --name Acme \
-        --production-certificate acme.p12 --certificate-password-file acme.password
-
-        Example: pushcart app add --customer 1 --type firebase --app-id com.acme.app --name Acme \
-        --service-account acme-firebase-adminsdk.json
-
-        Example: pushcart app add --customer 1 --type huawei --app-id com.acme.app --name Acme --client-id 104567891 \
-        --client-secret-file client-secret.txt
-
-        Example: pushcart app add --customer 1 --type windows --app-id com.acme.app --name Acme \
-        --package-sid ms-app://s-1-15-2-1234567890-1234567890 --client-secret-file client-secret.txt
-
-        Example: pushcart app add --customer 1 --type windows --app-id com.acme.app --name Acme \
-        --tenant-id 6babcaad-604b-40ac-a9d7-9fd97c0b779f --client-id 1a2b3c4d-0000-1111-2222-333344445555 \
-        --client-secret-file client-secret.txt
-
-        Example: pushcart app add --customer 1 --type web --app-id shop.acme.com --name Acme --contact mailto:push@acme.com
+        \(PushService.all.flatMap(\.examples).map { "Example: pushcart app add --customer 1 \($0)" }.joined(separator: "\n\n"))
 
         Example: pushcart app add --customer 1 --type ios --app-id com.acme.phone --voip-app-id com.acme.phone.voip --name Phone \
         --team-id A1B2C3D4E5 --key-id F6G7H8J9K0 --signing-key AuthKey_F6G7H8J9K0.p8
@@ -199,58 +180,41 @@ struct DeviceKeyOptions: ParsableArguments {
 }
 
 /// Options of what opens an app's push service.
-struct PushServiceOptions: ParsableArguments {
-  @Option(help: "Apple's Team Id (iOS).") var teamId: String?
-  @Option(help: "Apple's Key Id of the signing key (iOS).") var keyId: String?
-  @Option(help: "Apple's AuthKey_….p8 file (iOS).", completion: .file(extensions: ["p8"])) var signingKey: String?
+typealias PushServiceOptions = TableOptions<CredentialOptions>
 
-  @Option(
-    help: "The .p12 file of a push certificate for Apple's development environment (iOS).",
-    completion: .file(extensions: ["p12"]))
-  var developmentCertificate: String?
-  @Option(
-    help: "The .p12 file of a push certificate for Apple's production environment (iOS).",
-    completion: .file(extensions: ["p12"]))
-  var productionCertificate: String?
-  @Option(help: "File with the password of the .p12 files, on one line (iOS).", completion: .file())
-  var certificatePasswordFile: String?
-
-  @Option(
-    help:
-      "Key file of a service account: Google's, from the Firebase console (Firebase, Android), or Huawei's (Huawei).",
-    completion: .file(extensions: ["json"]))
-  var serviceAccount: String?
-  @Option(help: "The app's Client ID in AppGallery Connect (Huawei), or at Microsoft Entra (Windows).")
-  var clientId: String?
-  @Option(help: "The app's Package SID in Partner Center (Windows).") var packageSid: String?
-  @Option(help: "The Directory (tenant) ID at Microsoft Entra (Windows).") var tenantId: String?
-  @Option(help: "File with the secret of the client or package (Huawei, Windows).", completion: .file())
-  var clientSecretFile: String?
-  @Option(
-    help: "File with a private key of P-256, in PEM or as 32 bytes in base64url, in place of a new one (Web).",
-    completion: .file())
-  var vapidPrivateKeyFile: String?
-  @Option(help: "Whom push services can contact: mailto:name@example.com or an https address (Web).")
-  var contact: String?
-
-  var fields: PushServiceFields {
-    get throws {
-      PushServiceFields(
-        teamID: teamId, keyID: keyId, signingKey: try Self.secret(signingKey),
-        developmentCertificate: try Self.secret(developmentCertificate),
-        productionCertificate: try Self.secret(productionCertificate),
-        certificatePassword: try certificatePasswordFile.map { path in
-          // Editors end a line.
-          Secret(bytes: Array(try InputFile(path).bytes.prefix { $0 != 0x0A && $0 != 0x0D }))
-        },
-        serviceAccount: try Self.secret(serviceAccount), clientID: clientId,
-        clientSecret: try Self.secret(clientSecretFile), packageSID: packageSid, tenantID: tenantId,
-        vapidPrivateKey: try Self.secret(vapidPrivateKeyFile), contact: contact)
+enum CredentialOptions: OptionTable {
+  static var options: [(name: String, option: Option<String?>)] {
+    CredentialField.all.map { field in
+      let completion: CompletionKind? =
+        switch field.input {
+        case .text: nil
+        case .file(let extensions): .file(extensions: extensions)
+        case .line: .file()
+        }
+      return (
+        field.option,
+        Option(name: .customLong(field.option), help: ArgumentHelp(field.helpText), completion: completion)
+      )
     }
   }
+}
 
-  private static func secret(_ path: String?) throws -> Secret? {
-    try path.map { Secret(bytes: try InputFile($0).bytes) }
+extension TableOptions<CredentialOptions> {
+  var fields: PushServiceFields {
+    get throws {
+      var fields = PushServiceFields()
+      for (field, (_, value)) in zip(CredentialField.all, values) {
+        guard let value else { continue }
+        fields[field] =
+          switch field.input {
+          case .text: Secret(value)
+          case .file: Secret(bytes: try InputFile(value).bytes)
+          // Editors end a line.
+          case .line: Secret(bytes: Array(try InputFile(value).bytes.prefix { $0 != 0x0A && $0 != 0x0D }))
+          }
+      }
+      return fields
+    }
   }
 }
 

@@ -24,7 +24,7 @@ struct DatasyncCommand: AsyncParsableCommand {
         """)
 
     @Option(help: "Number of the customer.") var customer: CustomerID
-    @Option(help: "App id. Its Firebase app serves fcm, its Huawei app hms.") var app: String
+    @Option(help: "App id. \(MessagingService.inWords)") var app: String
     @OptionGroup var options: ManagementOptions
 
     func run(in stores: ManagementStores) async throws {
@@ -55,5 +55,13 @@ struct DatasyncCommand: AsyncParsableCommand {
         return table.text(empty: "Customer \(customer) has no data trees.")
       }
     }
+  }
+}
+
+extension MessagingService {
+  /// `Its Firebase app serves fcm, …`
+  fileprivate static var inWords: String {
+    let apps = allCases.map { "its \($0.appType.platform) app serves \($0.rawValue)" }.joined(separator: ", ")
+    return "\(apps.prefix(1).uppercased())\(apps.dropFirst())."
   }
 }

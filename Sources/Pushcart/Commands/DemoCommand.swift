@@ -1,6 +1,7 @@
 import ArgumentParser
 import CoreMetrics
 import Logging
+import Simulator
 
 struct DemoCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -25,13 +26,7 @@ struct DemoCommand: AsyncParsableCommand {
   var phoneNames: [String] = []
   @Option(help: "TCP port of the hub.") var port = 8080
   @Option(help: "TCP port of the phone page.") var phonePort = 8081
-  @Option(help: "TCP port of the simulated APNs, production.") var apnsPort = 8443
-  @Option(help: "TCP port of the simulated APNs, sandbox.") var apnsSandboxPort = 8444
-  @Option(help: "TCP port of the simulated FCM.") var fcmPort = 8445
-  @Option(help: "TCP port of the simulated Push Kit.") var hmsPort = 8446
-  @Option(help: "TCP port of the simulated WNS.") var wnsPort = 8447
-  @Option(help: "TCP port of the simulated Web Push.") var webpushPort = 8448
-  @Option(help: "TCP port of the simulated SMS and calls.") var smsPort = 8449
+  @OptionGroup var ports: TableOptions<DemoPortTable>
   @Option(help: "trace, debug, info, notice, warning, error or critical; debug logs every request.")
   var logLevel = "warning"
 
@@ -39,12 +34,8 @@ struct DemoCommand: AsyncParsableCommand {
     guard let level = Logger.Level(rawValue: logLevel) else {
       throw ValidationError("There is no log level of this name.")
     }
-    for (port, flag) in [
-      (port, "--port"), (phonePort, "--phone-port"), (apnsPort, "--apns-port"),
-      (apnsSandboxPort, "--apns-sandbox-port"), (fcmPort, "--fcm-port"), (hmsPort, "--hms-port"),
-      (webpushPort, "--webpush-port"), (wnsPort, "--wns-port"), (smsPort, "--sms-port"),
-    ] {
-      try TCPPort.require(port, on: host, flag: flag)
+    for (option, port) in [("port", port), ("phone-port", phonePort)] + ports.values {
+      try TCPPort.require(port, on: host, flag: "--\(option)")
     }
     Logs.start(.auto, level)
     let metrics = MetricsRegistry()
@@ -52,13 +43,23 @@ struct DemoCommand: AsyncParsableCommand {
     let demo = Demo(
       local: LocalHub(folder: folder), host: host, phoneNames: phoneNames,
       ports: Demo.Ports(
-        hub: port, phone: phonePort, apns: apnsPort, apnsSandbox: apnsSandboxPort, fcm: fcmPort, hms: hmsPort,
-        webPush: webpushPort, wns: wnsPort, sms: smsPort),
+        hub: port, phone: phonePort,
+        services: Dictionary(uniqueKeysWithValues: ports.values.map { ($0.name, $0.value) })),
       metrics: metrics, logger: Logger(label: "demo"))
     do {
       try await demo.run()
     } catch {
       throw CommandFailure.wrapping(error)
+    }
+  }
+}
+
+/// The ports of the simulated services.
+enum DemoPortTable: OptionTable {
+  static var options: [(name: String, option: Option<Int>)] {
+    PushSimulator.ports.map { port in
+      let help = ArgumentHelp("TCP port of the simulated \(port.name).")
+      return (port.option, Option(wrappedValue: port.usual, name: .customLong(port.option), help: help))
     }
   }
 }

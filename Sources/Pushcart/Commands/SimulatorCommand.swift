@@ -3,6 +3,7 @@ import Logging
 import ServiceLifecycle
 import Simulator
 import UnixSignals
+import Wire
 
 struct SimulatorCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -12,14 +13,13 @@ struct SimulatorCommand: AsyncParsableCommand {
     discussion: """
       It prints the settings that point a hub at it. PUSHCART_PAGE_FRAME_ANCESTORS lets its phone page show the hub's rich \
       pages. Without --trust and the other options of trust, anybody may sign in. With one of them it checks signatures and \
-      secrets, and each service refuses those that no option names; Web Push knows no accounts. The address of FCM serves \
-      Google's token endpoint too, and that of Push Kit Huawei's. That of WNS serves both of Microsoft's, and its channel URIs \
-      have the form https://NAME:PORT/?token=TOKEN. Device tokens that begin with fade0404, fade0410, fade0429, fade0503 and \
+      secrets, and each service refuses those that no option names; Web Push knows no accounts. The address of a service serves \
+      its token endpoints, too. Channel URIs of WNS have the form https://NAME:PORT/?token=TOKEN. Device tokens that begin with fade0404, fade0410, fade0429, fade0503 and \
       the like get that error.
 
       The port of the phone page takes rules for replies: GET, POST and DELETE /rules. A rule is a JSON object, such as \
-      {"service":"fcm","tokenPrefix":"ab","times":1,"reply":"refuse","reason":"UNREGISTERED"}. The service is apns, fcm, hms, \
-      wns, webpush or sms; without one it is apns. The reply is accept, refuse, ignore, refuseStream, resetStream, goAway or cut. A \
+      {"service":"fcm","tokenPrefix":"ab","times":1,"reply":"refuse","reason":"UNREGISTERED"}. The service is \
+      \(PushServiceName.allCases.map(\.rawValue).asList("or")); without one it is apns. The reply is accept, refuse, ignore, refuseStream, resetStream, goAway or cut. A \
       refusal also has status, reason or both. APNs needs both: a status from 400 to 599, and any reason. For other services, \
       the error for a wrong one lists what there is. Other members are nth, delayMilliseconds, retryAfter (not for APNs), \
       environment and since (APNs), and project (FCM). With "requests":"token" a rule is for requests for access tokens, and \
@@ -29,20 +29,14 @@ struct SimulatorCommand: AsyncParsableCommand {
       {"service":"fcm","order":"goAway"}, or cut, answerIgnored, or limitStreams with limit.
 
       Example: pushcart simulator --ca-file /tmp/simulator-ca.pem --trust TEAM123456/KEY1234567=AuthKey.p8 \
-      --huawei-client 104567891=client-secret.txt
+      --service-account acme-firebase-adminsdk.json
       """)
 
   @Option(help: "File for the certificate that the hub is to trust. Its key is kept beside it.") var caFile =
     "simulator-ca.pem"
   @Option(help: "Address to listen on.") var host = "127.0.0.1"
   @Option(help: "Name in the addresses that are printed, and in the certificate.") var name = "localhost"
-  @Option(help: "TCP port of APNs, production; 0 takes any free one.") var apnsPort = 8443
-  @Option(help: "TCP port of APNs, sandbox; 0 takes any free one.") var apnsSandboxPort = 8444
-  @Option(help: "TCP port of FCM and Google's token endpoint; 0 takes any free one.") var fcmPort = 8445
-  @Option(help: "TCP port of Push Kit and Huawei's token endpoint; 0 takes any free one.") var hmsPort = 8446
-  @Option(help: "TCP port of WNS and Microsoft's token endpoints; 0 takes any free one.") var wnsPort = 8447
-  @Option(help: "TCP port of Web Push; 0 takes any free one.") var webpushPort = 8448
-  @Option(help: "TCP port of CM's and Twilio's SMS and calls; 0 takes any free one.") var smsPort = 8449
+  @OptionGroup var ports: TableOptions<PortTable>
   @Option(help: "Where a report that each message of CM was delivered is posted: an http address. (default: nowhere)")
   var smsStatusURL: String?
   @Option(help: "TCP port of the phone page; 0 takes any free one.") var phonePort = 8081
@@ -62,24 +56,14 @@ struct SimulatorCommand: AsyncParsableCommand {
   var apnsRequests: String?
 
   func run() async throws {
-    for (port, flag) in [
-      (apnsPort, "--apns-port"), (apnsSandboxPort, "--apns-sandbox-port"), (fcmPort, "--fcm-port"),
-      (hmsPort, "--hms-port"), (wnsPort, "--wns-port"), (webpushPort, "--webpush-port"), (smsPort, "--sms-port"),
-      (phonePort, "--phone-port"),
-    ] {
-      try TCPPort.require(port, on: host, flag: flag)
+    for (option, port) in ports.values + [("phone-port", phonePort)] {
+      try TCPPort.require(port, on: host, flag: "--\(option)")
     }
     Logs.start(.auto, .warning)
     var settings = SimulatorSettings(caFile: caFile)
     settings.host = host
     settings.name = name
-    settings.productionPort = apnsPort
-    settings.sandboxPort = apnsSandboxPort
-    settings.fcmPort = fcmPort
-    settings.hmsPort = hmsPort
-    settings.wnsPort = wnsPort
-    settings.webPushPort = webpushPort
-    settings.smsPort = smsPort
+    settings.ports = Dictionary(uniqueKeysWithValues: ports.values.map { ($0.name, $0.value) })
     settings.smsStatusURL = smsStatusURL
     settings.phonePort = phonePort
     settings.phoneNames = phoneNames
@@ -104,6 +88,16 @@ struct SimulatorCommand: AsyncParsableCommand {
     try await ServiceGroup(
       services: [simulator, greeting], gracefulShutdownSignals: [.sigterm, .sigint], logger: logger
     ).run()
+  }
+}
+
+/// The ports of the services.
+enum PortTable: OptionTable {
+  static var options: [(name: String, option: Option<Int>)] {
+    PushSimulator.ports.map { port in
+      let help = ArgumentHelp("TCP port of \(port.help); 0 takes any free one.")
+      return (port.option, Option(wrappedValue: port.usual, name: .customLong(port.option), help: help))
+    }
   }
 }
 

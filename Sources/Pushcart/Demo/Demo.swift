@@ -12,13 +12,8 @@ struct Demo: Sendable {
   struct Ports: Sendable {
     var hub: Int
     var phone: Int
-    var apns: Int
-    var apnsSandbox: Int
-    var fcm: Int
-    var hms: Int
-    var webPush: Int
-    var wns: Int
-    var sms: Int
+    /// See `SimulatorSettings.ports`.
+    var services: [String: Int]
   }
 
   var local: LocalHub
@@ -52,32 +47,17 @@ struct Demo: Sendable {
     guard let masterKeys = settings.masterKeys else { return }
 
     let vault = Vault(masterKeys)
-    let serviceAccount = try local.secret(local.serviceAccountFile) {
-      try simulator.issueServiceAccount(projectID: "sample-shop")
-    }
-    try simulator.fcm.register(keyFile: serviceAccount)
-    simulator.hms.register(
-      clientID: SampleCustomer.huaweiClientID, secret: SampleCustomer.huaweiClientSecret, name: "Sample shop")
-    simulator.wns.register(
-      packageSID: SampleCustomer.windowsPackageSID, secret: SampleCustomer.windowsSecret, name: "Sample shop")
+    let apps = try simulator.samples { file, make in try local.secret("\(local.home)/\(file)", make: make) }
     simulator.sms.register(productToken: SampleCustomer.smsProductToken)
     let (sample, next, statusURL) = try await settings.withPool { pool in
       try await Migrator(pool, Migration.embedded).apply()
       let sample = try await SampleCustomer.prepare(
-        local, pool, settings, vault: vault, serviceAccount: serviceAccount, sms: simulator.smsAccount,
-        channel: simulator.channel
-      ) {
-        simulator.webPush.subscription(named: $0, vapidKey: $1).json
-      }
+        local, pool, settings, vault: vault, apps: apps, sms: simulator.smsAccount)
       let addresses = try await SMSStatusAddresses.load(pool, vault: vault, publicURL: settings.publicURL)
       return (
         sample, try await pool.query(HubQueries.nextSendout)[0].decode(Int64.self), addresses.url(of: sample.id)
       )
     }
-    try simulator.apns.trust(
-      teamID: SampleCustomer.teamID, keyID: SampleCustomer.keyID, signingKey: sample.signingKey,
-      topics: [SampleCustomer.appID])
-
     simulator.sms.reportDeliveries(to: statusURL)
     if let site = sample.site { simulator.serve(site) }
     let welcome = Welcome(
@@ -91,13 +71,7 @@ struct Demo: Sendable {
     var settings = SimulatorSettings(caFile: local.caFile)
     settings.host = host
     settings.phoneNames = phoneNames
-    settings.productionPort = ports.apns
-    settings.sandboxPort = ports.apnsSandbox
-    settings.fcmPort = ports.fcm
-    settings.hmsPort = ports.hms
-    settings.webPushPort = ports.webPush
-    settings.wnsPort = ports.wns
-    settings.smsPort = ports.sms
+    settings.ports = ports.services
     settings.phonePort = ports.phone
     // People who add an app of their own, with any key at hand, want to see its pushes on the phone page.
     settings.trustsUnknownKeys = true
@@ -108,17 +82,12 @@ struct Demo: Sendable {
 
   /// The hub's settings, which are kept for the other commands in this folder too.
   private func settings(_ database: String, _ simulator: PushSimulator) async throws -> Settings {
-    let values: [(Setting, String)] = [
-      (.databaseURL, database), (.masterKey.fromFile, local.masterKeyFile),
-      (.publicURL, "http://localhost:\(ports.hub)"), (.apnsProductionURL, simulator.productionURL),
-      (.apnsSandboxURL, simulator.sandboxURL), (.fcmURL, simulator.fcmURL),
-      (.googleTokenURL, simulator.googleTokenURL), (.hmsURL, simulator.hmsURL),
-      (.hmsTokenURL, simulator.hmsTokenURL), (.wnsTokenURL, simulator.wnsURL),
-      (.wnsAllowedHosts, simulator.wnsHost),
-      (.webpushAllowedHosts, simulator.webPushHost), (.smsAllowedHosts, simulator.smsHost),
-      (.providerCAFile, simulator.caFile),
-      (.pageFrameAncestors, simulator.phoneURL ?? "'none'"),
-    ]
+    let values: [(Setting, String)] =
+      [
+        (.databaseURL, database), (.masterKey.fromFile, local.masterKeyFile),
+        (.publicURL, "http://localhost:\(ports.hub)"), (.providerCAFile, simulator.caFile),
+        (.pageFrameAncestors, simulator.phoneURL ?? "'none'"),
+      ] + simulator.serviceSettings.map { (Setting($0.setting), $0.value) }
     let object = Dictionary(uniqueKeysWithValues: values.map { ($0.0.name, $0.1) })
     try local.keep(String(decoding: try JSONReply.encode(object), as: UTF8.self) + "\n", in: local.settingsFile)
     return try await Settings.read(

@@ -42,9 +42,6 @@ struct LocalHub: Sendable {
   var siteKeyFile: String { "\(home)/sample-site.key" }
   /// The access key of scope gateway, which every start prints.
   var gatewayKeyFile: String { "\(home)/sample-gateway.key" }
-  /// The sample app's signing key, which the Simulator knows too.
-  var serviceAccountFile: String { "\(home)/service-account.json" }
-  var signingKeyFile: String { "\(home)/AuthKey_SAMPLEKEY0.p8" }
   /// Certificate of the authority that signs the certificate of the Simulator's APNs.
   var caFile: String { "\(folder)/simulator-ca.pem" }
 

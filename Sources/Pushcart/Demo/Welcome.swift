@@ -1,3 +1,4 @@
+import Simulator
 import Wire
 
 /// What a private hub prints once it is up.
@@ -14,7 +15,7 @@ struct Welcome: Sendable {
   let host: String
 
   var text: String {
-    let shop = "\(hubURL)/rest/\(sample.id)/apps/\(SampleCustomer.appID)/pushdevices"
+    let shop = "\(hubURL)/rest/\(sample.id)/apps/\(SampleApp.appID)/pushdevices"
     return """
 
       Pushcart is up. Ctrl-C ends it; the next start finds the same data in \(folder).
@@ -22,7 +23,7 @@ struct Welcome: Sendable {
         Phone page        \(phoneURL)
         Sample website    \(phoneURL)/web, for a Firefox whose push service is this one
         API, described    \(hubURL)/swagger/
-        Sample customer   \(sample.id), with the app \(SampleCustomer.appID), the template "offer" and 51 contacts
+        Sample customer   \(sample.id), with the app \(SampleApp.appID), the template "offer" and 51 contacts
         Access key        \(sample.accessKey)
         Database          psql "\(database)"
 
@@ -34,7 +35,7 @@ struct Welcome: Sendable {
 
       curl -X POST \(hubURL)/api/v1/sendouts \\
         -H 'Authorization: Bearer \(sample.accessKey)' -H 'Content-Type: application/json' \\
-        -d '{"name":"First try","appIds":["\(SampleCustomer.appID)","\(SampleCustomer.androidAppID)","\(SampleCustomer.huaweiAppID)","\(SampleCustomer.windowsAppID)","\(SampleCustomer.webAppID)"],"audience":{"all":true},"message":{"alert":"Hello {{firstName}}"},"template":"offer","start":true}'
+        -d '{"name":"First try","appIds":[\(sample.appIDs.map { "\"\($0)\"" }.joined(separator: ","))],"audience":{"all":true},"message":{"alert":"Hello {{firstName}}"},"template":"offer","start":true}'
 
       curl \(hubURL)/api/v1/sendouts/\(nextSendout) -H 'Authorization: Bearer \(sample.accessKey)'
 

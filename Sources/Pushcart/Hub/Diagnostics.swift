@@ -280,13 +280,14 @@ struct Diagnostics: Sendable {
     do {
       let services = try PushServices(settings.pushServices, logger: Logger(label: "push services"))
       let account = services.account(appID: "pushcart", of: CustomerID(0), credentials: stranger)
-      for (environment, url, variable) in [
-        (PushEnvironment.production, settings.pushServices.apns.productionURL, Setting.apnsProductionURL.variable),
-        (.sandbox, settings.pushServices.apns.sandboxURL, Setting.apnsSandboxURL.variable),
+      for (environment, setting) in [
+        (PushEnvironment.production, ServiceSetting.apnsProductionURL), (.sandbox, .apnsSandboxURL),
       ] {
+        let url = settings.pushServices[setting] ?? ""
         let answer = await account.check(environment)
         if case .unreachable(let reason) = answer {
-          let sentence = "\(url) cannot be reached (\(reason)); see \(variable) and \(Setting.providerCAFile.variable)"
+          let sentence =
+            "\(url) cannot be reached (\(reason)); see \(setting.variable) and \(Setting.providerCAFile.variable)"
           report(Finding(part: "APNs \(environment)", isWell: false, sentence: sentence))
         } else {
           report(Finding(part: "APNs \(environment)", isWell: true, sentence: "\(url) answers"))

@@ -1,3 +1,5 @@
+import Wire
+
 /// One setting. A flag decides before the environment, and that before the settings file.
 struct Setting: Sendable {
   /// Its key in the settings file and, behind `--`, its flag.
@@ -14,6 +16,8 @@ struct Setting: Sendable {
     self.fallback = fallback
     self.isSecret = isSecret
   }
+
+  init(_ setting: ServiceSetting) { self.init(setting.name, setting.help, fallback: setting.fallback) }
 
   /// Its name in the environment.
   var variable: String {
@@ -81,38 +85,8 @@ extension Setting {
   static let retentionDays = Setting(
     "retention-days",
     "days after its end that a sendout keeps its pushes, and that device events are kept; 0 for ever", fallback: "0")
-  static let apnsProductionURL = Setting(
-    "apns-production-url", "address of APNs' production environment", fallback: "https://api.push.apple.com")
-  static let apnsSandboxURL = Setting(
-    "apns-sandbox-url", "address of APNs' development environment", fallback: "https://api.sandbox.push.apple.com")
-  static let fcmURL = Setting("fcm-url", "address of Firebase Cloud Messaging", fallback: "https://fcm.googleapis.com")
-  static let googleTokenURL = Setting(
-    "google-token-url", "address at which Google's service accounts sign in",
-    fallback: "https://oauth2.googleapis.com/token")
-  static let hmsURL = Setting(
-    "hms-url", "address of Huawei's Push Kit", fallback: "https://push-api.cloud.huawei.com")
-  static let hmsTokenURL = Setting(
-    "hms-token-url", "address at which Huawei's clients sign in",
-    fallback: "https://oauth-login.cloud.huawei.com/oauth2/v3/token")
-  static let wnsTokenURL = Setting(
-    "wns-token-url", "address at which Windows apps sign in, for both kinds of accounts",
-    fallback: "https://login.live.com or https://login.microsoftonline.com")
-  static let wnsAllowedHosts = Setting(
-    "wns-allowed-hosts",
-    "only hosts that channel URIs of Windows can be at, as in *.notify.windows.com; these can have private addresses",
-    fallback: "*.notify.windows.com at public addresses")
-  static let webpushAllowedHosts = Setting(
-    "webpush-allowed-hosts",
-    "only hosts that Web Push sends to, as in push.example.com:8443,*.push.apple.com; these can have private addresses",
-    fallback: "hosts of the internet, ports 443 and 8443")
-  static let webhookAllowedHosts = Setting(
-    "webhook-allowed-hosts",
-    "only hosts that webhooks and status reports can lead to, as in hooks.example.com:8443; these can have private addresses",
-    fallback: "hosts of the internet, ports 443 and 8443")
-  static let smsAllowedHosts = Setting(
-    "sms-allowed-hosts",
-    "only hosts that providers of SMS can be at, as in sms.example.com:8443; these can have private addresses",
-    fallback: "hosts of the internet, ports 443 and 8443")
+  /// Those of the push services, and of the addresses that customers name.
+  static let ofServices = (PushService.all.flatMap(\.settings) + [.webhookAllowedHosts]).map { Setting($0) }
   static let providerCAFile = Setting(
     "provider-ca-file", "PEM file of certificates to trust instead of the system's")
   static let geoIPFile = Setting(
@@ -124,14 +98,12 @@ extension Setting {
     "log-format", "json, text, or auto: text on a terminal, json elsewhere", fallback: "auto")
 
   /// Every setting, in the order of help and docs/settings.md.
-  static let all = [
-    databaseURL, databaseConnections, databaseTransactions, masterKey, oldMasterKeys, host, port, operationsHost,
-    operationsPort, publicURL, trustedProxies, connectionsPerAddress, addressRate, keyRate, linkRate,
-    pageFrameAncestors, pnm2Customer, pnm2AllowedNetworks, drainSeconds, pushesInFlight, retentionDays,
-    apnsProductionURL, apnsSandboxURL, fcmURL, googleTokenURL, hmsURL, hmsTokenURL, wnsTokenURL, wnsAllowedHosts,
-    webpushAllowedHosts, webhookAllowedHosts, smsAllowedHosts, providerCAFile, geoIPFile, logLevel, logFormat,
-    config,
-  ]
+  static let all =
+    [
+      databaseURL, databaseConnections, databaseTransactions, masterKey, oldMasterKeys, host, port, operationsHost,
+      operationsPort, publicURL, trustedProxies, connectionsPerAddress, addressRate, keyRate, linkRate,
+      pageFrameAncestors, pnm2Customer, pnm2AllowedNetworks, drainSeconds, pushesInFlight, retentionDays,
+    ] + ofServices + [providerCAFile, geoIPFile, logLevel, logFormat, config]
   /// Settings whose value can be in a file: the variable with `_FILE`, the flag with `-file`.
   static let fileable = [databaseURL, masterKey, oldMasterKeys]
 }

@@ -27,29 +27,18 @@ struct MasterKeyFlags: ParsableArguments {
 }
 
 /// Flags of the push services' addresses.
-struct ProviderFlags: ParsableArguments {
-  @Option(help: .setting(.apnsProductionURL)) var apnsProductionURL: String?
-  @Option(help: .setting(.apnsSandboxURL)) var apnsSandboxURL: String?
-  @Option(help: .setting(.fcmURL)) var fcmURL: String?
-  @Option(help: .setting(.googleTokenURL)) var googleTokenURL: String?
-  @Option(help: .setting(.hmsURL)) var hmsURL: String?
-  @Option(help: .setting(.hmsTokenURL)) var hmsTokenURL: String?
-  @Option(help: .setting(.wnsTokenURL)) var wnsTokenURL: String?
-  @Option(help: .setting(.wnsAllowedHosts)) var wnsAllowedHosts: String?
-  @Option(help: .setting(.webpushAllowedHosts)) var webpushAllowedHosts: String?
-  @Option(help: .setting(.webhookAllowedHosts)) var webhookAllowedHosts: String?
-  @Option(help: .setting(.smsAllowedHosts)) var smsAllowedHosts: String?
-  @Option(help: .setting(.providerCAFile)) var providerCAFile: String?
+typealias ProviderFlags = TableOptions<ProviderSettings>
 
-  var given: [Given] {
-    [
-      (.apnsProductionURL, apnsProductionURL), (.apnsSandboxURL, apnsSandboxURL), (.fcmURL, fcmURL),
-      (.googleTokenURL, googleTokenURL), (.hmsURL, hmsURL), (.hmsTokenURL, hmsTokenURL),
-      (.wnsTokenURL, wnsTokenURL), (.wnsAllowedHosts, wnsAllowedHosts),
-      (.webpushAllowedHosts, webpushAllowedHosts), (.webhookAllowedHosts, webhookAllowedHosts),
-      (.smsAllowedHosts, smsAllowedHosts), (.providerCAFile, providerCAFile),
-    ]
+enum ProviderSettings: OptionTable {
+  static let all = Setting.ofServices + [.providerCAFile]
+
+  static var options: [(name: String, option: Option<String?>)] {
+    all.map { ($0.name, Option(name: .customLong($0.name), help: .setting($0))) }
   }
+}
+
+extension TableOptions<ProviderSettings> {
+  var given: [Given] { zip(ProviderSettings.all, values).map { ($0, $1.value) } }
 }
 
 /// Flags of retention.

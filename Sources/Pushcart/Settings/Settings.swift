@@ -181,35 +181,23 @@ struct Settings: Sendable {
 
   private static func pushServices(from reader: inout SettingsReader) -> PushServiceSettings {
     var services = PushServiceSettings()
-    for (setting, url) in [
-      (Setting.apnsProductionURL, \PushServiceSettings.apns.productionURL), (.apnsSandboxURL, \.apns.sandboxURL),
-      (.fcmURL, \.fcm.url), (.hmsURL, \.hms.url),
-    ] {
-      services[keyPath: url] = reader.text(setting) ?? services[keyPath: url]
-      if !PushServiceSettings.isAddress(services[keyPath: url]) {
-        reader.wrong(setting, "must be https://host or https://host:port")
-      }
-    }
-    for (setting, url) in [
-      (Setting.googleTokenURL, \PushServiceSettings.fcm.tokenURL), (.hmsTokenURL, \.hms.tokenURL),
-    ] {
-      services[keyPath: url] = reader.text(setting) ?? services[keyPath: url]
-      if !PushServiceSettings.isAddressWithPath(services[keyPath: url]) {
-        reader.wrong(setting, "must be https://host/path or https://host:port/path")
-      }
-    }
-    services.wns.tokenURL = reader.text(.wnsTokenURL)
-    if let url = services.wns.tokenURL, !PushServiceSettings.isAddress(url) {
-      reader.wrong(.wnsTokenURL, "must be https://host or https://host:port")
-    }
-    for (setting, rule) in [
-      (Setting.wnsAllowedHosts, \PushServiceSettings.endpoints.wns), (.webpushAllowedHosts, \.endpoints.webPush),
-      (.webhookAllowedHosts, \.endpoints.webhook), (.smsAllowedHosts, \.endpoints.sms),
-    ] {
-      guard let list = reader.text(setting) else { continue }
-      services[keyPath: rule].listed = HostList(list)
-      if services[keyPath: rule].listed == nil {
-        reader.wrong(setting, "must be hosts as in push.example.com, example.com:8443 or *.example.com, by comma")
+    for known in PushService.all.flatMap(\.settings) + [.webhookAllowedHosts] {
+      let setting = Setting(known)
+      guard let text = reader.text(setting) else { continue }
+      switch known.kind {
+      case .address:
+        services[known] = text
+        if !PushServiceSettings.isAddress(text) { reader.wrong(setting, "must be https://host or https://host:port") }
+      case .addressWithPath:
+        services[known] = text
+        if !PushServiceSettings.isAddressWithPath(text) {
+          reader.wrong(setting, "must be https://host/path or https://host:port/path")
+        }
+      case .hosts(let rule):
+        services.endpoints[keyPath: rule].listed = HostList(text)
+        if services.endpoints[keyPath: rule].listed == nil {
+          reader.wrong(setting, "must be hosts as in push.example.com, example.com:8443 or *.example.com, by comma")
+        }
       }
     }
     services.caFile = reader.text(.providerCAFile)

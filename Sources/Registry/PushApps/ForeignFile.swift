@@ -3,11 +3,9 @@ import Wire
 
 /// A file that a push service made for some purpose, and somebody gave for another one. Every credential that is refused is looked
 /// at for these first.
-enum ForeignFile: Equatable {
-  case agconnectServices
-  case googleServices
-  case googleServiceAccount
-  case huaweiServiceAccount
+enum ForeignFile {
+  /// One that a push service's console made.
+  case known(KnownFile, of: PushServiceName)
   case oauthClient
   case personalSignIn
   case workloadIdentity
@@ -29,19 +27,26 @@ enum ForeignFile: Equatable {
   }
 
   private init(json: JSONValue) {
-    func has(_ names: String...) -> Bool { names.contains { json[$0] != nil } }
+    func has(_ names: [String]) -> Bool { names.contains { json[$0] != nil } }
+    let files = PushService.all.flatMap { service in service.files.map { (file: $0, service: service.name) } }
+    let found =
+      files.first { has($0.file.members) } ?? files.first { $0.file.type.map { .string($0) == json["type"] } ?? false }
+    if let found {
+      self = .known(found.file, of: found.service)
+      return
+    }
     self =
       switch json["type"] {
-      case _ where has("sub_account"): .huaweiServiceAccount
-      case "service_account": .googleServiceAccount
       case "authorized_user": .personalSignIn
       case "external_account": .workloadIdentity
-      // Huawei's file for apps has a client, too.
-      case _ where has("agcgw", "app_info"): .agconnectServices
-      case _ where has("project_info", "client"): .googleServices
-      case _ where has("web", "installed"): .oauthClient
+      case _ where has(["web", "installed"]): .oauthClient
       default: .otherJSON
       }
+  }
+
+  /// Whether it is the key file of a service account of this service.
+  func isKeyFile(of service: PushService) -> Bool {
+    if case .known(let file, service.name) = self { file.isKeyFile } else { false }
   }
 
   /// DER begins with SEQUENCE, and such a file goes on with its version, which is 3.
@@ -61,11 +66,7 @@ enum ForeignFile: Equatable {
   /// - Parameter wanted: with its article, as in `a signing key`.
   func finding(insteadOf wanted: String) -> String {
     switch self {
-    case .agconnectServices:
-      "This is an agconnect-services.json of Huawei, which belongs inside the app and signs in nobody"
-    case .googleServices: "This is a google-services.json of Firebase, which belongs inside the app and signs in nobody"
-    case .googleServiceAccount: "This is a Google service account, which belongs into serviceAccount of a Firebase app"
-    case .huaweiServiceAccount: "This is a Huawei service account, which belongs into serviceAccount of a Huawei app"
+    case .known(let file, _): file.finding
     case .oauthClient: "This is an OAuth client, not \(wanted)"
     case .personalSignIn: "This is a person's sign-in, not \(wanted)"
     case .workloadIdentity: "This is a workload identity configuration, which has no private key"

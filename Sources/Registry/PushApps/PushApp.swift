@@ -53,13 +53,16 @@ public struct PushApp: Sendable, Equatable {
 
   /// Which field is missing before anything can be sent to it; `nil` if none is, or if no push service sends to its platform.
   public var missingCredential: String? {
-    switch type {
-    case .ios: has(.apnsSigningKey) || !certificates.isEmpty ? nil : "signingKey"
-    case .firebase, .android: has(.fcmServiceAccount) ? nil : "serviceAccount"
-    case .huawei: has(.hmsAccount) ? nil : "clientSecret"
-    case .windows: has(.wnsAccount) ? nil : "clientSecret"
-    case .web: has(.vapidKey) ? nil : "vapidPrivateKey"
-    case .sms: has(.smsAccount) ? nil : "provider"
+    let service = type.service
+    return service.signIns.contains { has($0.kind) } ? nil : service.neededField
+  }
+
+  /// Whether the field of that way to sign in is stored.
+  func holds(_ field: CredentialField, of signIn: SignIn) -> Bool {
+    switch field {
+    case .teamID: teamID != nil
+    case .keyID: keyID != nil
+    default: has(signIn.kind)
     }
   }
 
@@ -203,11 +206,11 @@ enum PushAppRules {
     let rule = TextRule("appId", maximum: 200)
     let text = try rule.require(text)
     let punctuation = type == .windows ? ".-_:/" : ".-_"
-    guard text.utf8.allSatisfy({ isLetterOrDigit($0) || punctuation.utf8.contains($0) }) else {
+    guard text.utf8.allSatisfy({ $0.isLetterOrDigit || punctuation.utf8.contains($0) }) else {
       throw rule.refuse("holds a character other than letters, digits, dots, hyphens and underscores")
     }
     // Spreadsheets take a cell that begins with a hyphen for a formula, and commands take it for an option.
-    guard text.utf8.first.map(isLetterOrDigit) == true else {
+    guard text.utf8.first?.isLetterOrDigit == true else {
       throw rule.refuse("begins with neither a letter nor a digit")
     }
     return text
@@ -215,41 +218,11 @@ enum PushAppRules {
 
   /// Softphones are on phones, and PushKit is Apple's.
   static func check(_ kind: PushAppKind, _ type: AppType) throws(RegistryError) {
-    switch (kind, type) {
-    case (.app, _), (.softphone, .ios), (.softphone, .android), (.softphone, .firebase), (.softphone, .huawei),
-      (.pushkit, .ios):
-      return
-    case (.softphone, _):
-      throw .invalid(field: "kind", problem: "is softphone, which is for iOS, Android, Firebase and Huawei")
-    case (.pushkit, _): throw .invalid(field: "kind", problem: "is pushkit, which is for iOS alone")
+    switch kind {
+    case .softphone where !type.service.takesSoftphones:
+      throw .invalid(field: "kind", problem: "is softphone, which is for \(PushAppKind.softphonePlatforms)")
+    case .pushkit where type != .ios: throw .invalid(field: "kind", problem: "is pushkit, which is for iOS alone")
+    case .app, .softphone, .pushkit: return
     }
-  }
-
-  /// A Team Id or a Key Id: letters and digits. Apple's have 10, but its length is no reason to refuse one.
-  static func appleID(_ text: String?, _ field: String) throws(RegistryError) -> String? {
-    guard let text else { return nil }
-    let rule = TextRule(field, maximum: 20)
-    let trimmed = try rule.require(String(text.filter { !$0.isWhitespace }))
-    guard trimmed.utf8.allSatisfy(isLetterOrDigit) else {
-      throw rule.refuse("holds a character other than letters and digits")
-    }
-    return trimmed
-  }
-
-  /// A `mailto:` or `https:` address, as RFC 8292 asks for.
-  static func contact(_ text: String?) throws(RegistryError) -> String? {
-    guard let text else { return nil }
-    let rule = TextRule("contact", maximum: 200)
-    let contact = try rule.require(text)
-    let isMail = contact.hasPrefix("mailto:") && contact.dropFirst(7).split(separator: "@").count == 2
-    let isPage = contact.hasPrefix("https://") && contact.utf8.count > 8
-    guard isMail || isPage, contact.utf8.allSatisfy({ (0x21..<0x7F).contains($0) }) else {
-      throw rule.refuse("must be an address of the form mailto:name@example.com or https://example.com")
-    }
-    return contact
-  }
-
-  private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
-    (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
   }
 }

@@ -15,10 +15,8 @@ public struct PushApps: Sendable {
   }
 
   /// Adds an app. appId has 1 to 200 letters, digits, dots, hyphens and underscores, and begins with one of the first two. The name
-  /// has 1 to 200 characters. teamId, keyId and signingKey belong to iOS and come together or not at all; certificates belong to
-  /// iOS too. serviceAccount belongs to Firebase, Android and Huawei. clientId and clientSecret come together; they belong to Huawei, and
-  /// with tenantId to Windows. packageSid belongs to Windows, and comes with clientSecret.
-  /// contact and vapidPrivateKey belong to Web, where a key pair is made if none is given.
+  /// has 1 to 200 characters. The platform's push service says which fields belong to it and come together, or not at all. An app of the
+  /// web gets a key pair if none is given.
   /// - Throws: `RegistryError.invalid`, `.credential`, `.appTaken`, `.customerUnknown`.
   public func add(_ customer: CustomerID, _ app: NewPushApp) async throws -> PushApp {
     let appID = try PushAppRules.appID(app.appID, app.type)
@@ -28,7 +26,7 @@ public struct PushApps: Sendable {
     }
     try PushAppRules.check(app.kind, app.type)
     var service = try app.service.checked(for: app.type)
-    if app.type == .web, service.vapidPrivateKey == nil { service.vapidPrivateKey = VAPIDKeyFile().stored }
+    if app.type == .web, service[.vapidPrivateKey] == nil { service[.vapidPrivateKey] = VAPIDKeyFile().stored }
     let credentials = try service.credentials(for: appID, app.type)
     let fields = try checked(app.deviceFields)
 
@@ -40,8 +38,9 @@ public struct PushApps: Sendable {
     ]
     try await database.mapViolations(constraints) {
       _ = try await $0.query(
-        PushAppQueries.add, customer.rawValue, id.rawValue, appID, app.type.rawValue, name, service.teamID,
-        service.keyID, app.identityRequired, fields, service.contact, app.kind.rawValue, sealed.kinds, sealed.bytes,
+        PushAppQueries.add, customer.rawValue, id.rawValue, appID, app.type.rawValue, name,
+        service.text(.teamID), service.text(.keyID), app.identityRequired, fields, service.text(.contact),
+        app.kind.rawValue, sealed.kinds, sealed.bytes,
         sealed.masterKeyIDs, sealed.fingerprints, sealed.accounts, sealed.ends)
     }
     return try await changed(customer, id)
@@ -63,9 +62,9 @@ public struct PushApps: Sendable {
     let fields = try checked(update.deviceFields)
     let sealed = try SealedCredentials(credentials, requiredVault, customer, id)
     try await database.query(
-      PushAppQueries.update, customer.rawValue, id.rawValue, name, service.teamID, service.keyID,
-      update.identityRequired,
-      fields, service.contact, sealed.kinds, sealed.bytes, sealed.masterKeyIDs, sealed.fingerprints, sealed.accounts,
+      PushAppQueries.update, customer.rawValue, id.rawValue, name, service.text(.teamID), service.text(.keyID),
+      update.identityRequired, fields, service.text(.contact), sealed.kinds, sealed.bytes, sealed.masterKeyIDs,
+      sealed.fingerprints, sealed.accounts,
       sealed.ends)
     return try await changed(customer, id)
   }

@@ -26,6 +26,7 @@ public final class PushCredentialVault: Sendable {
   /// - Throws: `RegistryError.sealed` when no master key at hand opens it.
   public func credentials(for app: PushApp) async throws -> PushServiceCredentials? {
     let key = Key(customer: app.customer, app: app.id, updatedAt: app.updatedAt)
+    let service = app.type.service
     return try await opened.value(key) { [database, vault] in
       let rows = try await database.query(PushAppQueries.sending, key.customer.rawValue, key.app.rawValue)
       guard let first = rows.first else { return nil }
@@ -40,7 +41,7 @@ public final class PushCredentialVault: Sendable {
           Sealed(bytes: bytes.bytes, masterKeyID: masterKey),
           context: PushCredential.context(key.customer, key.app, kind))
       }
-      return try Self.credentials(teamID: team, keyID: id, contact: contact, secrets)
+      return try Self.credentials(of: service, teamID: team, keyID: id, contact: contact, secrets)
     }
   }
 
@@ -51,29 +52,31 @@ public final class PushCredentialVault: Sendable {
 
   /// What the stored secrets of an app come to; `nil` if something is missing.
   private static func credentials(
-    teamID: String?, keyID: String?, contact: String?, _ secrets: [PushCredential.Kind: Secret]
+    of service: PushService, teamID: String?, keyID: String?, contact: String?,
+    _ secrets: [PushCredential.Kind: Secret]
   ) throws -> PushServiceCredentials? {
-    if let key = secrets[.apnsSigningKey], let teamID, let keyID {
-      return .apns(teamID: teamID, keyID: keyID, signingKey: key.text)
+    var certificates: [PushEnvironmentCertificate] = []
+    for signIn in service.signIns {
+      guard let secret = secrets[signIn.kind] else { continue }
+      switch signIn.form {
+      case .signingKey:
+        if let teamID, let keyID { return .apns(teamID: teamID, keyID: keyID, signingKey: secret.text) }
+      case .certificate(let isForDevelopment):
+        certificates.append((isForDevelopment, try JSONCoding.decode(PushCertificate.self, from: secret.bytes)))
+      case .vapidKey: return .webPush(try VAPIDKeyFile(secret).credentials(contact: contact))
+      case .account(let form):
+        if let account = try signIn.open(form, secret) { return account }
+      case .ownRequest: return .sms(try JSONCoding.decode(SMSAccount.self, from: secret.bytes))
+      }
     }
-    let certificates = try [PushCredential.Kind.apnsDevelopmentCertificate, .apnsProductionCertificate].map { kind in
-      try secrets[kind].map { try JSONCoding.decode(PushCertificate.self, from: $0.bytes) }
-    }
-    if let any = certificates[0] ?? certificates[1] {
-      // One certificate can be for both environments.
-      return .apnsCertificates(
-        development: certificates[0] ?? (any.isForDevelopment ? any : nil),
-        production: certificates[1] ?? (any.isForProduction ? any : nil))
-    }
-    if let file = secrets[.fcmServiceAccount] { return .fcm(try ServiceAccountFile(file).account) }
-    if let account = secrets[.hmsAccount] { return .hms(try HuaweiAccountFile(stored: account).account) }
-    if let account = secrets[.wnsAccount] { return .wns(try WindowsAccountFields(stored: account).account) }
-    if let key = secrets[.vapidKey] { return .webPush(try VAPIDKeyFile(key).credentials(contact: contact)) }
-    if let account = secrets[.smsAccount] {
-      return .sms(try JSONCoding.decode(SMSAccount.self, from: account.bytes))
-    }
-    return nil
+    guard let any = certificates.first?.certificate else { return nil }
+    // One certificate can be for both environments.
+    return .apnsCertificates(
+      development: certificates.first { $0.isForDevelopment }?.certificate ?? (any.isForDevelopment ? any : nil),
+      production: certificates.first { !$0.isForDevelopment }?.certificate ?? (any.isForProduction ? any : nil))
   }
+
+  private typealias PushEnvironmentCertificate = (isForDevelopment: Bool, certificate: PushCertificate)
 }
 
 extension PushCredential {

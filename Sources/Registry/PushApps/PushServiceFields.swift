@@ -2,58 +2,25 @@ import Crypto
 import FoundationEssentials
 public import Wire
 
-/// What opens an app's push service, as its owner has it from the service's console. Each field belongs to some platforms.
+/// What opens an app's push service, as its owner has it from the service's console.
 public struct PushServiceFields: Sendable {
-  /// Apple's Team Id (iOS).
-  public var teamID: String?
-  /// Apple's Key Id of the signing key (iOS).
-  public var keyID: String?
-  /// The AuthKey_….p8 file as it was downloaded (iOS).
-  public var signingKey: Secret?
-  /// The .p12 file of a push certificate for APNs' development environment, or its base64 (iOS).
-  public var developmentCertificate: Secret?
-  /// The same for production (iOS).
-  public var productionCertificate: Secret?
-  /// The password of these files, in visible ASCII; nil or empty for none (iOS).
-  public var certificatePassword: Secret?
-  /// A service account's key file as it was downloaded: Google's (Firebase, Android) or Huawei's.
-  public var serviceAccount: Secret?
-  /// The app's Client ID in AppGallery Connect (Huawei), or the Application (client) ID at Microsoft Entra (Windows).
-  public var clientID: String?
-  /// The secret of the client (Huawei, Windows), or of the package (Windows).
-  public var clientSecret: Secret?
-  /// The app's Package SID in Partner Center (Windows).
-  public var packageSID: String?
-  /// The Directory (tenant) ID at Microsoft Entra (Windows).
-  public var tenantID: String?
-  /// A private key of P-256, in PEM or as 32 bytes in base64url (Web).
-  public var vapidPrivateKey: Secret?
-  /// Whom push services can contact about the app: a `mailto:` or `https:` address (Web).
-  public var contact: String?
+  private var values: [CredentialField: Secret]
   /// The account at the provider (SMS).
   public var sms: SMSAccount?
 
-  public init(
-    teamID: String? = nil, keyID: String? = nil, signingKey: Secret? = nil, developmentCertificate: Secret? = nil,
-    productionCertificate: Secret? = nil, certificatePassword: Secret? = nil, serviceAccount: Secret? = nil,
-    clientID: String? = nil, clientSecret: Secret? = nil, packageSID: String? = nil, tenantID: String? = nil,
-    vapidPrivateKey: Secret? = nil, contact: String? = nil, sms: SMSAccount? = nil
-  ) {
-    self.teamID = teamID
-    self.keyID = keyID
-    self.signingKey = signingKey
-    self.developmentCertificate = developmentCertificate
-    self.productionCertificate = productionCertificate
-    self.certificatePassword = certificatePassword
-    self.serviceAccount = serviceAccount
-    self.clientID = clientID
-    self.clientSecret = clientSecret
-    self.packageSID = packageSID
-    self.tenantID = tenantID
-    self.vapidPrivateKey = vapidPrivateKey
-    self.contact = contact
+  /// - Parameter values: a file as it was downloaded, or a text. What is nil is not given.
+  public init(_ values: [CredentialField: Secret?] = [:], sms: SMSAccount? = nil) {
+    self.values = values.compactMapValues(\.self)
     self.sms = sms
   }
+
+  public subscript(field: CredentialField) -> Secret? {
+    get { values[field] }
+    set { values[field] = newValue }
+  }
+
+  /// The text of a field that is no secret.
+  func text(_ field: CredentialField) -> String? { values[field]?.text }
 }
 
 /// A credential that is to be stored for an app.
@@ -69,148 +36,126 @@ struct NewPushCredential {
 }
 
 extension PushServiceFields {
-  /// The fields that are there, each with the platforms that it belongs to.
-  private var given: [(name: String, types: [AppType])] {
-    let all: [(name: String, isGiven: Bool, types: [AppType])] = [
-      ("teamId", teamID != nil, [.ios]), ("keyId", keyID != nil, [.ios]), ("signingKey", signingKey != nil, [.ios]),
-      ("developmentCertificate", developmentCertificate != nil, [.ios]),
-      ("productionCertificate", productionCertificate != nil, [.ios]),
-      ("certificatePassword", certificatePassword != nil, [.ios]),
-      ("serviceAccount", serviceAccount != nil, [.firebase, .android, .huawei]),
-      ("clientId", clientID != nil, [.huawei, .windows]), ("clientSecret", clientSecret != nil, [.huawei, .windows]),
-      ("packageSid", packageSID != nil, [.windows]), ("tenantId", tenantID != nil, [.windows]),
-      ("vapidPrivateKey", vapidPrivateKey != nil, [.web]), ("contact", contact != nil, [.web]),
-      ("provider", sms != nil, [.sms]),
-    ]
-    return all.filter(\.isGiven).map { ($0.name, $0.types) }
-  }
-
-  /// The same with Team Id and Key Id as they are stored.
+  /// The same with its texts as they are stored, for an app of this platform.
   /// - Parameter app: the app that is to be changed; nil for a new one.
   /// - Throws: `RegistryError.invalid` for a field of another platform, one that is no Id, or one that lacks another.
   func checked(for type: AppType, of app: PushApp? = nil) throws(RegistryError) -> PushServiceFields {
-    if let strange = given.first(where: { !$0.types.contains(type) }) {
-      let owners = Self.list(strange.types.map(\.platform))
-      let numbers = Self.list(strange.types.map { "\($0.rawValue)" })
-      throw .invalid(field: strange.name, problem: "belongs to \(owners) apps only, of appType \(numbers)")
+    let service = type.service
+    if let strange = CredentialField.all.first(where: { values[$0] != nil && !service.fields.contains($0) }) {
+      throw Self.belongs(strange.name, to: strange.platforms)
     }
+    if sms != nil, service.name != .sms { throw Self.belongs("provider", to: [.sms]) }
     var checked = self
-    checked.teamID = try PushAppRules.appleID(teamID, "teamId")
-    checked.keyID = try PushAppRules.appleID(keyID, "keyId")
-    let parts = [
-      ("teamId", (teamID ?? app?.teamID) != nil), ("keyId", (keyID ?? app?.keyID) != nil),
-      ("signingKey", signingKey != nil || app?.has(.apnsSigningKey) == true),
-    ]
-    if parts.contains(where: \.1), let missing = parts.first(where: { !$0.1 }) {
-      throw .invalid(field: missing.0, problem: "is missing: teamId, keyId and signingKey come together")
+    for field in service.fields where field.form != nil {
+      guard let text = text(field) else { continue }
+      checked[field] = Secret(try field.checked(text))
     }
-    checked.contact = try PushAppRules.contact(contact)
+    if service.hasOneSignIn { try checkIsOne(of: service.signIns) }
+    for signIn in service.signIns { try checkIsWhole(signIn, among: service.signIns, of: app) }
     try checkPassword()
-    try checkClient(type)
     return checked
   }
 
+  private static func belongs(_ field: String, to types: [AppType]) -> RegistryError {
+    let (owners, numbers) = (types.map(\.platform).asList(), types.map { "\($0.rawValue)" }.asList())
+    return .invalid(field: field, problem: "belongs to \(owners) apps only, of appType \(numbers)")
+  }
+
+  /// - Throws: `RegistryError.invalid` for fields of two ways to sign in, and for those that leave open which way it is.
+  private func checkIsOne(of signIns: [SignIn]) throws(RegistryError) {
+    let own = signIns.map { $0.own(among: signIns) }
+    let meant = own.filter { $0.contains { values[$0] != nil } }.sorted { $0.count < $1.count }
+    if meant.count > 1 {
+      throw .invalid(
+        field: meant[0][0].name,
+        problem: "takes the place of \(meant[1].map(\.name).asList()): give one or the other")
+    }
+    let shared = Set(signIns.flatMap(\.fields)).filter { values[$0] != nil }
+    if meant.isEmpty, !shared.isEmpty {
+      let ways = own.map { $0.map(\.name).asList() }.joined(separator: ", or with ")
+      throw .invalid(
+        field: own[0][0].name, problem: "is missing: \(shared.map(\.name).sorted().asList()) comes with \(ways)")
+    }
+  }
+
+  /// - Throws: `RegistryError.invalid` if fields of it are there and others are not. What is stored by itself counts.
+  private func checkIsWhole(_ signIn: SignIn, among signIns: [SignIn], of app: PushApp?) throws(RegistryError) {
+    let isStoredTogether = if case .account = signIn.form { true } else { false }
+    let parts = signIn.fields.map { field in
+      (field.name, values[field] != nil || !isStoredTogether && app?.holds(field, of: signIn) == true)
+    }
+    let isMeant =
+      isStoredTogether ? signIn.own(among: signIns).contains { values[$0] != nil } : parts.contains(where: \.1)
+    if isMeant, let missing = parts.first(where: { !$0.1 }) {
+      throw .invalid(field: missing.0, problem: "is missing: \(parts.map(\.0).asList()) come together")
+    }
+  }
+
   private func checkPassword() throws(RegistryError) {
-    guard let certificatePassword else { return }
+    guard let password = values[.certificatePassword] else { return }
     func refuse(_ problem: String) -> RegistryError { .invalid(field: "certificatePassword", problem: problem) }
-    guard certificatePassword.bytes.count <= 200 else { throw refuse("has more than 200 characters") }
-    guard certificatePassword.bytes.allSatisfy({ (0x20..<0x7F).contains($0) }) else {
+    guard password.bytes.count <= 200 else { throw refuse("has more than 200 characters") }
+    guard password.bytes.allSatisfy({ (0x20..<0x7F).contains($0) }) else {
       throw refuse("holds a character other than visible ASCII: export the .p12 file again, with another password")
     }
-    guard developmentCertificate != nil || productionCertificate != nil else {
+    guard values[.developmentCertificate] != nil || values[.productionCertificate] != nil else {
       throw refuse("is there without a developmentCertificate or productionCertificate that it opens")
     }
   }
 
-  private func checkClient(_ type: AppType) throws(RegistryError) {
-    if serviceAccount != nil, clientID != nil || clientSecret != nil {
-      throw .invalid(
-        field: "serviceAccount", problem: "takes the place of clientId and clientSecret: give one or the other")
-    }
-    if packageSID != nil, tenantID != nil || clientID != nil {
-      throw .invalid(field: "packageSid", problem: "takes the place of tenantId and clientId: give one or the other")
-    }
-    if type == .windows, clientSecret != nil, packageSID == nil, tenantID == nil, clientID == nil {
-      throw .invalid(
-        field: "packageSid", problem: "is missing: clientSecret comes with packageSid, or with tenantId and clientId")
-    }
-    let client = [("clientId", clientID != nil), ("clientSecret", clientSecret != nil)]
-    let parts =
-      packageSID != nil
-      ? [("packageSid", true), client[1]] : type == .windows ? [("tenantId", tenantID != nil)] + client : client
-    if parts.contains(where: \.1), let missing = parts.first(where: { !$0.1 }) {
-      throw .invalid(field: missing.0, problem: "is missing: \(Self.list(parts.map(\.0))) come together")
-    }
-  }
-
-  /// `Firebase, Android and Huawei`
-  private static func list(_ words: [String]) -> String {
-    [words.dropLast().joined(separator: ", "), words[words.count - 1]].filter { !$0.isEmpty }.joined(separator: " and ")
-  }
-
   /// The credentials in them.
-  /// - Parameter appID: what a certificate has to be for.
+  /// - Parameters:
+  ///   - appID: what a certificate has to be for.
+  ///   - type: the app's platform, which says whose service account it is.
   /// - Throws: `RegistryError.credential` for a file that is something else.
-  /// - Parameter type: the app's platform, which says whose service account it is.
   func credentials(for appID: String, _ type: AppType) throws(RegistryError) -> [NewPushCredential] {
     var credentials: [NewPushCredential] = []
-    if let signingKey {
-      let file = try SigningKeyFile(signingKey)
-      credentials.append(NewPushCredential(kind: .apnsSigningKey, secret: file.key, fingerprint: file.fingerprint))
-    }
-    for (purpose, given) in [
-      (PushCertificateFile.Purpose.development, developmentCertificate), (.production, productionCertificate),
-    ] {
-      guard let given else { continue }
-      let file = try PushCertificateFile(given, password: certificatePassword, for: purpose, appID: appID)
-      credentials.append(
-        NewPushCredential(
-          kind: purpose.kind, secret: file.stored, fingerprint: file.fingerprint, account: file.certificate.name,
-          notAfter: file.notAfter))
-    }
-    if type == .windows, let clientSecret {
-      let account =
-        if let packageSID {
-          try WindowsAccountFields(packageSID: packageSID, secret: clientSecret)
-        } else {
-          try WindowsAccountFields(tenantID: tenantID ?? "", clientID: clientID ?? "", secret: clientSecret)
-        }
-      credentials.append(
-        NewPushCredential(
-          kind: .wnsAccount, secret: account.stored, fingerprint: account.fingerprint,
-          account: account.account.description))
-    } else if type == .huawei, let account = try huaweiAccount {
-      credentials.append(
-        NewPushCredential(
-          kind: .hmsAccount, secret: account.stored, fingerprint: account.fingerprint,
-          account: account.account.description))
-    } else if let serviceAccount {
-      let file = try ServiceAccountFile(serviceAccount)
-      credentials.append(
-        NewPushCredential(
-          kind: .fcmServiceAccount, secret: file.stored, fingerprint: file.fingerprint,
-          account: file.account.clientEmail))
-    }
-    if let vapidPrivateKey {
-      let file = try VAPIDKeyFile(vapidPrivateKey)
-      credentials.append(
-        NewPushCredential(
-          kind: .vapidKey, secret: file.stored, fingerprint: file.fingerprint, account: file.publicKey))
-    }
-    if let sms {
-      guard let json = try? JSONCoding.encode(sms) else { preconditionFailure("texts are always JSON") }
-      credentials.append(
-        NewPushCredential(
-          kind: .smsAccount, secret: Secret(bytes: Array(json)),
-          fingerprint: Array(SHA256.hash(data: Data(sms.signIn.utf8)).prefix(8)).hexDigits, account: sms.description))
+    for signIn in type.service.signIns {
+      if let credential = try credential(signIn, appID, type.service) { credentials.append(credential) }
     }
     return credentials
   }
 
-  private var huaweiAccount: HuaweiAccountFile? {
-    get throws(RegistryError) {
-      if let clientID, let clientSecret { return try HuaweiAccountFile(clientID: clientID, secret: clientSecret) }
-      return try serviceAccount.map { file throws(RegistryError) in try HuaweiAccountFile(serviceAccount: file) }
+  private func credential(
+    _ signIn: SignIn, _ appID: String, _ service: PushService
+  ) throws(RegistryError) -> NewPushCredential? {
+    let secret = signIn.fields.last.flatMap { values[$0] }
+    switch signIn.form {
+    case .signingKey:
+      guard let secret else { return nil }
+      let file = try SigningKeyFile(secret)
+      return NewPushCredential(kind: signIn.kind, secret: file.key, fingerprint: file.fingerprint)
+    case .certificate(let isForDevelopment):
+      guard let secret else { return nil }
+      let file = try PushCertificateFile(
+        secret, password: values[.certificatePassword], for: isForDevelopment ? .development : .production, appID: appID
+      )
+      return NewPushCredential(
+        kind: signIn.kind, secret: file.stored, fingerprint: file.fingerprint, account: file.certificate.name,
+        notAfter: file.notAfter)
+    case .vapidKey:
+      guard let secret else { return nil }
+      let file = try VAPIDKeyFile(secret)
+      return NewPushCredential(
+        kind: signIn.kind, secret: file.stored, fingerprint: file.fingerprint, account: file.publicKey)
+    case .account(let form):
+      guard signIn.fields.allSatisfy({ values[$0] != nil }) else { return nil }
+      let file = try AccountFile(form, of: service, signIn.fields, values)
+      return NewPushCredential(
+        kind: signIn.kind, secret: file.stored, fingerprint: file.fingerprint, account: file.account)
+    case .ownRequest:
+      guard let sms else { return nil }
+      guard let json = try? JSONCoding.encode(sms) else { preconditionFailure("texts are always JSON") }
+      return NewPushCredential(
+        kind: signIn.kind, secret: Secret(bytes: Array(json)),
+        fingerprint: Array(SHA256.hash(data: Data(sms.signIn.utf8)).prefix(8)).hexDigits, account: sms.description)
     }
+  }
+}
+
+extension SignIn {
+  /// The fields that no other way to sign in has.
+  fileprivate func own(among signIns: [SignIn]) -> [CredentialField] {
+    fields.filter { field in signIns.count { $0.fields.contains(field) } == 1 }
   }
 }

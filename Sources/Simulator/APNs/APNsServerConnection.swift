@@ -20,7 +20,7 @@ struct APNsServerConnection: ServiceConnection {
 
   /// APNs allows one stream until it has accepted a provider token, unless the client has a certificate.
   var streamLimit: Int {
-    authentication.accepted == nil && authentication.certificate == nil ? 1 : apns.streamLimit
+    authentication.accepted == nil && authentication.certificate == nil ? 1 : apns.traffic.streamLimit
   }
 
   mutating func present(_ certificate: [UInt8]) {

@@ -1,12 +1,13 @@
 import Crypto
 public import FoundationEssentials
 import Locking
+import Wire
 
 /// A simulation of Apple's push service: keys and tokens it knows, rules for its replies, and the requests it received.
 ///
 /// It answers as APNs documents it, over the same HTTP/2. No real phone gets anything; the phone page shows the pushes.
 public final class SimulatedAPNs: SteerableService {
-  static let serviceName = "apns"
+  static let service = PushServiceName.apns
   /// The environment of a listener, and of a device token.
   public enum Environment: String, Sendable, Hashable, Codable, CaseIterable {
     case production
@@ -15,32 +16,21 @@ public final class SimulatedAPNs: SteerableService {
 
   public let traffic: ServiceTraffic<ReceivedRequest>
   public let rules = ReplyRules<Match, APNsRefusal>()
-  let streamLimit: Int
   let trustsUnknownKeys: Bool
-  private let phoneLog: RequestLog<PhoneEntry>?
   private let file: RequestFile?
   private let state: Mutex<APNsState>
-  private let now: @Sendable () -> Date
 
-  /// - Parameters:
-  ///   - phoneLog: gets every push that a phone would get.
-  ///   - file: gets every request.
-  init(
-    _ settings: SimulatorSettings, phoneLog: RequestLog<PhoneEntry>?, file: RequestFile?,
-    now: @escaping @Sendable () -> Date
-  ) {
-    traffic = ServiceTraffic(keeping: settings.requestsKept)
-    streamLimit = settings.streamLimit
-    trustsUnknownKeys = settings.trustsUnknownKeys
-    self.phoneLog = phoneLog
-    self.file = file
-    state = Mutex(APNsState(rules: rules, trustsUnknownKeys: settings.trustsUnknownKeys))
-    self.now = now
+  /// - Throws: if the file of requests cannot be written.
+  init(_ context: SimulatorContext) throws {
+    traffic = ServiceTraffic(context, of: Self.service)
+    trustsUnknownKeys = context.settings.trustsUnknownKeys
+    file = try context.settings.apnsRequestsFile.map { try RequestFile($0, logger: context.logger) }
+    state = Mutex(APNsState(rules: rules, trustsUnknownKeys: context.settings.trustsUnknownKeys))
   }
 
   /// The reply to a request that was received completely.
   func reply(to request: APNsRequest, on connection: inout ConnectionAuthentication) -> Reply {
-    let now = now()
+    let now = traffic.now()
     return state.withLock { $0.reply(to: request, on: &connection, now: now) }
   }
 
@@ -52,7 +42,7 @@ public final class SimulatedAPNs: SteerableService {
         token: request.token, payload: request.payload, reply: reply, headers: request.headers)
     }
     file?.append(received)
-    if received.isAccepted { phoneLog?.append { PhoneEntry(number: $0, request: .apns(received)) } }
+    if received.isAccepted { traffic.show(received) }
   }
 }
 
@@ -85,5 +75,66 @@ extension SimulatedAPNs {
   /// Makes a device token invalid: it gets 410 with that timestamp, as after an app was deleted.
   public func expire(token: String, since: Date) {
     state.withLock { $0.tokens[token.lowercased(), default: KnownToken()].invalidSince = since }
+  }
+}
+
+// MARK: - Where it is, and who may sign in
+
+extension SimulatedAPNs {
+  private static let production = SimulatedPort(
+    option: "apns-port", usual: 8443, help: "APNs, production", name: "APNs, production")
+  private static let sandbox = SimulatedPort(
+    option: "apns-sandbox-port", usual: 8444, help: "APNs, sandbox", name: "APNs, sandbox")
+  static let ports = [production, sandbox]
+  static let testTokenTable: TestTokenTable? =
+    testTokens.listed("The first characters of a device token select the reply of APNs:")
+
+  static let trustOptions = [
+    TrustOption(
+      name: "trust", valueName: "team/key=file", idCount: 2, help: ("Signing key of ", "APNs", " to trust"),
+      refusal: { _ in "is not a signing key. Give the .p8 file that Apple issued." }
+    ) { try $0.apns.trust(teamID: $1[0], keyID: $1[1], signingKey: $2) }
+  ]
+
+  func listen(on port: SimulatedPort, _ host: ListeningHost) async throws -> ServiceListener {
+    let environment: Environment = port.option == Self.sandbox.option ? .sandbox : .production
+    return try await host.listen(on: port, traffic.connections, asksForCertificate: true) {
+      APNsServerConnection(self, environment: environment, number: $0, authority: host.authority)
+    }
+  }
+
+  func settings(_ simulator: PushSimulator) -> [(setting: ServiceSetting, value: String)] {
+    [(.apnsProductionURL, simulator.productionURL), (.apnsSandboxURL, simulator.sandboxURL)]
+  }
+
+  func sample(
+    _ simulator: PushSimulator, keep: (_ file: String, _ make: () throws -> String) throws -> String
+  ) throws -> SampleApp? {
+    let (teamID, keyID) = ("SAMPLETEAM", "SAMPLEKEY0")
+    let key = try keep("AuthKey_\(keyID).p8") { P256.Signing.PrivateKey().pemRepresentation }
+    try trust(teamID: teamID, keyID: keyID, signingKey: key, topics: [SampleApp.appID])
+    return SampleApp(type: .ios, credentials: [.teamID: teamID, .keyID: keyID, .signingKey: key])
+  }
+}
+
+extension PushSimulator {
+  /// Apple's push service.
+  public var apns: SimulatedAPNs { service() }
+  /// `https://localhost:8443`, say; empty before `start`.
+  public var productionURL: String { url(at: SimulatedAPNs.ports[0]) }
+  /// `https://localhost:8444`, say; empty before `start`.
+  public var sandboxURL: String { url(at: SimulatedAPNs.ports[1]) }
+
+  /// Makes the .p12 file of a push certificate that the simulated APNs trusts. Call it after `start`.
+  /// - Parameters:
+  ///   - topics: the bundle id first.
+  ///   - notAfter: when it expires.
+  /// - Throws: if there is no certificate authority yet.
+  public func issuePushCertificate(
+    topics: [String] = ["com.acme.app"], environments: Set<SimulatedAPNs.Environment> = [.production],
+    until notAfter: Date = Date().addingTimeInterval(365 * 86_400), password: String = "secret"
+  ) throws -> [UInt8] {
+    try CertificateAuthority.stored(in: caFile).pushCertificate(
+      topics: topics, environments: environments, until: notAfter, password: password, now: Date())
   }
 }

@@ -37,7 +37,7 @@ extension SimulatedFCM {
 
 // MARK: - Errors of FCM
 
-extension SimulatedFCM.Refusal: ListedRefusal {
+extension SimulatedFCM.Refusal: ListedRefusal, TextRefusal {
   /// The project of PERMISSION_DENIED is Google's wildcard.
   static let listed =
     [

@@ -8,15 +8,14 @@ struct FCMServerState {
   /// Registration tokens that a test said something about.
   var tokens: [String: KnownRegistration] = [:]
   private let rules: SimulatedFCM.Rules
-  private let tokenRules: ReplyRules<PrefixMatch, SimulatedFCM.Refusal>
-  private var accessTokens = IssuedTokens<AccessTokenOwner>()
+  private var accessTokens: IssuedTokens<AccessTokenOwner, SimulatedFCM.Refusal>
   private let trustsUnknownKeys: Bool
 
   init(
     rules: SimulatedFCM.Rules, tokenRules: ReplyRules<PrefixMatch, SimulatedFCM.Refusal>, trustsUnknownKeys: Bool
   ) {
     self.rules = rules
-    self.tokenRules = tokenRules
+    accessTokens = IssuedTokens(tokenRules)
     self.trustsUnknownKeys = trustsUnknownKeys
   }
 
@@ -71,17 +70,15 @@ extension FCMServerState {
   /// The reply to a token request, and the token that it issues.
   mutating func reply(
     to request: AccessTokenRequest, now: Date
-  ) -> (reply: SimulatedFCM.Reply, issued: String) {
+  ) -> (SimulatedFCM.Reply, issued: String) {
     let account = accounts[request.clientEmail]
     if let refusal = request.refusal(account: account, trustsUnknownKeys: trustsUnknownKeys, now: now) {
       return (.refuse(refusal), "")
     }
-    let rule = tokenRules.reply(to: request.clientEmail)
-    let token = "ya29.c.\(UUID().uuidString)"
-    accessTokens.issue(
-      token, to: AccessTokenOwner(clientEmail: request.clientEmail, project: account?.projectID), for: Self.lifetime,
-      now: now)
-    return (rule ?? .accept, token)
+    return accessTokens.issue(
+      "ya29.c.\(UUID().uuidString)",
+      to: AccessTokenOwner(clientEmail: request.clientEmail, project: account?.projectID), client: request.clientEmail,
+      for: Self.lifetime, now: now)
   }
 
   /// Makes every access token issued so far invalid.

@@ -6,30 +6,23 @@ import Wire
 ///
 /// It answers as Google documents it, over the same HTTP/2. No real phone gets anything; the phone page shows the pushes.
 public final class SimulatedFCM: SteerableService, TokenIssuingService {
-  static let serviceName = "fcm"
+  static let service = PushServiceName.fcm
   public let traffic: ServiceTraffic<ReceivedRequest>
   public let tokenEndpoint: TokenEndpoint<Refusal>
   public let rules = ReplyRules<Match, Refusal>()
-  let streamLimit: Int
-  private let phoneLog: RequestLog<PhoneEntry>?
   private let state: Mutex<FCMServerState>
-  private let now: @Sendable () -> Date
 
-  /// - Parameter phoneLog: gets every push that a phone would get.
-  init(_ settings: SimulatorSettings, phoneLog: RequestLog<PhoneEntry>?, now: @escaping @Sendable () -> Date) {
-    traffic = ServiceTraffic(keeping: settings.requestsKept)
-    tokenEndpoint = TokenEndpoint(keeping: settings.requestsKept)
-    streamLimit = settings.fcmStreamLimit
-    self.phoneLog = phoneLog
+  init(_ context: SimulatorContext) {
+    traffic = ServiceTraffic(context, of: Self.service)
+    tokenEndpoint = TokenEndpoint(context)
     state = Mutex(
       FCMServerState(
-        rules: rules, tokenRules: tokenEndpoint.rules, trustsUnknownKeys: settings.trustsUnknownKeys))
-    self.now = now
+        rules: rules, tokenRules: tokenEndpoint.rules, trustsUnknownKeys: context.settings.trustsUnknownKeys))
   }
 
   /// The reply to a message that was received completely.
   func reply(to request: FCMRequest, connection: Int, stream: Int) -> Reply {
-    let now = now()
+    let now = traffic.now()
     let (reply, account) = state.withLock { ($0.reply(to: request, now: now), $0.account(of: request)) }
     let message = request.message
     let received = traffic.log.append { number in
@@ -39,14 +32,14 @@ public final class SimulatedFCM: SteerableService, TokenIssuingService {
         validateOnly: message.validateOnly, reply: reply, headers: request.headers)
     }
     if received.isAccepted, !received.token.isEmpty {
-      phoneLog?.append { PhoneEntry(number: $0, request: .fcm(received)) }
+      traffic.show(received)
     }
     return reply
   }
 
   /// The reply to a token request that was received completely, and the access token that it issues.
   func reply(to request: AccessTokenRequest) -> (Reply, issued: String) {
-    let now = now()
+    let now = traffic.now()
     let (reply, issued) = state.withLock { $0.reply(to: request, now: now) }
     tokenEndpoint.received(AccessTokenRequest.path, client: request.clientEmail, reply)
     return (reply, issued)
@@ -85,5 +78,61 @@ extension SimulatedFCM {
   /// Makes a registration token invalid: it gets UNREGISTERED, as after an app was deleted.
   public func unregister(token: String) {
     state.withLock { $0.tokens[token, default: KnownRegistration()].isUnregistered = true }
+  }
+}
+
+// MARK: - Where it is, and who may sign in
+
+extension SimulatedFCM {
+  static let ports = [
+    SimulatedPort(option: "fcm-port", usual: 8445, help: "FCM and Google's token endpoint", name: "FCM")
+  ]
+  static let testTokenTable: TestTokenTable? =
+    testTokens.listed("And of FCM:")
+  static let trustOptions = [
+    TrustOption.serviceAccount("Google's") { simulator, keyFile in try simulator.fcm.register(keyFile: keyFile) }
+  ]
+
+  func listen(on port: SimulatedPort, _ host: ListeningHost) async throws -> ServiceListener {
+    try await host.listen(on: port, traffic.connections) { FCMServerConnection(fcm: self, number: $0) }
+  }
+
+  func settings(_ simulator: PushSimulator) -> [(setting: ServiceSetting, value: String)] {
+    [(.fcmURL, simulator.fcmURL), (.googleTokenURL, simulator.googleTokenURL)]
+  }
+
+  func sample(
+    _ simulator: PushSimulator, keep: (_ file: String, _ make: () throws -> String) throws -> String
+  ) throws -> SampleApp? {
+    let keyFile = try keep("service-account.json") { try simulator.issueServiceAccount(projectID: "sample-shop") }
+    try register(keyFile: keyFile)
+    return SampleApp(suffix: ".android", type: .firebase, credentials: [.serviceAccount: keyFile], every: 5, from: 2) {
+      person, _ in
+      SampleApp.device(
+        .firebase, token: "sample-\(person):APA91b" + SampleApp.token("android", person), manufacturer: "Google",
+        models: ["Pixel 8", "Pixel 9", "Pixel 9a"], person: person, osVersion: "\(14 + person % 3)")
+    }
+  }
+}
+
+extension PushSimulator {
+  /// Firebase Cloud Messaging, with Google's token endpoint.
+  public var fcm: SimulatedFCM { service() }
+  /// `https://localhost:8445`, say; empty before `start`.
+  public var fcmURL: String { url(at: SimulatedFCM.ports[0]) }
+  /// Google's token endpoint: `https://localhost:8445/token`, say.
+  public var googleTokenURL: String { fcmURL + AccessTokenRequest.path }
+
+  /// Registers a service account of that project with the simulated FCM, and returns its key file. Call it after `start`, since
+  /// the file has the address of the token endpoint.
+  /// - Parameter clientEmail: nil for a name in the project.
+  /// - Throws: if no RSA key can be made.
+  public func issueServiceAccount(
+    projectID: String = "acme-shop", clientEmail: String? = nil
+  ) throws -> String {
+    let account = try SimulatedFCM.ServiceAccount(
+      projectID: projectID, clientEmail: clientEmail, tokenURL: googleTokenURL)
+    try fcm.register(account)
+    return account.keyFile
   }
 }

@@ -54,7 +54,7 @@ extension SimulatedHMS {
   }
 }
 
-extension SimulatedHMS.Refusal: ListedRefusal {
+extension SimulatedHMS.Refusal: ListedRefusal, TextRefusal {
   static let listed =
     usualStatus.keys.sorted().map { code($0) } + [
       code("80100000"), code("80100017"), code("80300002"), allTokensInvalid, code("80300011"), code("80300013"),

@@ -12,9 +12,8 @@ struct HMSServerState {
   /// Push tokens that are invalid.
   var unregistered: Set<String> = []
   private let rules: SimulatedHMS.Rules
-  private let tokenRules: ReplyRules<PrefixMatch, SimulatedHMS.Refusal>
   /// By client id.
-  private var accessTokens = IssuedTokens<String>()
+  private var accessTokens: IssuedTokens<String, SimulatedHMS.Refusal>
   private let trustsUnknownKeys: Bool
 
   /// Of an access token, in seconds.
@@ -24,7 +23,7 @@ struct HMSServerState {
     rules: SimulatedHMS.Rules, tokenRules: ReplyRules<PrefixMatch, SimulatedHMS.Refusal>, trustsUnknownKeys: Bool
   ) {
     self.rules = rules
-    self.tokenRules = tokenRules
+    accessTokens = IssuedTokens(tokenRules)
     self.trustsUnknownKeys = trustsUnknownKeys
   }
 
@@ -79,11 +78,9 @@ extension HMSServerState {
     if let refusal = request.refusal(secret: clients[request.clientID], trustsUnknownKeys: trustsUnknownKeys) {
       return (.refuse(refusal), "")
     }
-    let rule = tokenRules.reply(to: request.clientID)
     // Huawei's tokens hold slashes, which its JSON escapes.
-    let token = "DQEBAA/\(UUID().uuidString)/="
-    accessTokens.issue(token, to: request.clientID, for: Self.lifetime, now: now)
-    return (rule ?? .accept, token)
+    return accessTokens.issue(
+      "DQEBAA/\(UUID().uuidString)/=", to: request.clientID, client: request.clientID, for: Self.lifetime, now: now)
   }
 
   /// Makes every access token issued so far expire.

@@ -6,30 +6,23 @@ import Wire
 ///
 /// It answers as Huawei documents it, over HTTP/2. No real phone gets anything; the phone page shows the pushes.
 public final class SimulatedHMS: SteerableService, TokenIssuingService {
-  static let serviceName = "hms"
+  static let service = PushServiceName.hms
   public let traffic: ServiceTraffic<ReceivedRequest>
   public let tokenEndpoint: TokenEndpoint<Refusal>
   public let rules = ReplyRules<Match, Refusal>()
-  let streamLimit: Int
-  private let phoneLog: RequestLog<PhoneEntry>?
   private let state: Mutex<HMSServerState>
-  private let now: @Sendable () -> Date
 
-  /// - Parameter phoneLog: gets every push that a phone would get.
-  init(_ settings: SimulatorSettings, phoneLog: RequestLog<PhoneEntry>?, now: @escaping @Sendable () -> Date) {
-    traffic = ServiceTraffic(keeping: settings.requestsKept)
-    tokenEndpoint = TokenEndpoint(keeping: settings.requestsKept)
-    streamLimit = settings.hmsStreamLimit
-    self.phoneLog = phoneLog
+  init(_ context: SimulatorContext) {
+    traffic = ServiceTraffic(context, of: Self.service)
+    tokenEndpoint = TokenEndpoint(context)
     state = Mutex(
       HMSServerState(
-        rules: rules, tokenRules: tokenEndpoint.rules, trustsUnknownKeys: settings.trustsUnknownKeys))
-    self.now = now
+        rules: rules, tokenRules: tokenEndpoint.rules, trustsUnknownKeys: context.settings.trustsUnknownKeys))
   }
 
   /// The reply to a message that was received completely, and its tokens that are invalid while others are not.
   func reply(to request: HMSRequest, connection: Int, stream: Int) -> (Reply, illegalTokens: [String]) {
-    let now = now()
+    let now = traffic.now()
     let (reply, illegal, name) = state.withLock { state in
       let (reply, illegal) = state.reply(to: request, now: now)
       return (reply, illegal, state.names[request.account] ?? "App \(request.account)")
@@ -43,7 +36,7 @@ public final class SimulatedHMS: SteerableService, TokenIssuingService {
     }
     if received.isAccepted {
       for token in received.tokens where !illegal.contains(token) {
-        phoneLog?.append { PhoneEntry(number: $0, request: .hms(received, token: token)) }
+        traffic.show(HMSDelivery(request: received, shownToken: token))
       }
     }
     return (reply, illegal)
@@ -51,7 +44,7 @@ public final class SimulatedHMS: SteerableService, TokenIssuingService {
 
   /// The reply to a token request that was received completely, and the access token that it issues.
   func reply(to request: HuaweiTokenRequest) -> (Reply, issued: String) {
-    let now = now()
+    let now = traffic.now()
     let (reply, issued) = state.withLock { $0.reply(to: request, now: now) }
     tokenEndpoint.received(HuaweiTokenRequest.path, client: request.clientID, reply)
     return (reply, issued)
@@ -107,4 +100,56 @@ extension SimulatedHMS {
     .init("fade0503", "503, flow control", .flowControl()),
     .init("fade1503", "503, retry-after a second", .flowControl(retryAfter: "1")),
   ])
+}
+
+// MARK: - Where it is, and who may sign in
+
+extension SimulatedHMS {
+  static let ports = [
+    SimulatedPort(option: "hms-port", usual: 8446, help: "Push Kit and Huawei's token endpoint", name: "Push Kit")
+  ]
+  static let testTokenTable: TestTokenTable? =
+    testTokens.listed("And of Push Kit:")
+  static let trustOptions = [
+    TrustOption.serviceAccount("Huawei's") { simulator, keyFile in try simulator.hms.register(keyFile: keyFile) },
+    TrustOption(
+      name: "huawei-client", valueName: "client-id=file", idCount: 1, isWord: true,
+      help: ("Client of ", "Push Kit", " to trust, and the file of its secret")
+    ) { $0.hms.register(clientID: $1[0], secret: $2) },
+  ]
+
+  func listen(on port: SimulatedPort, _ host: ListeningHost) async throws -> ServiceListener {
+    try await host.listen(on: port, traffic.connections) { HMSServerConnection(hms: self, number: $0) }
+  }
+
+  func settings(_ simulator: PushSimulator) -> [(setting: ServiceSetting, value: String)] {
+    [(.hmsURL, simulator.hmsURL), (.hmsTokenURL, simulator.hmsTokenURL)]
+  }
+
+  /// Its secret is none: this service alone knows it.
+  func sample(
+    _ simulator: PushSimulator, keep: (_ file: String, _ make: () throws -> String) throws -> String
+  ) throws -> SampleApp? {
+    let (clientID, secret) = ("100000001", "sample-client-secret")
+    register(clientID: clientID, secret: secret, name: SampleApp.name)
+    return SampleApp(
+      suffix: ".huawei", type: .huawei, credentials: [.clientID: clientID, .clientSecret: secret], every: 10, from: 4
+    ) {
+      person, _ in
+      SampleApp.device(
+        .huawei,
+        token: "IQAAAACy0sample" + SampleApp.token("huawei", person) + SampleApp.token("push kit", person),
+        manufacturer: "HUAWEI", models: ["P60 Pro", "Mate 50", "nova 12"], person: person,
+        osVersion: "\(3 + person % 2).0")
+    }
+  }
+}
+
+extension PushSimulator {
+  /// Huawei's Push Kit, with its token endpoint.
+  public var hms: SimulatedHMS { service() }
+  /// `https://localhost:8446`, say; empty before `start`.
+  public var hmsURL: String { url(at: SimulatedHMS.ports[0]) }
+  /// Huawei's token endpoint: `https://localhost:8446/oauth2/v3/token`, say.
+  public var hmsTokenURL: String { hmsURL + HuaweiTokenRequest.path }
 }

@@ -37,7 +37,7 @@ enum PhoneScreen {
   static func html(_ kind: PhoneKind, _ pushes: [PhonePush]) -> String {
     let cards = pushes.reversed().map(PhoneCard.html).joined()
     return """
-      <div class="phone \(kind.rawValue)" data-phone="\(kind.rawValue)" role="group" aria-label="\(kind.name)">
+      <div class="phone \(kind.look) \(kind.id)" data-phone="\(kind.id)" role="group" aria-label="\(kind.name)">
         <div class="screen">
           <div class="statusbar" aria-hidden="true"><span class="time"></span><i class="camera"></i>\(signs)</div>
           <div class="lock"><p class="date"></p><p class="clock" role="timer" aria-live="off"></p></div>

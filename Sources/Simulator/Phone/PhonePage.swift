@@ -15,7 +15,7 @@ enum PhonePage {
     addresses: [(variable: String, value: String)]
   ) -> String {
     let watchedPhone = watched == nil ? nil : pushes.first?.phone
-    let phones = PhoneKind.allCases.filter { watchedPhone == nil || $0 == watchedPhone }
+    let phones = PhoneKind.all.filter { watchedPhone == nil || $0 == watchedPhone }
     return """
       <!doctype html>
       <html lang="en">
@@ -52,16 +52,7 @@ enum PhonePage {
         </section>
         <details>
           <summary>Test tokens</summary>
-          <p>The first characters of a device token select the reply of APNs:</p>
-          \(table(SimulatedAPNs.testTokens))
-          <p>And of FCM:</p>
-          \(table(SimulatedFCM.testTokens))
-          <p>And of Push Kit:</p>
-          \(table(SimulatedHMS.testTokens))
-          <p>The name of a sample browser, after <code>/wpush/v2/</code> in its endpoint, selects that of Web Push:</p>
-          \(table(SimulatedWebPush.testTokens))
-          <p>And of WNS, where they are the <code>token</code> in a channel URI:</p>
-          \(table(SimulatedWNS.testTokens))
+          \(PushSimulator.kinds.compactMap { $0.testTokenTable.map(table) }.joined(separator: "\n      "))
         </details>
       </aside>
       <script src="/phone.js"></script>
@@ -78,9 +69,9 @@ enum PhonePage {
     """
   }
 
-  private static func table(_ tokens: TestTokens<some Any>) -> String {
-    let rows = tokens.table.map { "<tr><td><code>\($0.prefix)</code></td><td>\($0.meaning.htmlEscaped)</td></tr>" }
-    return "<table>\(rows.joined())</table>"
+  private static func table(_ introduction: String, _ rows: [(prefix: String, meaning: String)]) -> String {
+    let lines = rows.map { "<tr><td><code>\($0.prefix)</code></td><td>\($0.meaning.htmlEscaped)</td></tr>" }
+    return "<p>\(introduction)</p>\n      <table>\(lines.joined())</table>"
   }
 
   /// A query's value (RFC 3986, section 2.1).
@@ -107,16 +98,10 @@ struct PhoneDevice {
     token = push.token
     phone = push.phone
     label = push.app
-    if push.phone == .android { label += ", Android" }
-    if push.phone == .huawei { label += ", Huawei" }
-    if push.phone == .browser { label += ", browser" }
-    if push.phone == .windows { label += ", Windows" }
-    if push.phone == .number { label += ", SMS" }
+    if let own = phone.label { label += ", \(own)" }
     if push.notes.contains(SimulatedAPNs.Environment.sandbox.rawValue) { label += ", sandbox" }
   }
 
   /// As `PhoneEntry.isFor`.
-  func isSame(as token: String?) -> Bool {
-    token.map { self.token == (phone == .iPhone ? $0.lowercased() : $0) } ?? false
-  }
+  func isSame(as token: String?) -> Bool { token.map { phone.isSame(self.token, $0) } ?? false }
 }

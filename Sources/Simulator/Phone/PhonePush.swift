@@ -1,82 +1,59 @@
 import FoundationEssentials
 import Wire
 
-/// The phone that a push is shown on.
-enum PhoneKind: String, Codable, CaseIterable {
-  case iPhone = "iphone"
-  case android
-  case huawei
-  case browser = "web"
-  case windows
-  /// What gets SMS and calls.
-  case number = "sms"
+/// The phone that a service's pushes are shown on.
+struct PhoneKind: Sendable {
+  /// Names it in the page, and is a class of its style.
+  let id: String
+  let name: String
+  /// What tells its devices from those of an iPhone, in the list of devices; nil for nothing.
+  let label: String?
+  /// Another phone whose style it has, too; empty for none.
+  var look = ""
+  /// Whether its tokens are compared without regard to case.
+  var ignoresCase = false
+  /// Its style, which comes after that of the services before it.
+  let style: String
 
-  var name: String {
-    switch self {
-    case .iPhone: "iPhone"
-    case .android: "Android phone"
-    case .huawei: "Huawei phone"
-    case .browser: "Browser"
-    case .windows: "Windows device"
-    case .number: "Telephone number"
-    }
+  static let all = PushSimulator.kinds.map { $0.phone }
+}
+
+extension PhoneKind: Hashable, Encodable {
+  static func == (one: Self, other: Self) -> Bool { one.id == other.id }
+  func hash(into hasher: inout Hasher) { hasher.combine(id) }
+
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(id)
   }
+}
+
+/// A request that a phone shows.
+protocol ShownRequest: Sendable {
+  static var phone: PhoneKind { get }
+  /// The device's token, as it is shown.
+  var shownToken: String { get }
+  func push(number: Int) -> PhonePush
 }
 
 /// A push that a phone got, numbered over all services.
 struct PhoneEntry: Sendable {
-  enum Request: Sendable {
-    case apns(SimulatedAPNs.ReceivedRequest)
-    case fcm(SimulatedFCM.ReceivedRequest)
-    case hms(SimulatedHMS.ReceivedRequest, token: String)
-    case webPush(SimulatedWebPush.ReceivedRequest)
-    case wns(SimulatedWNS.ReceivedRequest)
-    case sms(SimulatedSMS.Message)
-  }
-
   let number: Int
-  let request: Request
+  let request: any ShownRequest
 
-  var phone: PhoneKind {
-    switch request {
-    case .apns: .iPhone
-    case .fcm: .android
-    case .hms: .huawei
-    case .wns: .windows
-    case .webPush: .browser
-    case .sms: .number
-    }
-  }
-
-  var token: String {
-    switch request {
-    case .apns(let request): request.token
-    case .fcm(let request): request.token
-    case .hms(_, let token): token
-    case .webPush(let request): request.token
-    case .wns(let request): request.channel
-    case .sms(let message): "+\(message.to)"
-    }
-  }
+  var phone: PhoneKind { type(of: request).phone }
+  var token: String { request.shownToken }
 
   /// The push as it is shown.
-  var push: PhonePush {
-    switch request {
-    case .apns(let request): PhonePush(request, number: number)
-    case .fcm(let request): PhonePush(request, number: number)
-    case .hms(let request, let token): PhonePush(request, to: token, number: number)
-    case .webPush(let request): PhonePush(request, number: number)
-    case .wns(let request): PhonePush(request, number: number)
-    case .sms(let message): PhonePush(message, number: number)
-    }
-  }
+  var push: PhonePush { request.push(number: number) }
 
-  /// Whether it went to that device. Tokens of APNs are compared without regard to case, those of others exactly.
-  func isFor(_ token: String?) -> Bool {
-    guard let token else { return false }
-    if case .apns = request { return self.token == token.lowercased() }
-    return self.token == token
-  }
+  /// Whether it went to that device.
+  func isFor(_ token: String?) -> Bool { token.map { phone.isSame(self.token, $0) } ?? false }
+}
+
+extension PhoneKind {
+  /// Whether a device's token is the one that somebody named.
+  func isSame(_ token: String, _ named: String) -> Bool { token == (ignoresCase ? named.lowercased() : named) }
 }
 
 /// A received push as a phone shows it: its texts, and where a tap leads.
@@ -99,134 +76,35 @@ struct PhonePush {
   /// The payload, formatted for reading.
   let payload: String
 
-  init(_ request: SimulatedAPNs.ReceivedRequest, number: Int? = nil) {
-    self.number = number ?? request.number
-    phone = .iPhone
-    token = request.token
-    let type = request.header("apns-push-type") ?? "alert"
-    notes = [request.environment.rawValue] + (type == "alert" ? [] : [type])
-    at = request.at
-    let (topic, suffix) = (request.header("apns-topic") ?? "", HeaderChecks.topicSuffixes[type] ?? "")
-    app = Self.appName(topic: String(topic.dropLast(topic.hasSuffix(suffix) ? suffix.count : 0)))
-    let root = Self.json(request.payload)
-    let aps = root?["aps"]
-    let alert = aps?["alert"]
-    let first = alert?["title"]?.text ?? alert?.text ?? root?["alert"]?.text
-    let second = [alert?["subtitle"]?.text, alert?["body"]?.text ?? root?["info"]?.text].compactMap { $0 }
-    isSilent = first == nil && second.isEmpty
-    title = first ?? (second.isEmpty ? "Silent push" : app)
-    text = second.joined(separator: "\n")
-    badge = aps?["badge"]?.count
-    picture = nil
-    url = root?["url"]?.webAddress
-    pushReadURL = root?["pushreadurl"]?.webAddress
-    payload = Self.formatted(root, or: request.payload)
-  }
-
-  /// Android itself shows a notification. Of a data message, this shows what an app would make of `alert` and `info`.
-  init(_ request: SimulatedFCM.ReceivedRequest, number: Int? = nil) {
-    self.number = number ?? request.number
-    phone = .android
-    token = request.token
-    at = request.at
-    let android = request.message["android"]
-    let data = android?["data"] ?? request.message["data"]
-    let shown = FCMMessage.merged(request.message["notification"], android?["notification"])
-    let isData = request.message["notification"] == nil && android?["notification"] == nil
-    notes = isData ? ["FCM", "data message"] : ["FCM"]
-    app =
-      android?["restricted_package_name"]?.text.map { Self.appName(topic: $0) }
-      ?? Self.appName(project: request.project)
-    let notification = Self.notification(data)
-    let first = notification?.title ?? (isData ? data?["alert"]?.text : shown["title"]?.text)
-    let second = notification?.text ?? (isData ? data?["info"]?.text : shown["body"]?.text)
+  /// - Parameters:
+  ///   - first: what is shown in the first line; nil for nothing.
+  ///   - silent: what the page shows in place of both.
+  ///   - data: what the app gets, which says where a tap leads.
+  init(
+    _ number: Int, _ phone: PhoneKind, token: String, at: Date, app: String, notes: [String], first: String?,
+    second: String?, silent: String = "Silent push", badge: Int?, picture: JSONValue? = nil, data: JSONValue?,
+    payload: String
+  ) {
+    (self.number, self.phone, self.token, self.at, self.app) = (number, phone, token, at, app)
+    (self.notes, self.badge, self.payload) = (notes, badge, payload)
     isSilent = first == nil && second == nil
-    title = first ?? (second == nil ? "Silent push" : app)
+    title = first ?? (second == nil ? silent : app)
     text = second ?? ""
-    badge = shown["notification_count"]?.count ?? data?["badge"]?.text.flatMap { Int($0) }
-    picture = shown["image"]?.webAddress
+    self.picture = picture?.webAddress
     url = data?["url"]?.webAddress
     pushReadURL = data?["pushreadurl"]?.webAddress
-    payload = Self.formatted(Self.json(request.payload), or: request.payload)
   }
+}
 
-  /// The phone itself shows a notification. Of a data message, this shows what an app would make of `alert` and `info`.
-  init(_ request: SimulatedHMS.ReceivedRequest, to token: String, number: Int? = nil) {
-    self.number = number ?? request.number
-    phone = .huawei
-    self.token = token
-    at = request.at
-    app = request.app
-    let android = request.message["android"]
-    let data = (android?["data"] ?? request.message["data"])?.text.flatMap { Self.json(Array($0.utf8)) }
-    let shown = FCMMessage.merged(request.message["notification"], android?["notification"])
-    let isData = request.message["notification"] == nil && android?["notification"] == nil
-    notes = isData ? ["HMS", "data message"] : ["HMS"]
-    let notification = Self.notification(data)
-    let first = notification?.title ?? (isData ? data?["alert"]?.text : shown["title"]?.text)
-    let second = notification?.text ?? (isData ? data?["info"]?.text : shown["body"]?.text)
-    isSilent = first == nil && second == nil
-    title = first ?? (second == nil ? "Silent push" : app)
-    text = second == first ? "" : second ?? ""
-    badge = shown["badge"]?["set_num"]?.count ?? data?["badge"]?.count
-    picture = shown["image"]?.webAddress
-    url = data?["url"]?.webAddress
-    pushReadURL = data?["pushreadurl"]?.webAddress
-    payload = Self.formatted(Self.json(request.payload), or: request.payload)
-  }
-
-  /// A browser shows what its site's service worker makes of the text. This shows `alert` and `info`, as the sample page does.
-  init(_ request: SimulatedWebPush.ReceivedRequest, number: Int? = nil) {
-    self.number = number ?? request.number
-    phone = .browser
-    token = request.token
-    at = request.at
-    let root = request.text.flatMap { Self.json($0) }
-    notes = request.text == nil ? ["Web Push", "encrypted"] : ["Web Push"]
-    app = root?["app"]?.text ?? "Website"
-    let first = root?["alert"]?.text ?? root?["title"]?.text
-    let second = root?["info"]?.text ?? root?["body"]?.text
-    isSilent = first == nil && second == nil
-    title = first ?? (second != nil ? app : request.text == nil ? "Only the browser can read it" : "Silent push")
-    text = second ?? ""
-    badge = root?["badge"]?.count
-    picture = root?["image"]?.webAddress
-    url = root?["url"]?.webAddress
-    pushReadURL = root?["pushreadurl"]?.webAddress
-    payload = request.text.map { Self.formatted(root, or: $0) } ?? "\(request.payload.count) encrypted bytes"
-  }
-
-  /// Windows shows a toast, and a badge or a tile of the app. Of a raw notification, this shows what an app would make of `alert` and
-  /// `info`.
-  init(_ request: SimulatedWNS.ReceivedRequest, number: Int? = nil) {
-    self.number = number ?? request.number
-    phone = .windows
-    token = request.channel
-    at = request.at
-    app = request.app
-    let isRaw = request.type == "wns/raw"
-    let data = Self.json(isRaw ? request.payload : Array((request.attribute("launch") ?? "").utf8))
-    let texts = isRaw ? [data?["alert"]?.text, data?["info"]?.text].compactMap(\.self) : request.texts
-    let count = request.type == "wns/badge" ? request.attribute("value").flatMap { Int($0) } : data?["badge"]?.count
-    notes = ["WNS"] + (request.type == "wns/toast" ? [] : [String(request.type.dropFirst(4))])
-    isSilent = texts.isEmpty
-    title = texts.first ?? (count == nil ? "Silent push" : app)
-    text = texts.dropFirst().joined(separator: "\n")
-    badge = count
-    picture = request.picture.flatMap { JSONValue.string($0).webAddress }
-    url = data?["url"]?.webAddress
-    pushReadURL = data?["pushreadurl"]?.webAddress
-    payload = isRaw ? Self.formatted(data, or: request.payload) : String(decoding: request.payload, as: UTF8.self)
-  }
-
+extension PhonePush {
   /// What an app would make of a notification of a data tree; nil if it is none.
-  private static func notification(_ data: JSONValue?) -> (title: String, text: String)? {
-    guard let path = data?[DatasyncPayload.path]?.text, case .object(let members) = data else { return nil }
+  static func notification(_ data: JSONValue?) -> (title: String, text: String)? {
+    guard let path = data?[DatasyncPayload.path]?.shownText, case .object(let members) = data else { return nil }
     guard
       let event = DatasyncPayload.event(
-        in: Dictionary(members.compactMap { name, value in value.text.map { (name.text, $0) } }) { $1 })
+        in: Dictionary(members.compactMap { name, value in value.shownText.map { (name.text, $0) } }) { $1 })
     else {
-      return data?[DatasyncPayload.sealed]?.text.map { _ in ("Encrypted: \(path)", "Only the app can read it") }
+      return data?[DatasyncPayload.sealed]?.shownText.map { _ in ("Encrypted: \(path)", "Only the app can read it") }
     }
     let text =
       switch event {
@@ -238,27 +116,6 @@ struct PhonePush {
       case .revoked(let reason): reason
       }
     return ("\(event.name): \(path)", text)
-  }
-
-  /// A message, or what a call says.
-  init(_ message: SimulatedSMS.Message, number: Int) {
-    self.number = number
-    phone = .number
-    token = "+\(message.to)"
-    at = message.at
-    app = message.from.isEmpty ? "Unknown" : message.from
-    notes =
-      message.isCall
-      ? ["call"] + [message.language].compactMap(\.self)
-      : ["SMS", message.isUnicode ? "UCS-2" : "GSM-7", "\(message.parts) part\(message.parts == 1 ? "" : "s")"]
-    title = message.isCall ? "Call: \(message.text)" : message.text
-    text = ""
-    isSilent = false
-    badge = nil
-    picture = nil
-    url = nil
-    pushReadURL = nil
-    payload = message.text
   }
 
   /// The last telling part of the bundle id: `Acme` of `com.acme.app`.
@@ -275,21 +132,21 @@ struct PhonePush {
     return words.isEmpty ? "App" : words.joined(separator: " ")
   }
 
-  private static func json(_ payload: [UInt8]) -> JSONValue? {
+  static func json(_ payload: [UInt8]) -> JSONValue? {
     let json = try? JSONValue(json: Array(payload))
     return if case .object = json { json } else { nil }
   }
 
-  private static func formatted(_ root: JSONValue?, or payload: [UInt8]) -> String {
+  static func formatted(_ root: JSONValue?, or payload: [UInt8]) -> String {
     root?.indented ?? String(decoding: payload, as: UTF8.self)
   }
 }
 
 extension JSONValue {
-  fileprivate var text: String? { if case .string(let text) = self, !text.isEmpty { text } else { nil } }
-  fileprivate var count: Int? { integer.map { Int($0) } }
+  var shownText: String? { if case .string(let text) = self, !text.isEmpty { text } else { nil } }
+  var shownCount: Int? { integer.map { Int($0) } }
   /// Only what a browser may safely open.
-  fileprivate var webAddress: String? {
-    text.flatMap { $0.hasPrefix("http://") || $0.hasPrefix("https://") ? $0 : nil }
+  var webAddress: String? {
+    shownText.flatMap { $0.hasPrefix("http://") || $0.hasPrefix("https://") ? $0 : nil }
   }
 }

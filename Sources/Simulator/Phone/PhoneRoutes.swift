@@ -35,7 +35,7 @@ struct PhoneRoutes: Sendable {
     var known: Set<String> = []
     for entry in all where known.insert(entry.token).inserted { devices.append(PhoneDevice(entry.push)) }
     // Each phone has its own, so that one with many pushes leaves no other empty.
-    var room = Dictionary(uniqueKeysWithValues: PhoneKind.allCases.map { ($0, PhonePage.length) })
+    var room = Dictionary(uniqueKeysWithValues: PhoneKind.all.map { ($0, PhonePage.length) })
     let shown = all.reversed().filter { entry in
       guard watched == nil || entry.isFor(watched), let left = room[entry.phone], left > 0 else { return false }
       room[entry.phone] = left - 1

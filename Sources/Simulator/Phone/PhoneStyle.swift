@@ -121,109 +121,7 @@ enum PhoneStyle {
     .browser iframe { flex: 1; border: 0; width: 100%; background: #fff; }
     .screen:has(.browser:not([hidden])) { --bars: light-dark(#16161d, #f4f4fa); --homebar: #888b; }
 
-    .android { border-radius: 46px; padding: 9px; background: linear-gradient(145deg, #4a4d52, #17181b 30%, #17181b 70%, #3b3d42); }
-    .android .screen {
-      border-radius: 38px; font-family: Roboto, "Noto Sans", system-ui, sans-serif;
-      background:
-        radial-gradient(110% 60% at 100% 0%, light-dark(#8fd3b6, #16483d) 0%, transparent 62%),
-        radial-gradient(110% 65% at 0% 45%, light-dark(#5aa7d6, #1b3a63) 0%, transparent 66%),
-        radial-gradient(120% 70% at 90% 100%, light-dark(#7c6fd0, #37255c) 0%, transparent 66%),
-        light-dark(#3f8f9b, #10202b);
-    }
-    :is(.android, .huawei) .statusbar { padding: 12px 24px 0; height: 44px; font-weight: 500; font-size: .88rem; }
-    :is(.android, .huawei) .camera { width: 22px; height: 22px; top: 14px; margin-left: -11px; border-radius: 50%; }
-    :is(.android, .huawei) .lock { text-align: start; padding: 22px 28px 20px; }
-    :is(.android, .huawei) .clock { font-size: 4.8rem; font-weight: 400; letter-spacing: -.03em; }
-    :is(.android, .huawei) .cards { padding-inline: 10px; }
-    :is(.android, .huawei) .card { margin-bottom: 3px; }
-    :is(.android, .huawei) .card button { border-radius: 6px; padding: 13px 15px; background: light-dark(#f6f4fa, #24242c); backdrop-filter: none; }
-    :is(.android, .huawei) .card:first-child button { border-start-start-radius: 26px; border-start-end-radius: 26px; }
-    :is(.android, .huawei) .card:last-child button { border-end-start-radius: 26px; border-end-end-radius: 26px; }
-    :is(.android, .huawei) .card button:hover { background: light-dark(#fff, #2e2e38); }
-    :is(.android, .huawei) .icon { width: 34px; height: 34px; border-radius: 50%; font-size: 1rem; }
-    :is(.android, .huawei) .app { text-transform: none; letter-spacing: 0; font-size: .78rem; }
-    :is(.android, .huawei) strong { font-weight: 600; }
-    :is(.android, .huawei) .clear { bottom: 30px; border-radius: 12px; }
-    :is(.android, .huawei) .homebar { width: 108px; height: 4px; margin-left: -54px; bottom: 8px; }
-    :is(.android, .huawei) .bar { padding-top: 48px; }
-
-    .huawei { border-radius: 34px; padding: 7px; background: linear-gradient(145deg, #d9c9a8, #8d7d5e 30%, #8d7d5e 70%, #c9b78f); }
-    .huawei .screen {
-      border-radius: 28px; font-family: "HarmonyOS Sans", "Noto Sans", system-ui, sans-serif;
-      background:
-        radial-gradient(120% 60% at 0% 0%, light-dark(#f6b38a, #5c2a1c) 0%, transparent 62%),
-        radial-gradient(110% 70% at 100% 55%, light-dark(#d9657a, #4a1830) 0%, transparent 66%),
-        light-dark(#b98fb4, #1d1426);
-    }
-    .huawei .camera { left: 26px; margin-left: 0; }
-    .huawei .statusbar { padding-left: 60px; }
-    .huawei .lock { text-align: center; }
-
-    .web { width: 540px; padding: 0; border-radius: 14px; background: none; }
-    .web .screen {
-      border-radius: 14px; color: var(--ink);
-      background:
-        radial-gradient(90% 50% at 50% 100%, light-dark(#ffd9b8, #46284a) 0%, transparent 70%),
-        light-dark(#fdfdff, #1c1b22);
-    }
-    .web .statusbar { height: 46px; padding: 8px 16px 0; color: inherit; background: light-dark(#e4e4ec, #0c0c0d); }
-    .web :is(.statusbar svg, .statusbar .time, .lock p, .homebar) { display: none; }
-    .web .statusbar::before {
-      content: ""; width: 56px; height: 12px; margin-top: -6px;
-      background: radial-gradient(6px, #ff5f57 96%, transparent) 0 0 / 20px 12px no-repeat,
-        radial-gradient(6px, #febc2e 96%, transparent) 20px 0 / 20px 12px no-repeat,
-        radial-gradient(6px, #28c840 96%, transparent) 40px 0 / 20px 12px no-repeat;
-    }
-    .web .camera {
-      position: static; width: 210px; height: 38px; margin: 0 auto 0 16px; border-radius: 9px 9px 0 0;
-      background: light-dark(#fdfdff, #2b2a33); font: 500 .82rem/36px system-ui, sans-serif; padding: 0 14px;
-    }
-    .web .camera::before { content: "Sample shop"; }
-    .web .lock { padding: 8px 14px; background: light-dark(#fdfdff, #2b2a33); border-bottom: 1px solid var(--line); text-shadow: none; }
-    .web .lock::before {
-      content: "shop.example.com"; display: block; padding: 5px 16px; border-radius: 8px; text-align: start; font-size: .85rem;
-      color: var(--soft); background: light-dark(#f0f0f4, #1c1b22);
-    }
-    .web .cards { padding: 14px 14px 76px; }
-    .web .card { width: 400px; margin: 0 0 10px auto; }
-    .web .card button {
-      border-radius: 10px; backdrop-filter: none; background: light-dark(#fff, #2e2e3c);
-      box-shadow: 0 0 0 1px var(--line), 0 8px 24px #0002;
-    }
-    .web .icon { border-radius: 8px; }
-    .web .app { text-transform: none; letter-spacing: 0; }
-    .web .browser { inset: 46px 0 0; }
-    .web .bar { padding-top: 10px; }
-    .windows {
-      width: 640px; height: 440px; border-radius: 18px; padding: 10px 10px 26px;
-      background: linear-gradient(180deg, #3a3d42, #17181b);
-    }
-    .windows .screen {
-      border-radius: 8px; font-family: "Segoe UI", system-ui, "Noto Sans", sans-serif;
-      background:
-        radial-gradient(70% 90% at 50% 115%, light-dark(#4f9cf5, #1f5fc0) 0%, transparent 70%),
-        light-dark(#bfe0fb, #0b1e3d);
-    }
-    .windows .statusbar {
-      position: absolute; inset: auto 0 0; height: 40px; padding: 0 16px; font-size: .8rem; font-weight: 400;
-      background: light-dark(#f3f3f3d9, #202020d9); color: light-dark(#1b1b1b, #fff);
-    }
-    .windows :is(.camera, .homebar) { display: none; }
-    .windows .lock { position: absolute; left: 26px; bottom: 56px; padding: 0; text-align: start; opacity: .85; }
-    .windows .clock { font-size: 2.6rem; font-weight: 300; letter-spacing: 0; }
-    .windows .date { font-size: .95rem; }
-    .windows .quiet { inset: 40% 20px auto auto; width: 360px; }
-    .windows .cards { position: absolute; inset: 0 0 40px auto; width: 396px; padding: 12px 12px 52px; }
-    .windows .card button {
-      border-radius: 8px; padding: 14px 16px; background: light-dark(#f3f3f3f2, #2c2c2cf2);
-      border: 1px solid light-dark(#0001, #fff1);
-    }
-    .windows .card button:hover { background: light-dark(#fff, #383838); }
-    .windows .icon { width: 34px; height: 34px; border-radius: 4px; font-size: 1rem; }
-    .windows .app { text-transform: none; letter-spacing: 0; font-size: .76rem; }
-    .windows strong { font-weight: 600; }
-    .windows .clear { bottom: 52px; left: auto; right: 20px; transform: none; border-radius: 4px; }
-    .windows .bar { padding-top: 10px; }
+    \(PhoneKind.all.map(\.style).joined(separator: "\n"))
 
     @media (prefers-reduced-motion: no-preference) {
       .card.new { animation: arrive .45s cubic-bezier(.2, 1.2, .3, 1); }
@@ -243,9 +141,7 @@ enum PhoneStyle {
     }
     @media (max-width: 430px) {
       body { padding: .5rem; }
-      .web .card { width: 100%; }
       .phone { width: 100%; padding: 8px; border-radius: 48px; } .screen { border-radius: 40px; }
-      .windows { border-radius: 18px; } .windows .cards { width: 100%; }
     }
 
     """

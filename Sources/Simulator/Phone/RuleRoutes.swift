@@ -6,14 +6,14 @@ import Wire
 
 /// The routes for rules and orders of the simulated services, as JSON.
 ///
-/// `service` is apns, fcm, hms, wns, webpush or sms, in the query or as a member of the body; without it it is apns.
+/// `service` is a `PushServiceName`, in the query or as a member of the body; without it it is apns.
 ///
 /// - `GET /rules`; `DELETE /rules`, those for token requests too; `POST /rules` with
 ///   `{"service":"fcm","tokenPrefix":"ab","nth":3,"times":1,"reply":"refuse","status":404,"reason":"UNREGISTERED"}`.
 ///   `reply` is accept, refuse, ignore, refuseStream, resetStream, goAway or cut, and the only member that is required.
 ///   `tokenPrefix` begins the device token, the token in a channel URI, the last part of a browser's endpoint, or a telephone number.
 ///   `delayMilliseconds` delays any reply.
-///   - With `"requests":"token"`, a rule is for requests for access tokens. FCM, Push Kit and WNS have them. `clientPrefix` begins the
+///   - With `"requests":"token"`, a rule is for requests for access tokens. `TokenIssuingService`s have them. `clientPrefix` begins the
 ///     client's id or the account's `client_email`. `reason` is the `error` in the body. They are numbered apart.
 ///   - APNs also has `environment`. It needs a `status` from 400 to 599 and any `reason`; `since` (with 410) is in milliseconds
 ///     since 1970.

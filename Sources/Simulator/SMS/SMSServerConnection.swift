@@ -12,7 +12,7 @@ struct SMSServerConnection: ServiceConnection {
     var accepted: SimulatedResponse
   }
 
-  var streamLimit: Int { sms.streamLimit }
+  var streamLimit: Int { sms.traffic.streamLimit }
 
   func receive(_ headers: HPACKHeaders, body: [UInt8], on stream: Int) -> (Request, SimulatedSMS.Reply) {
     let (method, path) = (headers.first(name: ":method") ?? "", headers.first(name: ":path") ?? "")
@@ -38,8 +38,6 @@ struct SMSServerConnection: ServiceConnection {
     if let retryAfter = refusal.retryAfter { response.headers.append(("retry-after", retryAfter)) }
     return response
   }
-
-  func debugData(_ reason: String) -> String { reason }
 }
 
 /// A response's body.

@@ -6,15 +6,13 @@ import Wire
 ///
 /// No real phone gets anything; the phone page shows messages and calls.
 public final class SimulatedSMS: SteerableService {
-  static let serviceName = "sms"
+  static let service = PushServiceName.sms
   static let messagePath = "/v1.0/message"
   static let callPath = "/voiceapi/v2/OTP"
   static let twilioPath = "/2010-04-01/Accounts/"
 
   public let traffic: ServiceTraffic<ReceivedRequest>
   public let rules = ReplyRules<Match, Refusal>()
-  let streamLimit = 100
-  private let phoneLog: RequestLog<PhoneEntry>?
   private let state: Mutex<State>
   private let reports: SMSStatusSender
 
@@ -27,10 +25,9 @@ public final class SimulatedSMS: SteerableService {
     var reportsByItself = false
   }
 
-  /// - Parameter phoneLog: gets every message that a phone would get.
-  init(_ settings: SimulatorSettings, phoneLog: RequestLog<PhoneEntry>?) {
-    traffic = ServiceTraffic(keeping: settings.requestsKept)
-    self.phoneLog = phoneLog
+  init(_ context: SimulatorContext) {
+    let settings = context.settings
+    traffic = ServiceTraffic(context, of: Self.service)
     state = Mutex(
       State(
         accounts: SMSAccounts(trustsAll: settings.trustsUnknownKeys), rules: rules, statusURL: settings.smsStatusURL,
@@ -57,7 +54,7 @@ public final class SimulatedSMS: SteerableService {
         number: number, connection: connection, at: now, messages: messages, payload: request.body, reply: reply)
     }
     for message in messages where message.isAccepted {
-      phoneLog?.append { PhoneEntry(number: $0, request: .sms(message)) }
+      traffic.show(message)
       if state.withLock({ $0.reportsByItself }), !message.isCall {
         Task { try? await report(message, .delivered) }
       }
@@ -175,4 +172,57 @@ extension SimulatedSMS.Refusal: ListedRefusal {
     + [408, 429, 500, 503].map { status($0) }
 
   var reason: String { code.map(String.init) ?? "" }
+}
+
+// MARK: - Where it is, and who may sign in
+
+extension SimulatedSMS {
+  static let ports = [
+    SimulatedPort(option: "sms-port", usual: 8449, help: "CM's and Twilio's SMS and calls", name: "SMS and calls")
+  ]
+  static let trustOptions = [
+    TrustOption(
+      name: "product-token-file", valueName: "file", isWord: true,
+      help: ("File of a product token of ", "CM", " to trust")
+    ) { $0.sms.register(productToken: $2) },
+    TrustOption(
+      name: "twilio-account", valueName: "account-sid=file", idCount: 1, isWord: true,
+      help: ("Account of ", "Twilio", " to trust, and the file of its Auth Token")
+    ) { $0.sms.register(accountSID: $1[0], authToken: $2) },
+  ]
+
+  func listen(on port: SimulatedPort, _ host: ListeningHost) async throws -> ServiceListener {
+    try await host.listen(
+      on: port, traffic.connections, protocols: ["h2", "http/1.1"], isPlain: host.settings.smsIsPlain,
+      http1: { try ServiceListener.http1($0, $1) }
+    ) { SMSServerConnection(sms: self, number: $0) }
+  }
+
+  func settings(_ simulator: PushSimulator) -> [(setting: ServiceSetting, value: String)] {
+    [(.smsAllowedHosts, simulator.smsHost)]
+  }
+}
+
+extension PushSimulator {
+  /// Providers of SMS and of calls: CM and Twilio.
+  public var sms: SimulatedSMS { service() }
+  /// Origin of the providers of SMS: `https://localhost:8449`, say; empty before `start`.
+  public var smsURL: String {
+    let url = url(at: SimulatedSMS.ports[0])
+    return settings.smsIsPlain ? url.replacing("https://", with: "http://") : url
+  }
+  /// The host that the providers of SMS are at: `localhost:8449`, say; empty before `start`.
+  public var smsHost: String { String(smsURL.trimmingPrefix { $0 != "/" }.dropFirst(2)) }
+  /// Where messages for CM go.
+  public var cmURL: String { smsURL + SimulatedSMS.messagePath }
+  /// Where calls for CM go.
+  public var cmVoiceURL: String { smsURL + SimulatedSMS.callPath }
+  /// Where messages for Twilio go.
+  public func twilioURL(_ accountSID: String) -> String {
+    "\(smsURL)\(SimulatedSMS.twilioPath)\(accountSID)/Messages.json"
+  }
+  /// Where calls for Twilio go.
+  public func twilioVoiceURL(_ accountSID: String) -> String {
+    "\(smsURL)\(SimulatedSMS.twilioPath)\(accountSID)/Calls.json"
+  }
 }

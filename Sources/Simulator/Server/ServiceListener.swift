@@ -88,6 +88,32 @@ struct ServiceListener: Sendable {
   }
 }
 
+/// The machine on which the Simulator listens.
+struct ListeningHost: Sendable {
+  let settings: SimulatorSettings
+  let authority: CertificateAuthority
+
+  /// - Parameters:
+  ///   - protocols: what TLS lets clients choose from, the preferred one first; empty for HTTP/1.1 without a choice.
+  ///   - isPlain: for HTTP/1.1 without TLS.
+  ///   - http1: see `ServiceListener`.
+  func listen<Connection: ServiceConnection>(
+    on port: SimulatedPort, _ connections: ConnectionTable, protocols: [String] = ["h2"],
+    asksForCertificate: Bool = false,
+    isPlain: Bool = false, http1: (@Sendable (any Channel, ServerHandler<Connection>) throws -> Void)? = nil,
+    accept: @escaping @Sendable (Int) -> Connection
+  ) async throws -> ServiceListener {
+    let certificate =
+      isPlain
+      ? nil
+      : try authority.serverContext(
+        name: settings.name, asksForCertificate: asksForCertificate, protocols: protocols)
+    return try await ServiceListener(
+      host: settings.host, port: settings.ports[port.option] ?? port.usual, certificate: certificate,
+      connections: connections, http1: http1, accept: accept)
+  }
+}
+
 /// Joins the frames that are written between two flushes, so that many replies share a TLS record.
 final class TLSRecordBuffer: ChannelOutboundHandler {
   typealias OutboundIn = ByteBuffer

@@ -1,3 +1,7 @@
+import FoundationEssentials
+import Logging
+import Wire
+
 /// A push service that the Simulator stands in for: the requests it received, and orders to its connections.
 public protocol SimulatedService: Sendable {
   /// A request that was received completely, and the reply to it.
@@ -11,8 +15,32 @@ public protocol SimulatedService: Sendable {
 public final class ServiceTraffic<ReceivedRequest: Sendable>: Sendable {
   let log: RequestLog<ReceivedRequest>
   let connections = ConnectionTable()
+  /// Most open streams of a connection.
+  let streamLimit: Int
+  /// The clock by which tokens expire.
+  let now: @Sendable () -> Date
+  private let phoneLog: RequestLog<PhoneEntry>?
 
-  init(keeping limit: Int) { log = RequestLog(keeping: limit) }
+  init(_ context: SimulatorContext, of service: PushServiceName) {
+    log = RequestLog(keeping: context.settings.requestsKept)
+    streamLimit = context.settings.streamLimits[service] ?? 100
+    now = context.now
+    phoneLog = context.phoneLog
+  }
+
+  /// Shows what a phone gets.
+  func show(_ request: any ShownRequest) {
+    phoneLog?.append { PhoneEntry(number: $0, request: request) }
+  }
+}
+
+/// What all simulated services are made with.
+struct SimulatorContext: Sendable {
+  let settings: SimulatorSettings
+  /// Gets every push that a phone would get; nil without a phone page.
+  let phoneLog: RequestLog<PhoneEntry>?
+  let logger: Logger
+  let now: @Sendable () -> Date
 }
 
 // MARK: - Received requests

@@ -1,4 +1,5 @@
 import Hummingbird
+import Wire
 
 /// A simulated service whose replies to requests that pass all checks are decided by rules.
 public protocol RuledService: SimulatedService {
@@ -36,13 +37,46 @@ extension RuledService {
 
 // MARK: - Rules in JSON
 
-/// A simulated service whose rules can be given as JSON.
+/// A simulated service as the Simulator starts it, steers it by JSON, and shows what phones get.
 protocol SteerableService: RuledService where Match: RulePart, Refusal: RulePart {
-  /// The value of `service` in rules and orders.
-  static var serviceName: String { get }
+  static var service: PushServiceName { get }
+  /// Where it listens.
+  static var ports: [SimulatedPort] { get }
+  /// What its pushes are shown on.
+  static var phone: PhoneKind { get }
+  /// The tokens that select a reply, and how the phone page introduces them; nil if there are none.
+  static var testTokenTable: TestTokenTable? { get }
+  /// Who may sign in, as `pushcart simulator` takes it.
+  static var trustOptions: [TrustOption] { get }
+
+  init(_ context: SimulatorContext) throws
+
+  /// Listens on one of its ports.
+  func listen(on port: SimulatedPort, _ host: ListeningHost) async throws -> ServiceListener
+  /// It listens, and the addresses are known.
+  func started(_ simulator: PushSimulator)
+  /// It listens no more.
+  func stopped()
+  /// What points a hub here.
+  func settings(_ simulator: PushSimulator) -> [(setting: ServiceSetting, value: String)]
+  /// The app of a private hub that it knows; nil if it has none.
+  /// - Parameter keep: the text of a file, which is made at the first start.
+  func sample(
+    _ simulator: PushSimulator, keep: (_ file: String, _ make: () throws -> String) throws -> String
+  ) throws -> SampleApp?
 }
 
 extension SteerableService {
+  /// The value of `service` in rules and orders.
+  static var serviceName: String { service.rawValue }
+  static var testTokenTable: TestTokenTable? { nil }
+  static var trustOptions: [TrustOption] { [] }
+  func started(_ simulator: PushSimulator) {}
+  func stopped() {}
+  func sample(
+    _ simulator: PushSimulator, keep: (_ file: String, _ make: () throws -> String) throws -> String
+  ) throws -> SampleApp? { nil }
+
   /// Those for token requests come last, with numbers of their own.
   var ruleBodies: [RuleBody] {
     rules.entries.map { RuleBody($0, service: Self.serviceName) }

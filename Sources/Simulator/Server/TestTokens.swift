@@ -1,5 +1,8 @@
 import FoundationEssentials
 
+/// Test tokens as the phone page shows them.
+typealias TestTokenTable = (introduction: String, rows: [(prefix: String, meaning: String)])
+
 /// Device tokens whose first eight characters select a reply, for tests by hand; the others are free.
 struct TestTokens<Refusal: Sendable & Hashable>: Sendable {
   struct Entry: Sendable {
@@ -35,6 +38,11 @@ struct TestTokens<Refusal: Sendable & Hashable>: Sendable {
         Entry("fade0005", "RST_STREAM REFUSED_STREAM") { _ in .refuseStream },
       ]
     byPrefix = Dictionary(uniqueKeysWithValues: table.map { ($0.prefix, $0.reply) })
+  }
+
+  /// As the phone page shows them.
+  func listed(_ introduction: String) -> TestTokenTable {
+    (introduction, table.map { ($0.prefix, $0.meaning) })
   }
 
   /// The reply that the token selects; nil for all other tokens.

@@ -46,21 +46,30 @@ struct ClientCredentialsForm: Sendable {
   }
 }
 
-/// The access tokens that a token endpoint has issued.
-struct IssuedTokens<Account: Sendable>: Sendable {
+/// The access tokens that a token endpoint has issued, and the rules by which it issues them.
+struct IssuedTokens<Account: Sendable, Refusal: Sendable & Hashable>: Sendable {
   struct Issued: Sendable {
     let account: Account
     fileprivate(set) var end: Date
   }
 
   private var tokens: [String: Issued] = [:]
+  private let rules: ReplyRules<PrefixMatch, Refusal>
+
+  init(_ rules: ReplyRules<PrefixMatch, Refusal>) { self.rules = rules }
 
   subscript(token: String) -> Issued? { tokens[token] }
 
-  /// Tokens that ended an hour ago are forgotten.
-  mutating func issue(_ token: String, to account: Account, for lifetime: Double, now: Date) {
+  /// The reply to a request for a token that passes all checks. Tokens that ended an hour ago are forgotten.
+  /// - Parameters:
+  ///   - client: what rules go by.
+  ///   - lifetime: in seconds.
+  mutating func issue(
+    _ token: String, to account: Account, client: String, for lifetime: Double, now: Date
+  ) -> (SimulatedReply<Refusal>, issued: String) {
     tokens = tokens.filter { $0.value.end > now.addingTimeInterval(-3600) }
     tokens[token] = Issued(account: account, end: now.addingTimeInterval(lifetime))
+    return (rules.reply(to: client) ?? .accept, token)
   }
 
   mutating func expireAll() {
@@ -77,7 +86,7 @@ public final class TokenEndpoint<Refusal: Sendable & Hashable>: Sendable {
   let rules = ReplyRules<PrefixMatch, Refusal>()
   let log: RequestLog<ReceivedTokenRequest<Refusal>>
 
-  init(keeping limit: Int) { log = RequestLog(keeping: limit) }
+  init(_ context: SimulatorContext) { log = RequestLog(keeping: context.settings.requestsKept) }
 
   func received(_ path: String, client: String, _ reply: SimulatedReply<Refusal>) {
     log.append { ReceivedTokenRequest(number: $0, path: path, client: client, reply: reply) }

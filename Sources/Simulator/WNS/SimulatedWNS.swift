@@ -1,34 +1,28 @@
 import FoundationEssentials
 import Locking
+import Wire
 
 /// A simulation of Windows Push Notification Services, with the token endpoints of login.live.com and Microsoft Entra on the same port.
 ///
 /// It answers as Microsoft documents it, over HTTP/1.1 or HTTP/2. No real device gets anything; the phone page shows the pushes.
 public final class SimulatedWNS: SteerableService, TokenIssuingService {
-  static let serviceName = "wns"
+  static let service = PushServiceName.wns
   public let traffic: ServiceTraffic<ReceivedRequest>
   public let tokenEndpoint: TokenEndpoint<Refusal>
   public let rules = ReplyRules<Match, Refusal>()
-  let streamLimit: Int
-  private let phoneLog: RequestLog<PhoneEntry>?
   private let state: Mutex<WNSServerState>
-  private let now: @Sendable () -> Date
 
-  /// - Parameter phoneLog: gets every push that a device would get.
-  init(_ settings: SimulatorSettings, phoneLog: RequestLog<PhoneEntry>?, now: @escaping @Sendable () -> Date) {
-    traffic = ServiceTraffic(keeping: settings.requestsKept)
-    tokenEndpoint = TokenEndpoint(keeping: settings.requestsKept)
-    streamLimit = settings.wnsStreamLimit
-    self.phoneLog = phoneLog
+  init(_ context: SimulatorContext) {
+    traffic = ServiceTraffic(context, of: Self.service)
+    tokenEndpoint = TokenEndpoint(context)
     state = Mutex(
       WNSServerState(
-        rules: rules, tokenRules: tokenEndpoint.rules, trustsUnknownKeys: settings.trustsUnknownKeys))
-    self.now = now
+        rules: rules, tokenRules: tokenEndpoint.rules, trustsUnknownKeys: context.settings.trustsUnknownKeys))
   }
 
   /// The reply to a request to a channel that was received completely, and whether the device is connected.
   func reply(to request: WNSRequest, connection: Int, stream: Int) -> (Reply, DeviceConnection) {
-    let now = now()
+    let now = traffic.now()
     let (reply, device, account, name) = state.withLock { state in
       let account = state.account(of: request)
       return (
@@ -42,13 +36,13 @@ public final class SimulatedWNS: SteerableService, TokenIssuingService {
         channel: request.channel, type: request.notification.type, payload: request.body, reply: reply,
         xml: request.notification.xml, headers: request.headers)
     }
-    if received.isAccepted { phoneLog?.append { PhoneEntry(number: $0, request: .wns(received)) } }
+    if received.isAccepted { traffic.show(received) }
     return (reply, device)
   }
 
   /// The reply to a token request that was received completely, and the access token that it issues.
   func reply(to request: MicrosoftTokenRequest) -> (Reply, issued: String) {
-    let now = now()
+    let now = traffic.now()
     let (reply, issued) = state.withLock { $0.reply(to: request, now: now) }
     tokenEndpoint.received(request.path, client: request.clientID, reply)
     return (reply, issued)
@@ -124,4 +118,63 @@ extension SimulatedWNS {
     .init("fade0503", "503", .status(503)), .init("fade2001", "200, dropped", .taken("dropped")),
     .init("fade2002", "200, channelthrottled", .taken("channelthrottled", continueAfter: "1")),
   ])
+}
+
+// MARK: - Where it is, and who may sign in
+
+extension SimulatedWNS {
+  static let ports = [
+    SimulatedPort(option: "wns-port", usual: 8447, help: "WNS and Microsoft's token endpoints", name: "WNS")
+  ]
+  static let testTokenTable: TestTokenTable? =
+    testTokens.listed("And of WNS, where they are the <code>token</code> in a channel URI:")
+  static let trustOptions = [
+    TrustOption(
+      name: "windows-package", valueName: "package-sid=file", idCount: 1, isWord: true,
+      help: ("Package of ", "WNS", " to trust, and the file of its secret")
+    ) { $0.wns.register(packageSID: $1[0], secret: $2) },
+    TrustOption(
+      name: "windows-client", valueName: "tenant-id/client-id=file", idCount: 2, isWord: true,
+      help: ("Client at ", "Microsoft Entra", " to trust, and the file of its secret")
+    ) { $0.wns.register(tenantID: $1[0], clientID: $1[1], secret: $2) },
+  ]
+
+  func listen(on port: SimulatedPort, _ host: ListeningHost) async throws -> ServiceListener {
+    try await host.listen(
+      on: port, traffic.connections, protocols: host.settings.wnsProtocols, http1: { try ServiceListener.http1($0, $1) }
+    ) { WNSServerConnection(wns: self, number: $0) }
+  }
+
+  func settings(_ simulator: PushSimulator) -> [(setting: ServiceSetting, value: String)] {
+    [(.wnsTokenURL, simulator.wnsURL), (.wnsAllowedHosts, simulator.wnsHost)]
+  }
+
+  /// Its secret is none: this service alone knows it.
+  func sample(
+    _ simulator: PushSimulator, keep: (_ file: String, _ make: () throws -> String) throws -> String
+  ) throws -> SampleApp? {
+    let (sid, secret) = ("ms-app://s-1-15-2-1000000001-1000000002-1000000003", "sample-package-secret")
+    register(packageSID: sid, secret: secret, name: SampleApp.name)
+    return SampleApp(
+      suffix: ".windows", type: .windows, credentials: [.packageSID: sid, .clientSecret: secret], every: 10, from: 6
+    ) { person, _ in
+      SampleApp.device(
+        .windows, token: simulator.channel("AwYAAABsample" + SampleApp.token("windows", person)),
+        manufacturer: "Microsoft", models: ["Surface Pro", "Surface Laptop", "Surface Go"], person: person,
+        osVersion: "11")
+    }
+  }
+}
+
+extension PushSimulator {
+  /// Windows' push service, with both of its token endpoints.
+  public var wns: SimulatedWNS { service() }
+  /// Where the token endpoints and all channel URIs of WNS are: `https://localhost:8447`, say; empty before `start`.
+  public var wnsURL: String { url(at: SimulatedWNS.ports[0]) }
+  /// The host that channel URIs are at: `localhost:8447`, say; empty before `start`.
+  public var wnsHost: String { String(wnsURL.dropFirst("https://".count)) }
+
+  /// The channel URI of a simulated Windows device. Call it after `start`.
+  /// - Parameter token: letters, digits and hyphens; those of `fade` select replies.
+  public func channel(_ token: String) -> String { "\(wnsURL)/?token=\(token)" }
 }

@@ -14,7 +14,7 @@ struct WNSServerConnection: ServiceConnection {
     var status: (name: String, value: String)?
   }
 
-  var streamLimit: Int { wns.streamLimit }
+  var streamLimit: Int { wns.traffic.streamLimit }
 
   func receive(_ headers: HPACKHeaders, body: [UInt8], on stream: Int) -> (Request, SimulatedWNS.Reply) {
     let method = headers.first(name: ":method") ?? ""
@@ -49,6 +49,4 @@ struct WNSServerConnection: ServiceConnection {
       status: refusal.status, headers: request.headers.filter { refusal.headers[$0.name] == nil } + own,
       body: refusal.body)
   }
-
-  func debugData(_ reason: String) -> String { reason }
 }

@@ -7,16 +7,15 @@ struct WNSServerState {
   /// Channels that a test said something about, by their tokens.
   var channels: [String: KnownChannel] = [:]
   private let rules: SimulatedWNS.Rules
-  private let tokenRules: ReplyRules<PrefixMatch, SimulatedWNS.Refusal>
   /// By Package SID or client id.
-  private var accessTokens = IssuedTokens<String>()
+  private var accessTokens: IssuedTokens<String, SimulatedWNS.Refusal>
   private let trustsUnknownKeys: Bool
 
   init(
     rules: SimulatedWNS.Rules, tokenRules: ReplyRules<PrefixMatch, SimulatedWNS.Refusal>, trustsUnknownKeys: Bool
   ) {
     self.rules = rules
-    self.tokenRules = tokenRules
+    accessTokens = IssuedTokens(tokenRules)
     self.trustsUnknownKeys = trustsUnknownKeys
   }
 
@@ -64,10 +63,9 @@ extension WNSServerState {
     if let refusal = request.refusal(client: client, trustsUnknownKeys: trustsUnknownKeys) {
       return (.refuse(refusal), "")
     }
-    let rule = tokenRules.reply(to: request.clientID)
-    let token = "EgAdAQMAAAAE\(UUID().uuidString)"
-    accessTokens.issue(token, to: request.clientID, for: request.lifetime, now: now)
-    return (rule ?? .accept, token)
+    return accessTokens.issue(
+      "EgAdAQMAAAAE\(UUID().uuidString)", to: request.clientID, client: request.clientID, for: request.lifetime,
+      now: now)
   }
 
   /// Makes every access token issued so far expire.

@@ -9,24 +9,17 @@ import Wire
 /// It answers as Mozilla's autopush does, over HTTP/2. Its sample browsers decrypt their pushes for the phone page. A real Firefox
 /// whose setting `dom.push.serverURL` names it gets its pushes over WebSocket.
 public final class SimulatedWebPush: SteerableService {
-  static let serviceName = "webpush"
+  static let service = PushServiceName.webpush
   public let traffic: ServiceTraffic<ReceivedRequest>
   public let rules = ReplyRules<Match, Refusal>()
-  let streamLimit: Int
   private let acknowledgementLog: RequestLog<Acknowledgement>
   private let browsers = Atomic(0)
-  private let phoneLog: RequestLog<PhoneEntry>?
   private let state: Mutex<WebPushServerState>
-  private let now: @Sendable () -> Date
 
-  /// - Parameter phoneLog: gets every push that a browser would get.
-  init(_ settings: SimulatorSettings, phoneLog: RequestLog<PhoneEntry>?, now: @escaping @Sendable () -> Date) {
-    traffic = ServiceTraffic(keeping: settings.requestsKept)
-    acknowledgementLog = RequestLog(keeping: settings.requestsKept)
-    streamLimit = settings.webPushStreamLimit
-    self.phoneLog = phoneLog
+  init(_ context: SimulatorContext) {
+    traffic = ServiceTraffic(context, of: Self.service)
+    acknowledgementLog = RequestLog(keeping: context.settings.requestsKept)
     state = Mutex(WebPushServerState(rules: rules))
-    self.now = now
   }
 
   /// Origin of the endpoints: `https://localhost:8448`, say; empty before the start.
@@ -37,7 +30,7 @@ public final class SimulatedWebPush: SteerableService {
 
   /// The reply to a push that was received completely.
   func reply(to request: WebPushRequest, connection: Int, stream: Int) -> Reply {
-    let now = now()
+    let now = traffic.now()
     let reply = state.withLock { $0.reply(to: request, now: now) }
     let text = reply.isAccepted ? Self.text(of: request) : nil
     let received = traffic.log.append { number in
@@ -47,7 +40,7 @@ public final class SimulatedWebPush: SteerableService {
     }
     guard received.isAccepted else { return reply }
     deliver(request, now: now)
-    phoneLog?.append { PhoneEntry(number: $0, request: .webPush(received)) }
+    traffic.show(received)
     return reply
   }
 
@@ -108,7 +101,7 @@ extension SimulatedWebPush {
   /// A browser has said hello.
   /// - Returns: what it has not acknowledged.
   func connect(_ agent: String, _ link: BrowserLink) -> [StoredPush] {
-    let now = now()
+    let now = traffic.now()
     let (pushes, former) = state.withLock { $0.mailboxes.connect(agent, link, now: now) }
     former?.close()
     return pushes
@@ -158,4 +151,46 @@ extension SimulatedWebPush {
     .init("fade0503", "503, errno 201, retry-after two minutes", .unavailable()),
     .init("fade1503", "503, errno 201, retry-after a second", .unavailable(retryAfter: "1")),
   ])
+}
+
+// MARK: - Where it is
+
+extension SimulatedWebPush {
+  static let ports = [SimulatedPort(option: "webpush-port", usual: 8448, help: "Web Push", name: "Web Push")]
+  static let testTokenTable: TestTokenTable? =
+    testTokens.listed(
+      "The name of a sample browser, after <code>/wpush/v2/</code> in its endpoint, selects that of Web Push:")
+
+  func listen(on port: SimulatedPort, _ host: ListeningHost) async throws -> ServiceListener {
+    try await host.listen(
+      on: port, traffic.connections, protocols: ["h2", "http/1.1"],
+      http1: { channel, _ in try BrowserHandler.configure(channel, for: self) }
+    ) { WebPushServerConnection(webPush: self, number: $0) }
+  }
+
+  func started(_ simulator: PushSimulator) { origin = simulator.webPushURL }
+  func stopped() { disconnectBrowsers() }
+
+  func settings(_ simulator: PushSimulator) -> [(setting: ServiceSetting, value: String)] {
+    [(.webpushAllowedHosts, simulator.webPushHost)]
+  }
+
+  func sample(
+    _ simulator: PushSimulator, keep: (_ file: String, _ make: () throws -> String) throws -> String
+  ) throws -> SampleApp? {
+    SampleApp(suffix: ".web", type: .web, credentials: [:], every: 10, from: 8) { person, vapidKey in
+      SampleApp.device(
+        .web, token: self.subscription(named: "browser-\(person)", vapidKey: vapidKey).json, manufacturer: "Mozilla",
+        models: ["Firefox"], person: person)
+    }
+  }
+}
+
+extension PushSimulator {
+  /// Mozilla's push service for browsers.
+  public var webPush: SimulatedWebPush { service() }
+  /// Origin of the browsers' endpoints: `https://localhost:8448`, say; empty before `start`.
+  public var webPushURL: String { url(at: SimulatedWebPush.ports[0]) }
+  /// The host that browsers' endpoints are at: `localhost:8448`, say; empty before `start`.
+  public var webPushHost: String { String(webPushURL.dropFirst("https://".count)) }
 }

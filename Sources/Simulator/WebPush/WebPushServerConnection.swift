@@ -6,7 +6,7 @@ struct WebPushServerConnection: ServiceConnection {
   let webPush: SimulatedWebPush
   let number: Int
 
-  var streamLimit: Int { webPush.streamLimit }
+  var streamLimit: Int { webPush.traffic.streamLimit }
 
   func receive(
     _ headers: HPACKHeaders, body: [UInt8], on stream: Int
@@ -27,6 +27,4 @@ struct WebPushServerConnection: ServiceConnection {
     if let retryAfter = refusal.retryAfter { response.headers.append(("retry-after", retryAfter)) }
     return response
   }
-
-  func debugData(_ reason: String) -> String { reason }
 }

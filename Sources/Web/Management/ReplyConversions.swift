@@ -96,16 +96,7 @@ extension PushAppUpdate {
 }
 
 extension PushServiceFields {
-  init(_ fields: PushAppFields) {
-    self.init(
-      teamID: fields.teamId, keyID: fields.keyId, signingKey: fields.signingKey.map { Secret($0) },
-      developmentCertificate: fields.developmentCertificate.map { Secret($0) },
-      productionCertificate: fields.productionCertificate.map { Secret($0) },
-      certificatePassword: fields.certificatePassword.map { Secret($0) },
-      serviceAccount: fields.serviceAccount.map { Secret($0) }, clientID: fields.clientId,
-      clientSecret: fields.clientSecret.map { Secret($0) }, packageSID: fields.packageSid, tenantID: fields.tenantId,
-      vapidPrivateKey: fields.vapidPrivateKey.map { Secret($0) }, contact: fields.contact)
-  }
+  init(_ fields: PushAppFields) { self.init(fields.credentials.mapValues { Secret($0) }) }
 }
 
 extension AppIdentityReply {

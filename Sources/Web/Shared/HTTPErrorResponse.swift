@@ -82,27 +82,11 @@ extension HTTPErrorResponse {
   ) -> HTTPErrorResponse {
     let path = type == .sms ? "PUT /api/v1/sms" : "PATCH /api/v1/apps/\(app)"
     let command = type == .sms ? "sms set --customer \(customer)" : "app update \(app) --customer \(customer)"
-    let commands = credentialOptions(of: type).map { "pushcart \(command) \($0)" }
+    let options = type.service.signIns.compactMap(\.options)
+    let commands = options.map { "pushcart \(command) \($0)" }
     return conflict(
       "App \(appID) (\(type.platform)) has no \(field), so nothing can be sent to it. Add its credentials by \(path), or by "
         + commands.joined(separator: ", or by ") + ".")
-  }
-
-  /// The command's options for each way to open the push service of apps of that platform.
-  private static func credentialOptions(of type: AppType) -> [String] {
-    switch type {
-    case .ios:
-      [
-        "--team-id ID --key-id ID --signing-key FILE",
-        "--production-certificate FILE --certificate-password-file FILE",
-      ]
-    case .android, .firebase: ["--service-account FILE"]
-    case .web: ["--vapid-private-key-file FILE"]
-    case .huawei: ["--client-id ID --client-secret-file FILE", "--service-account FILE"]
-    case .windows:
-      ["--package-sid SID --client-secret-file FILE", "--tenant-id ID --client-id ID --client-secret-file FILE"]
-    case .sms: ["--provider cm --product-token-file FILE --sender NAME"]
-    }
   }
 
   /// The database cannot be reached: nothing was done.

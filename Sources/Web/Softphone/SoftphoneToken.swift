@@ -17,7 +17,7 @@ struct SoftphoneToken: Sendable {
 
   /// The app that it is of. If an AppId stands for several platforms, the token decides: APNs' tokens are no text.
   func app(of apps: [PushApp]) -> PushApp? {
-    let phones = apps.filter { [.ios, .android, .firebase, .huawei].contains($0.type) }
+    let phones = apps.filter { $0.type.service.takesSoftphones }
     return phones.first { ($0.type == .ios) != isText } ?? phones.first
   }
 

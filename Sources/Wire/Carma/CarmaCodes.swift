@@ -1,33 +1,3 @@
-/// A platform, in Carma's numbers (Carma iOS Integration Guide, "Carma device token registration").
-public enum AppType: Int16, Sendable, Hashable, Codable, CaseIterable {
-  case ios = 1
-  case android = 2
-  case windows = 3
-  case firebase = 6
-  /// Not of Carma: phones of Huawei without Google's services.
-  case huawei = 7
-  /// Not of Carma: browsers.
-  case web = 8
-  /// Not of Carma: telephone numbers, which get messages by SMS.
-  case sms = 10
-
-  /// The platforms that apps register devices of. Numbers are registered by the hub itself.
-  public static let ofApps = allCases.filter { $0 != .sms }
-
-  /// For people.
-  public var platform: String {
-    switch self {
-    case .ios: "iOS"
-    case .android: "Android"
-    case .windows: "Windows"
-    case .firebase: "Firebase"
-    case .huawei: "Huawei"
-    case .web: "Web"
-    case .sms: "SMS"
-    }
-  }
-}
-
 /// Why nothing is sent to a device, in Carma's numbers. Apps may send others than those named here (protocol notes, section 12).
 public struct InvalidationType: RawRepresentable, Sendable, Hashable, ExpressibleByIntegerLiteral {
   public let rawValue: Int16

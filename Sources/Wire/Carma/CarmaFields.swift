@@ -33,9 +33,10 @@ extension JSONReader {
   }
 
   mutating func appType() throws(JSONProblem) -> AppType? {
-    let expected = "1 (iOS), 2 (Android), 3 (Windows), 6 (Firebase), 7 (Huawei) or 8 (Web)"
-    guard let number = try integer(Int16.self, expected) else { return nil }
-    guard let type = AppType(rawValue: number), type != .sms else { throw JSONProblem("must be \(expected)") }
+    guard let number = try integer(Int16.self, AppType.choiceOfApps) else { return nil }
+    guard let type = AppType(rawValue: number), type != .sms else {
+      throw JSONProblem("must be \(AppType.choiceOfApps)")
+    }
     return type
   }
 

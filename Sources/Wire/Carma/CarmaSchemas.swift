@@ -83,7 +83,7 @@ public enum CarmaSchemas {
       either(
         Schema(.integers(AppType.ofApps.map { Int64($0.rawValue) })),
         Schema(.strings(AppType.ofApps.map { "\($0.rawValue)" } + [""]))),
-      "1 iOS, 2 Android, 3 Windows, 6 Firebase, 7 Huawei, 8 Web. Needed only if the appId exists on several platforms."),
+      "\(AppType.listOfApps). Needed only if the appId exists on several platforms."),
   ]
 
   private static let dateOfInvalidation = maybe(

@@ -95,11 +95,22 @@ public enum SubscribedEvent: String, Codable, Sendable, Hashable, CaseIterable, 
 }
 
 /// The messaging service of a subscription's device.
-public enum MessagingService: String, Codable, Sendable, Hashable, CaseIterable, SchemaProviding {
-  /// Firebase, by the app's row of the type Firebase.
-  case fcm
-  /// Huawei's Push Kit, by the app's row of the type Huawei.
-  case hms
+public struct MessagingService: RawRepresentable, Codable, Sendable, Hashable, CaseIterable, SchemaProviding {
+  public let rawValue: String
+  /// The platform of the push app that serves it.
+  public let appType: AppType
+
+  init(_ service: PushServiceName, by appType: AppType) {
+    rawValue = service.rawValue
+    self.appType = appType
+  }
+
+  public init?(rawValue: String) {
+    guard let known = Self.allCases.first(where: { $0.rawValue == rawValue }) else { return nil }
+    self = known
+  }
+
+  public static let allCases = PushService.all.compactMap(\.dataTree)
 }
 
 /// Body of `POST /datasync/v2/{app}/subscriptions`.

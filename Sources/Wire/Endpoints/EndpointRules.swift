@@ -64,24 +64,25 @@ public struct EndpointRule: Sendable, Hashable {
   /// Whether other hosts of the internet are allowed by default.
   private let isOpen: Bool
   /// What the operator names hosts by.
-  private let setting: String
+  private let setting: ServiceSetting
 
   /// Channel URIs of Windows: by default at Microsoft's hosts alone.
-  public static let wns = EndpointRule(
-    known: HostList([.init(host: ".notify.windows.com")]), isOpen: false, setting: "PUSHCART_WNS_ALLOWED_HOSTS")
+  public static let wns: EndpointRule = EndpointRule(
+    known: HostList([.init(host: ".notify.windows.com")]), isOpen: false, setting: .wnsAllowedHosts)
 
   /// Subscriptions to Web Push: by default at every host of the internet, on the ports `HostList.ports`.
-  public static let webPush = EndpointRule(
+  public static let webPush: EndpointRule = EndpointRule(
     known: HostList([
       .init(host: "updates.push.services.mozilla.com"), .init(host: "fcm.googleapis.com"),
       .init(host: ".push.apple.com"), .init(host: ".notify.windows.com"),
-    ]), isOpen: true, setting: "PUSHCART_WEBPUSH_ALLOWED_HOSTS")
+    ]), isOpen: true, setting: .webpushAllowedHosts)
 
   /// Webhooks and status reports to back ends: by default at every host of the internet, on the ports `HostList.ports`.
-  public static let webhook = EndpointRule(known: HostList([]), isOpen: true, setting: "PUSHCART_WEBHOOK_ALLOWED_HOSTS")
+  public static let webhook: EndpointRule = EndpointRule(
+    known: HostList([]), isOpen: true, setting: .webhookAllowedHosts)
 
   /// Providers of SMS, whose addresses customers name: by default at every host of the internet, on the ports `HostList.ports`.
-  public static let sms = EndpointRule(known: HostList([]), isOpen: true, setting: "PUSHCART_SMS_ALLOWED_HOSTS")
+  public static let sms: EndpointRule = EndpointRule(known: HostList([]), isOpen: true, setting: .smsAllowedHosts)
 
   /// Why nothing is sent there, as a sentence's end; nil if its text tells no reason. A name can still lead to a private address,
   /// which is known when it is looked up.
@@ -89,9 +90,9 @@ public struct EndpointRule: Sendable, Hashable {
 
   /// The same, of a host in lower case, an IPv6 address without its brackets.
   public func problem(with host: String, _ port: Int) -> String? {
-    if let listed { return listed.contains(host, port) ? nil : "must be at a host that \(setting) names" }
+    if let listed { return listed.contains(host, port) ? nil : "must be at a host that \(setting.variable) names" }
     guard isOpen else {
-      return known.contains(host, port) ? nil : "must be at a host of \(known), as \(setting) names no others"
+      return known.contains(host, port) ? nil : "must be at a host of \(known), as \(setting.variable) names no others"
     }
     guard HostList.ports.contains(port) else { return "must be at port 443 or 8443" }
     if let address = HostAddress(host) {
@@ -116,10 +117,17 @@ public struct EndpointRule: Sendable, Hashable {
 
 /// The rules of all push services whose devices have endpoints, of webhooks, and of providers of SMS.
 public struct EndpointRules: Sendable, Hashable {
-  public var wns = EndpointRule.wns
-  public var webPush = EndpointRule.webPush
-  public var webhook = EndpointRule.webhook
-  public var sms = EndpointRule.sms
+  public var wns: EndpointRule = .wns
+  public var webPush: EndpointRule = .webPush
+  public var webhook: EndpointRule = .webhook
+  public var sms: EndpointRule = .sms
 
   public init() {}
+}
+
+extension ServiceSetting {
+  public static let webhookAllowedHosts = ServiceSetting(
+    "webhook-allowed-hosts", .hosts(\.webhook),
+    "only hosts that webhooks and status reports can lead to, as in hooks.example.com:8443; these can have private addresses",
+    shownFallback: "hosts of the internet, ports 443 and 8443")
 }

@@ -274,7 +274,7 @@ public struct MessageReply: APIObject, Equatable {
     public static func describe(_ field: CodingKeys) -> FieldDescription {
       switch field {
       case .pushNo: "The push's number in the stream's ledger."
-      case .appType: "Platform: 1 iOS, 2 Android, 3 Windows, 6 Firebase, 7 Huawei, 8 Web, 10 SMS."
+      case .appType: "Platform: \(AppType.list)."
       case .state: "The push's state. `queued` until it is due, and while it is being sent."
       case .reason:
         "The push service's reason, or the hub's; if accepted, what was left out of a message that was too large. Absent if there is none."

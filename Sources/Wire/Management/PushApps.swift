@@ -6,6 +6,9 @@ public enum PushAppKind: String, Codable, Sendable, Hashable, CaseIterable, Sche
   case softphone
   /// The PushKit AppId of a softphone on iOS: every push goes as a call, with the appId as its topic.
   case pushkit
+
+  /// `iOS, Android and …`
+  public static let softphonePlatforms = AppType.ofSoftphones.map(\.platform).asList()
 }
 
 /// Body of `POST /api/v1/apps`.
@@ -57,10 +60,10 @@ public struct PushAppRequest: APIRequest, Equatable {
     switch field {
     case .name: FieldDescription("A name for people.", limits: 1...200)
     case .appId: FieldDescription("Bundle id or package name.", limits: 1...200)
-    case .appType: "Platform: 1 iOS, 2 Android, 3 Windows, 6 Firebase, 7 Huawei, 8 Web."
+    case .appType: "Platform: \(AppType.listOfApps)."
     case .kind:
       """
-      `app` if absent, or `softphone` beside `voipAppId`. `softphone` is for iOS, Android, Firebase and Huawei. `pushkit` is the \
+      `app` if absent, or `softphone` beside `voipAppId`. `softphone` is for \(PushAppKind.softphonePlatforms). `pushkit` is the \
       PushKit AppId of a softphone on iOS, if that is to have credentials of its own.
       """
     case .voipAppId:
@@ -111,73 +114,57 @@ public struct PushAppChangeRequest: APIRequest, Equatable {
 ///
 /// In JSON these stand among the fields of the request.
 public struct PushAppFields: APIRequest, Equatable {
-  public var teamId: String?
-  public var keyId: String?
-  public var signingKey: String?
-  public var developmentCertificate: String?
-  public var productionCertificate: String?
-  public var certificatePassword: String?
-  public var serviceAccount: String?
-  public var clientId: String?
-  public var clientSecret: String?
-  public var packageSid: String?
-  public var tenantId: String?
-  public var vapidPrivateKey: String?
-  public var contact: String?
+  public var credentials: [CredentialField: String] = [:]
   public var identity: IdentityMode?
   public var deviceFields: [String]?
 
   public init() {}
 
-  public enum CodingKeys: String, CodingKey, CaseIterable {
-    case teamId, keyId, signingKey, developmentCertificate, productionCertificate, certificatePassword, serviceAccount,
-      clientId, clientSecret, packageSid, tenantId, vapidPrivateKey, contact, identity, deviceFields
+  public init(from decoder: any Decoder) throws {
+    let body = try decoder.container(keyedBy: CodingKeys.self)
+    for field in CredentialField.all {
+      credentials[field] = try body.decodeIfPresent(String.self, forKey: CodingKeys(field.name))
+    }
+    identity = try body.decodeIfPresent(IdentityMode.self, forKey: .identity)
+    deviceFields = try body.decodeIfPresent([String].self, forKey: .deviceFields)
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    var body = encoder.container(keyedBy: CodingKeys.self)
+    for field in CredentialField.all {
+      try body.encodeIfPresent(credentials[field], forKey: CodingKeys(field.name))
+    }
+    try body.encodeIfPresent(identity, forKey: .identity)
+    try body.encodeIfPresent(deviceFields, forKey: .deviceFields)
+  }
+
+  /// Those of the services' fields, and the two rules.
+  public struct CodingKeys: CodingKey, CaseIterable, Equatable {
+    public let stringValue: String
+    public var intValue: Int? { nil }
+
+    init(_ name: String) { stringValue = name }
+    public init?(stringValue: String) { self.init(stringValue) }
+    public init?(intValue: Int) { nil }
+
+    static let identity = Self("identity")
+    static let deviceFields = Self("deviceFields")
+    public static let allCases = CredentialField.all.map { Self($0.name) } + [identity, deviceFields]
   }
   public static let schemaName: String? = nil
   public static let schemaDescription = ""
   public static let example = PushAppFields()
 
+  public static func valueType(of field: CodingKeys) -> (any SchemaProviding.Type)? {
+    switch field {
+    case .identity: IdentityMode?.self
+    case .deviceFields: [String]?.self
+    default: String?.self
+    }
+  }
+
   public static func describe(_ field: CodingKeys) -> FieldDescription {
     switch field {
-    case .teamId: FieldDescription("Apple's Team Id. iOS only.", limits: 1...20)
-    case .keyId: FieldDescription("Apple's Key Id of the signing key. iOS only.", limits: 1...20)
-    case .signingKey: "The text of Apple's `AuthKey_….p8`. iOS only. It is never shown again."
-    case .developmentCertificate, .productionCertificate:
-      """
-      The .p12 file of a push certificate for this environment of APNs, with its private key, in base64. iOS only, instead of \
-      or beside a signing key, which is then used. It is never shown again.
-      """
-    case .certificatePassword:
-      FieldDescription("The password of the .p12 files, in visible ASCII. iOS only. It is not stored.", limits: 0...200)
-    case .serviceAccount:
-      """
-      The text of a service account's key file: Google's, as the Firebase console makes it, for Firebase and Android; Huawei's \
-      for Huawei, in place of `clientId` and `clientSecret`. It is never shown again.
-      """
-    case .clientId:
-      FieldDescription(
-        """
-        The app's Client ID in AppGallery Connect, for Huawei; the Application (client) ID of its registration at Microsoft \
-        Entra, for Windows.
-        """, limits: 1...100)
-    case .clientSecret:
-      FieldDescription(
-        "The secret of that client, or of the package. Huawei and Windows only. It is never shown again.",
-        limits: 1...256)
-    case .packageSid:
-      FieldDescription(
-        "The app's Package SID in Partner Center. Windows only, in place of `tenantId` and `clientId`.", limits: 1...200
-      )
-    case .tenantId: FieldDescription("The Directory (tenant) ID at Microsoft Entra. Windows only.", limits: 1...100)
-    case .vapidPrivateKey:
-      """
-      A private key of P-256 in PEM, or its 32 bytes in base64url. Web only. Browsers' subscriptions are good only for the key that \
-      they were made with. It is never shown again.
-      """
-    case .contact:
-      FieldDescription(
-        "Whom push services can contact about the app: `mailto:name@example.com` or an https address. Web only.",
-        limits: 1...200)
     case .identity:
       "Whether requests with a device key must carry `X-Pushcart-Identity`, to this and every other app of the customer."
     case .deviceFields:
@@ -186,6 +173,7 @@ public struct PushAppFields: APIRequest, Equatable {
         What requests with a device key may write: contact fields such as `firstName`, `listId`, `properties`, or one property \
         as in `properties.food`. Other fields are ignored. `["all"]` for no limit.
         """, limits: 0...100)
+    default: CredentialField.all.first { $0.name == field.stringValue }?.fieldDescription ?? ""
     }
   }
 }
@@ -259,7 +247,7 @@ public struct PushAppReply: APIObject, Equatable {
     switch field {
     case .pushAppId: "The app's number in this API."
     case .appId: "Bundle id or package name, as apps send it in Carma's paths."
-    case .appType: "Platform: 1 iOS, 2 Android, 3 Windows, 6 Firebase, 7 Huawei, 8 Web, 10 SMS."
+    case .appType: "Platform: \(AppType.list)."
     case .kind: "`app`, `softphone`, or `pushkit` for the PushKit AppId of a softphone, which takes calls alone."
     case .name: "A name for people."
     case .teamId: "Apple's Team Id. iOS only."
@@ -338,25 +326,6 @@ public struct PushAppReply: APIObject, Equatable {
       }
     }
   }
-}
-
-/// What a stored credential is, as in the table `push_credential`.
-public enum PushCredentialKind: String, Sendable, Codable, CaseIterable, SchemaProviding {
-  case apnsSigningKey = "apns_signing_key"
-  case apnsDevelopmentCertificate = "apns_development_certificate"
-  case apnsProductionCertificate = "apns_production_certificate"
-  case fcmServiceAccount = "fcm_service_account"
-  /// A client's id and secret, or a service account.
-  case hmsAccount = "hms_account"
-  /// A package of the Microsoft Store, or an app registration at Microsoft Entra, and its secret.
-  case wnsAccount = "wns_account"
-  case vapidKey = "vapid_key"
-  /// The account at a provider of SMS, with its addresses and its sender.
-  case smsAccount = "sms_account"
-  /// What `X-Pushcart-Identity` is computed with.
-  case identitySecret = "identity_secret"
-  /// The one before it, which is accepted too.
-  case previousIdentitySecret = "previous_identity_secret"
 }
 
 /// A push service's answer about an app's credentials. Nothing is sent to a phone for it.

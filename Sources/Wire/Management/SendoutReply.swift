@@ -121,7 +121,7 @@ public struct SendoutReply: APIObject, Equatable {
       switch field {
       case .pushAppId: "The app's number."
       case .appId: "Bundle id or package name."
-      case .appType: "Platform: 1 iOS, 2 Android, 3 Windows, 6 Firebase, 7 Huawei, 8 Web, 10 SMS."
+      case .appType: "Platform: \(AppType.list)."
       }
     }
   }

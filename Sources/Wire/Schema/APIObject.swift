@@ -14,6 +14,8 @@ public protocol APIObject: SchemaProviding, Codable, Sendable {
   /// Shown in the OpenAPI document; its stored properties tell the schema their types.
   static var example: Self { get }
   static func describe(_ field: CodingKeys) -> FieldDescription
+  /// The type of a field, of an object whose fields are no stored properties; nil for others.
+  static func valueType(of field: CodingKeys) -> (any SchemaProviding.Type)?
   /// Whether null means the same as an absent field.
   static var allowsNull: Bool { get }
 }
@@ -24,6 +26,7 @@ public protocol APIRequest: APIObject {}
 
 extension APIObject {
   public static var allowsNull: Bool { false }
+  public static func valueType(of field: CodingKeys) -> (any SchemaProviding.Type)? { nil }
 
   public static var schema: Schema {
     Schema(.object(fields, others: nil, count: nil), name: schemaName, description: schemaDescription)
@@ -35,11 +38,12 @@ extension APIObject {
     let keys = CodingKeys.allCases
     let own = keys.map { key in
       let property = properties.first { $0.name == key.stringValue }
-      guard let type = property?.type as? any SchemaProviding.Type else {
+      guard let type = valueType(of: key) ?? property?.type as? any SchemaProviding.Type else {
         preconditionFailure("\(Self.self).\(key.stringValue) is missing, or of a type without a schema")
       }
       return describe(key).field(key.stringValue, type.schema, allowsNull: allowsNull)
     }
+    guard keys.allSatisfy({ valueType(of: $0) == nil }) else { return own }
     let others = properties.filter { property in !keys.contains { $0.stringValue == property.name } }
     return others.reduce(into: own) { fields, property in
       guard let part = property.type as? any APIObject.Type else {

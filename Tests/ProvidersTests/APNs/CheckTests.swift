@@ -1,6 +1,7 @@
 import Simulator
 import Support
 import Testing
+import Wire
 
 @testable import Providers
 
@@ -68,7 +69,7 @@ import Testing
     try await withSimulator { simulator in
       let deaf = ClosedPort()
       var settings = PushServiceSettings(simulator, isPatient: false)
-      settings.apns.productionURL = "https://127.0.0.1:\(deaf.number)"
+      settings[.apnsProductionURL] = "https://127.0.0.1:\(deaf.number)"
       try await withProvider(settings) { apns in
         #expect(
           await apns.check(topic: "com.acme.app", environment: .production, credentials: .sample)

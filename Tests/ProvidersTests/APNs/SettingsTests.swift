@@ -2,6 +2,7 @@ import FoundationEssentials
 import Logging
 import Support
 import Testing
+import Wire
 
 @testable import Providers
 
@@ -12,11 +13,11 @@ import Testing
   ])
   func `An invalid address is refused with the setting's name`(_ url: String) {
     var settings = PushServiceSettings()
-    settings.apns.sandboxURL = url
+    settings[.apnsSandboxURL] = url
     #expect(throws: ProviderError.addressUnusable(setting: "PUSHCART_APNS_SANDBOX_URL")) {
       try PushServices(settings, logger: Logger(label: "test"))
     }
-    settings.apns.productionURL = url
+    settings[.apnsProductionURL] = url
     #expect(throws: ProviderError.addressUnusable(setting: "PUSHCART_APNS_PRODUCTION_URL")) {
       try PushServices(settings, logger: Logger(label: "test"))
     }

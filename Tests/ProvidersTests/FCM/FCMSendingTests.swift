@@ -58,21 +58,6 @@ import Wire
     }
   }
 
-  @Test func `Whoever waits for the access token shares one request for it`() async throws {
-    try await withAPNs { simulator, services in
-      simulator.fcm.tokenRule(.any, .ignore, times: 1)
-      let account = try services.firebase(simulator)
-      async let first = account.verdicts(["phone-1:x"])
-      _ = await simulator.fcm.receivedTokenRequests(count: 1)
-      async let second = account.verdicts(["phone-2:x"], to: .sandbox)
-      async let check = account.check(.production)
-      simulator.fcm.answerIgnored()
-      #expect(await first + second == [.accepted, .accepted])
-      #expect(await check == .accepted)
-      #expect(simulator.fcm.tokenRequestCount == 1)
-    }
-  }
-
   @Test func `An access token is renewed before its end, while the old one serves`() async throws {
     let clock = Clock()
     try await withAPNs(now: clock.now) { simulator, services in
@@ -90,38 +75,6 @@ import Wire
     }
   }
 
-  @Test func `A revoked access token is replaced, and its pushes are sent again`() async throws {
-    try await withAPNs { simulator, services in
-      let account = try services.firebase(simulator)
-      #expect(await account.verdicts(["phone-1:x"]) == [.accepted])
-      simulator.fcm.revokeAccessTokens()
-      #expect(Set(await account.verdicts((0..<50).map { "phone-\($0):x" })) == [.accepted])
-      #expect(simulator.fcm.tokenRequestCount == 2)
-    }
-  }
-
-  @Test func `A new access token that is refused too refuses the credentials`() async throws {
-    try await withAPNs { simulator, services in
-      simulator.fcm.rule(.any, .refuse(.unauthenticated))
-      let account = try services.firebase(simulator)
-      let refused = Verdict.credentialsRefused(reason: "UNAUTHENTICATED")
-      #expect(Set(await account.verdicts((0..<50).map { "phone-\($0):x" })) == [refused])
-      #expect(simulator.fcm.tokenRequestCount == 2)
-      #expect(await account.verdicts(["phone-1:x"]) == [refused])
-      #expect(simulator.fcm.tokenRequestCount == 2)
-    }
-  }
-
-  @Test func `An account that Google does not know refuses the credentials, and nothing is sent`() async throws {
-    try await withAPNs { simulator, services in
-      let account = try services.firebase(simulator)
-      simulator.fcm.remove(clientEmail: "push@acme-shop.iam.gserviceaccount.com")
-      #expect(await account.verdicts(["phone-1:x"]) == [.credentialsRefused(reason: "invalid_grant")])
-      #expect(await account.check(.production) == .refused(reason: "invalid_grant"))
-      #expect(simulator.fcm.count == 0)
-    }
-  }
-
   @Test func `What is no private key refuses the credentials without a request`() async throws {
     try await withAPNs { simulator, services in
       let account = services.account(
@@ -129,32 +82,6 @@ import Wire
         credentials: .fcm(.init(projectID: "p", clientEmail: "e", privateKeyID: "k", privateKey: "nonsense")))
       #expect(await account.verdicts(["phone-1:x"]) == [.credentialsRefused(reason: "PrivateKeyUnusable")])
       #expect(simulator.fcm.count + simulator.fcm.tokenRequestCount == 0)
-    }
-  }
-
-  @Test func `A token endpoint that is out of order puts pushes off`() async throws {
-    try await withAPNs { simulator, services in
-      simulator.fcm.tokenRule(.any, .refuse(.init(status: 503, body: "<html>", retryAfter: "90")))
-      let account = try services.firebase(simulator)
-      #expect(
-        await account.verdicts(["phone-1:x", "phone-2:x"])
-          == Array(repeating: .retry(after: .seconds(90), reason: "HTTP503", appliesToService: true), count: 2))
-      #expect(await account.check(.production) == .unreachable(reason: "HTTP503"))
-      #expect(simulator.fcm.tokenRequestCount == 1)
-    }
-  }
-
-  @Test func `Without a token endpoint pushes come back unsent`() async throws {
-    try await withSimulator { simulator in
-      let deaf = ClosedPort()
-      var settings = PushServiceSettings(simulator, isPatient: false)
-      settings.fcm.tokenURL = "https://127.0.0.1:\(deaf.number)/token"
-      try await withProvider(settings) { services in
-        let account = try services.firebase(simulator)
-        #expect(await account.verdicts(["phone-1:x"]) == [.unsent(reason: "ConnectionRefused")])
-        #expect(await account.check(.production) == .unreachable(reason: "ConnectionRefused"))
-        #expect(simulator.fcm.count == 0)
-      }
     }
   }
 
@@ -177,19 +104,6 @@ import Wire
       simulator.fcm.rule(.any, .refuse(.unavailable()), times: 1)
       #expect(await account.check(.production) == .unreachable(reason: "UNAVAILABLE"))
       #expect(simulator.fcm.requests.allSatisfy { $0.validateOnly })
-    }
-  }
-
-  @Test func `Shutdown does not wait for the access token`() async throws {
-    try await withAPNs { simulator, services in
-      simulator.fcm.tokenRule(.any, .ignore, times: 1)
-      let account = try services.firebase(simulator)
-      async let verdicts = account.verdicts(["phone-1:x"])
-      _ = await simulator.fcm.receivedTokenRequests(count: 1)
-      async let down: Void = services.shutDown()
-      #expect(await verdicts == [.unsent(reason: "ShuttingDown")])
-      simulator.fcm.answerIgnored()
-      await down
     }
   }
 }

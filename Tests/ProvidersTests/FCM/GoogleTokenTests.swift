@@ -92,7 +92,7 @@ import Wire
   ])
   func `The token endpoint's address has a path`(_ url: String) {
     var settings = PushServiceSettings()
-    settings.fcm.tokenURL = url
+    settings[.googleTokenURL] = url
     #expect(throws: ProviderError.tokenAddressUnusable(setting: "PUSHCART_GOOGLE_TOKEN_URL")) {
       try PushServices(settings, logger: .init(label: "test"))
     }

@@ -67,25 +67,6 @@ import Wire
     }
   }
 
-  @Test func `An access token that has expired is replaced, and its messages are sent again`() async throws {
-    try await withAPNs { simulator, services in
-      let account = services.huawei(simulator)
-      #expect(await account.verdicts(of: [("token-1", "Hi")]) == [.accepted])
-      simulator.hms.expireAccessTokens()
-      #expect(await account.verdicts(of: [("token-1", "Hi"), ("token-2", "Hi")]) == [.accepted, .accepted])
-      #expect(simulator.hms.tokenRequestCount == 2)
-    }
-  }
-
-  @Test func `A token refused twice refuses the credentials`() async throws {
-    try await withAPNs { simulator, services in
-      simulator.hms.rule(.any, .refuse(.code("80200001")))
-      #expect(
-        await services.huawei(simulator).verdicts(of: [("token-1", "Hi")]) == [.credentialsRefused(reason: "80200001")])
-      #expect(simulator.hms.tokenRequestCount == 2)
-    }
-  }
-
   @Test func `A wrong secret refuses the credentials by the number of Huawei's error, and nothing is sent`()
     async throws
   {

@@ -98,7 +98,7 @@ import Wire
       simulator: { $0.wnsProtocols = ["http/1.1"] },
       provider: {
         $0.connectAttempts = 1
-        $0.hms.url = $0.wns.tokenURL ?? ""
+        $0[.hmsURL] = $0[.wnsTokenURL]
       }
     ) { simulator, services in
       let account = services.huawei(simulator)

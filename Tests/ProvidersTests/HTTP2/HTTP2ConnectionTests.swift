@@ -5,6 +5,7 @@ import Providers
 import Simulator
 import Support
 import Testing
+import Wire
 
 /// How connections begin and break, over TLS and HTTP/2.
 @Suite struct ConnectionTests {
@@ -25,7 +26,7 @@ import Testing
   }
 
   @Test func `No more streams are open than the server allows`() async throws {
-    try await withAPNs(simulator: { $0.streamLimit = 7 }, provider: Self.one) { simulator, apns in
+    try await withAPNs(simulator: { $0.streamLimits[.apns] = 7 }, provider: Self.one) { simulator, apns in
       #expect(await apns.verdicts([.sample()]) == [.accepted])
       simulator.apns.rule(.any, .ignore, times: 7)
       async let verdicts = apns.verdicts(APNsPush.samples(20))
@@ -136,7 +137,7 @@ import Testing
   }
 
   @Test func `Two connections share a backlog`() async throws {
-    try await withAPNs(simulator: { $0.streamLimit = 10 }) { simulator, apns in
+    try await withAPNs(simulator: { $0.streamLimits[.apns] = 10 }) { simulator, apns in
       #expect(await apns.verdicts([.sample()]) == [.accepted])
       // The first connection is full of pushes without an answer; a second one opens for the rest.
       simulator.apns.rule(.any, .ignore, times: 10)
@@ -173,7 +174,7 @@ import Testing
     try await withSimulator { simulator in
       let deaf = ClosedPort()
       var settings = PushServiceSettings(simulator, isPatient: false)
-      settings.apns.productionURL = "https://127.0.0.1:\(deaf.number)"
+      settings[.apnsProductionURL] = "https://127.0.0.1:\(deaf.number)"
       try await withProvider(settings) { apns in
         #expect(
           await apns.verdicts(APNsPush.samples(3))
@@ -199,7 +200,7 @@ import Testing
     // 127.0.0.2 is this machine too, and in no certificate.
     try await withSimulator(configure: { $0.host = "127.0.0.2" }) { simulator in
       var settings = PushServiceSettings(simulator, isPatient: false)
-      settings.apns.productionURL = simulator.productionURL.replacing("localhost", with: "127.0.0.2")
+      settings[.apnsProductionURL] = simulator.productionURL.replacing("localhost", with: "127.0.0.2")
       try await withProvider(settings) { apns in
         let verdicts = await apns.verdicts([.sample()])
         #expect(verdicts == [.unsent(reason: "CertificateUntrusted")])
@@ -210,7 +211,7 @@ import Testing
   @Test func `An address can be an IP address`() async throws {
     try await withSimulator { simulator in
       var settings = PushServiceSettings(simulator)
-      settings.apns.productionURL = simulator.productionURL.replacing("localhost", with: "127.0.0.1")
+      settings[.apnsProductionURL] = simulator.productionURL.replacing("localhost", with: "127.0.0.1")
       try await withProvider(settings) { apns in
         #expect(await apns.verdicts([.sample()]) == [.accepted])
       }
@@ -220,7 +221,7 @@ import Testing
   @Test func `Pushes to a name that does not resolve come back unsent`() async throws {
     try await withSimulator { simulator in
       var settings = PushServiceSettings(simulator, isPatient: false)
-      settings.apns.productionURL = "https://apns.invalid"
+      settings[.apnsProductionURL] = "https://apns.invalid"
       try await withProvider(settings) { apns in
         #expect(await apns.verdicts([.sample()]) == [.unsent(reason: "NameUnknown")])
       }
@@ -232,7 +233,7 @@ import Testing
       .bind(host: "127.0.0.1", port: 0).get()
     try await withSimulator { simulator in
       var settings = PushServiceSettings(simulator, isPatient: false)
-      settings.apns.productionURL = "https://127.0.0.1:\(silent.localAddress?.port ?? 0)"
+      settings[.apnsProductionURL] = "https://127.0.0.1:\(silent.localAddress?.port ?? 0)"
       settings.connectTimeout = .seconds(5)
       try await withProvider(settings) { apns in
         #expect(await apns.verdicts([.sample()]) == [.unsent(reason: "NoSettings")])
@@ -244,7 +245,7 @@ import Testing
   @Test func `Nothing is sent to a server without HTTP/2`() async throws {
     try await withSimulator(configure: { $0.phonePort = 0 }) { simulator in
       var settings = PushServiceSettings(simulator, isPatient: false)
-      settings.apns.productionURL = try #require(simulator.phoneURL).replacing("http:", with: "https:")
+      settings[.apnsProductionURL] = try #require(simulator.phoneURL).replacing("http:", with: "https:")
       try await withProvider(settings) { apns in
         #expect(await apns.verdicts([.sample()]) == [.unsent(reason: "HandshakeFailed")])
       }

@@ -4,6 +4,7 @@ import Providers
 import Simulator
 import Support
 import Testing
+import Wire
 
 /// A provider's shutdown.
 @Suite struct ShutdownTests {
@@ -41,7 +42,7 @@ import Testing
     let first = try await ClientBootstrap(group: group).connect(to: address).get()
     try await withSimulator { simulator in
       var settings = PushServiceSettings(simulator)
-      settings.apns.productionURL = "https://127.0.0.1:\(address.port ?? 0)"
+      settings[.apnsProductionURL] = "https://127.0.0.1:\(address.port ?? 0)"
       try await withProvider(settings) { apns in
         let outcomes = apns.send([.sample()], to: .production, as: .sample)
         await apns.shutDown()

@@ -1,6 +1,7 @@
 import Simulator
 import Support
 import Testing
+import Wire
 
 @testable import Providers
 
@@ -11,10 +12,10 @@ import Testing
     streamLimit: Int = 1000, _ configure: (inout PushServiceSettings) -> Void,
     _ body: (PushSimulator, PushServices, FreezingProxy) async throws -> Void
   ) async throws {
-    try await withSimulator(configure: { $0.streamLimit = streamLimit }) { simulator in
+    try await withSimulator(configure: { $0.streamLimits[.apns] = streamLimit }) { simulator in
       let proxy = try await FreezingProxy(to: simulator.productionURL)
       var settings = PushServiceSettings(simulator)
-      settings.apns.productionURL = "https://127.0.0.1:\(proxy.port)"
+      settings[.apnsProductionURL] = "https://127.0.0.1:\(proxy.port)"
       settings.connectionsPerPool = 1
       configure(&settings)
       try await withProvider(settings) { services in

@@ -42,23 +42,6 @@ import Wire
     }
   }
 
-  @Test func `An access token that has expired is replaced, and one refused twice refuses the credentials`()
-    async throws
-  {
-    try await withAPNs { simulator, services in
-      let account = services.windows(simulator)
-      #expect(await account.verdicts(simulator, ["a"]) == [.accepted])
-      simulator.wns.expireAccessTokens()
-      #expect(await account.verdicts(simulator, ["a"]) == [.accepted])
-      #expect(simulator.wns.tokenRequestCount == 2)
-    }
-    try await withAPNs { simulator, services in
-      simulator.wns.rule(.any, .refuse(.status(401)))
-      #expect(await services.windows(simulator).verdicts(simulator, ["a"]) == [.credentialsRefused(reason: "HTTP401")])
-      #expect(simulator.wns.tokenRequestCount == 2)
-    }
-  }
-
   @Test func `Credentials are checked by a token alone, and a refusal says why`() async throws {
     try await withAPNs { simulator, services in
       #expect(await services.windows(simulator).check(.production) == .accepted)
@@ -223,7 +206,7 @@ import Wire
       let origin = try #require(ServiceAddress(url: simulator.wnsURL))
       for (rule, isCalled) in [(EndpointRule.wns, false), (settings.endpoints.wns, true)] {
         let pools = try ConnectionPools(settings, logger: quiet, now: { Date() })
-        let service = try AccessTokenService.wns(settings.wns, rule, pools)
+        let service = try AccessTokenService.wns(settings, rule, pools)
         var headers = RequestHeaders()
         headers.add(":path", "/?token=a")
         headers.add("x-wns-type", "wns/raw")

@@ -270,7 +270,7 @@ import Wire
   @Test func `What waits for a stranger's slow server comes back at the deadline, though the server answers`()
     async throws
   {
-    try await withSimulator(configure: { $0.webPushStreamLimit = 1 }) { simulator in
+    try await withSimulator(configure: { $0.streamLimits[.webpush] = 1 }) { simulator in
       var settings = PushServiceSettings(simulator)
       settings.connectionsPerPool = 1
       settings.strangerTimeout = .milliseconds(400)

@@ -32,7 +32,7 @@ import Wire
         other,
         NewPushApp(
           appID: "com.other.app", type: .firebase, name: "Other",
-          service: PushServiceFields(serviceAccount: Secret(file))))
+          service: PushServiceFields([.serviceAccount: Secret(file)])))
       _ = try await apps.add(other, NewPushApp(appID: "com.other.bare", type: .ios, name: "Bare"))
       let good = try await pushcart(bench).run("check")
       #expect(good.status == 0, "\(good)")
@@ -43,7 +43,7 @@ import Wire
 
       _ = try await apps.update(
         bench.customer, bench.app.id,
-        PushAppUpdate(service: PushServiceFields(signingKey: Secret(APNsCredentials.fresh().signingKey))))
+        PushAppUpdate(service: PushServiceFields([.signingKey: Secret(APNsCredentials.fresh().signingKey)])))
       bench.simulator.fcm.rule(.any, .refuse(.senderIDMismatch))
       let bad = try await pushcart(bench).run("check")
       #expect(bad.status == 1)

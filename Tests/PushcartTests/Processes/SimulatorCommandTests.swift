@@ -20,8 +20,8 @@ import Wire
     try await process.says("# Phone page: http")
 
     var settings = PushServiceSettings()
-    settings.apns.productionURL = try value(of: "PUSHCART_APNS_PRODUCTION_URL", in: process.text)
-    settings.apns.sandboxURL = try value(of: "PUSHCART_APNS_SANDBOX_URL", in: process.text)
+    settings[.apnsProductionURL] = try value(of: "PUSHCART_APNS_PRODUCTION_URL", in: process.text)
+    settings[.apnsSandboxURL] = try value(of: "PUSHCART_APNS_SANDBOX_URL", in: process.text)
     settings.caFile = "\(folder.path)/ca.pem"
     try await withProvider(settings) { apns in
       #expect(

@@ -77,8 +77,7 @@ public func withSendingBench<Answer: Sendable>(
         customer,
         NewPushApp(
           appID: SendingBench.appID, type: .ios, name: "Acme",
-          service: PushServiceFields(
-            teamID: credentials.teamID, keyID: credentials.keyID, signingKey: Secret(credentials.signingKey))))
+          service: credentials.fields))
       let signer = LinkSigner(keys: [1: (0..<32).map { _ in .random(in: 0...255) }])
       let answer = try await body(
         SendingBench(

@@ -96,8 +96,8 @@ extension PushServiceSettings {
   /// Where nothing listens.
   static var nowhere: PushServiceSettings {
     var settings = PushServiceSettings()
-    settings.apns.productionURL = "https://127.0.0.1:1"
-    settings.apns.sandboxURL = "https://127.0.0.1:1"
+    settings[.apnsProductionURL] = "https://127.0.0.1:1"
+    settings[.apnsSandboxURL] = "https://127.0.0.1:1"
     settings.endpoints.sms.listed = HostList("127.0.0.1:1, gw.messaging.cm.com")
     settings.queueTimeout = .milliseconds(10)
     return settings

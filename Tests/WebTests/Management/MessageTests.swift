@@ -374,7 +374,7 @@ import Wire
     try await withServer { server in
       let bench = server.bench
       let apps = PushApps(bench.pool, vault: bench.vault)
-      let windows = PushServiceFields(clientSecret: Secret("s"), packageSID: "ms-app://s-1-15-2-7")
+      let windows = PushServiceFields([.clientSecret: Secret("s"), .packageSID: Secret("ms-app://s-1-15-2-7")])
       for (id, type, service, url) in [
         ("shop.windows", AppType.windows, windows, "\(bench.simulator.wnsURL)/?token=example"),
         ("shop.web", .web, PushServiceFields(), "\(bench.simulator.webPushURL)/wpush/v2/example"),

@@ -57,7 +57,7 @@ func withSoftphoneGateway(
 ) async throws {
   try await withSendingBench { bench in
     let apps = PushApps(bench.pool, vault: bench.vault)
-    let account = PushServiceFields(serviceAccount: Secret(try bench.simulator.issueServiceAccount()))
+    let account = PushServiceFields([.serviceAccount: Secret(try bench.simulator.issueServiceAccount())])
     _ = try await apps.add(
       bench.customer,
       NewPushApp(appID: "valid.appid", type: .firebase, kind: .softphone, name: "Phone", service: account))
@@ -67,8 +67,7 @@ func withSoftphoneGateway(
         bench.customer,
         NewPushApp(
           appID: appID, type: .ios, kind: kind, name: "Phone",
-          service: PushServiceFields(
-            teamID: apple.teamID, keyID: apple.keyID, signingKey: Secret(apple.signingKey))))
+          service: apple.fields))
     }
     let dispatcher = bench.dispatcher()
     let messages = MessageDispatcher(dispatcher)

@@ -17,13 +17,8 @@ enum AppOperations {
     method: .post, path: "/api/v1/apps", id: "addApp", tag: .apps, security: .key(.admin),
     summary: "Add an app",
     description: """
-      The same `appId` may be added once per platform. An iOS app takes Apple's Team Id, the Key Id and the signing key \
-      (the text of `AuthKey_….p8`) together. Instead, it takes the .p12 file of a push certificate for each environment, in \
-      base64, and their password. Certificates cannot send pushes of the types `liveactivity` and `location`. A Firebase or \
-      Android app takes a Google service account's key file. A Huawei app takes `clientId` and `clientSecret`, or a Huawei \
-      service account's key file. A Windows app takes `packageSid` and `clientSecret`, or `tenantId`, `clientId` and \
-      `clientSecret`. An app of the web gets a key pair, of which the reply has `vapidPublicKey`, or takes your \
-      `vapidPrivateKey`. All may also be added later, by PATCH.
+      The same `appId` may be added once per platform. \
+      \(PushService.all.map(\.guide).filter { !$0.isEmpty }.joined(separator: " ")) All may also be added later, by PATCH.
 
       A key or certificate is checked and encrypted, and never shown again. A wrong file is refused with a sentence that says \
       what it is.
