@@ -13,7 +13,8 @@ import NIOHTTPTypesHTTP1
 /// Serves one HTTP/1.1 connection on its event loop. It stands before Hummingbird's channel.
 ///
 /// Fast routes are answered here, without a task. All other requests are passed on, one at a time. Here, too, connections are
-/// kept honest: heads are checked, stalled clients are cut off, and the last reply reaches its reader.
+/// kept honest: heads are checked, stalled clients are cut off, and the last reply reaches its reader. What Hummingbird and NIO
+/// have of this, and what they lack, is in docs/design/http.md.
 final class ConnectionHandler: ChannelDuplexHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias InboundOut = HTTPServerRequestPart

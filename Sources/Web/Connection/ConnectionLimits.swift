@@ -20,7 +20,8 @@ public struct ConnectionLimits: Sendable {
   public init() {}
 }
 
-/// Judges at intervals of a window whether a client makes progress.
+/// Judges at intervals of a window whether a client makes progress. To NIO's `IdleStateHandler` any byte is progress: with it, a client
+/// that trickles a head was never cut off. Hummingbird's time-out does not count while a reply is on its way.
 struct ProgressMonitor {
   /// What the client keeps the connection waiting for.
   enum Wait: Equatable {
@@ -57,7 +58,7 @@ struct ProgressMonitor {
   }
 }
 
-/// Counts the connections of each address.
+/// Counts the connections of each address. Hummingbird counts all together.
 final class ConnectionCounter: Sendable {
   private let limit: Int
   private let counts = Mutex<[IPAddress: Int]>([:])

@@ -12,7 +12,9 @@ import NIOCore
 ///                     └─ last reply ▶ lingering ── input ends ──▶ closed
 /// ```
 ///
-/// One request is answered at a time. What arrives meanwhile waits in the backlog (RFC 9112, section 9.3.2).
+/// One request is answered at a time. What arrives meanwhile waits in the backlog (RFC 9112, section 9.3.2). NIO's
+/// `HTTPServerPipelineHandler` has one, too. But it hands over the next request within the write that ends a reply, so requests
+/// that are answered at once would nest, and it waits for no client to take its replies.
 struct ConnectionState<Head> {
   /// One piece of what a client sends.
   enum Part {

@@ -20,7 +20,7 @@ final class BodyCollector: ResponseBodyWriter {
   func finish(_: HTTPFields?) async throws {}
 }
 
-/// The time as HTTP writes it, made anew once a second.
+/// The time as HTTP writes it, made anew once a second. Hummingbird's own serves its `Application` alone.
 enum HTTPDate {
   private static let latest = Mutex((second: 0, text: ""))
 

@@ -3,7 +3,8 @@ import NIOHTTP1
 import NIOHTTPTypesHTTP1
 import Wire
 
-/// What the head of a request says about its body's end and the connection's (RFC 9112, sections 3.2, 6 and 9.3).
+/// What the head of a request says about its body's end and the connection's (RFC 9112, sections 3.2, 6 and 9.3). NIO's decoder checks
+/// syntax, sizes and Content-Length, and neither Host nor what an upgrade would leave unread.
 struct RequestFraming: Equatable {
   /// Bytes of the body; 0 if there is none, nil if only its end tells.
   var bodyBytes: Int?
@@ -66,7 +67,7 @@ struct RequestFraming: Equatable {
   }
 }
 
-/// Counts what a chunked body costs beside its payload: extensions, sizes and trailers, which no route sees.
+/// Counts what a chunked body costs beside its payload: extensions, sizes and trailers, which NIO's decoder drops uncounted.
 struct ChunkFraming {
   /// Bytes beside the payload that any body may have.
   static let allowance = 16 * 1024

@@ -97,7 +97,7 @@ final class RequestHandler: Sendable {
   }
 }
 
-/// A body that its client sends once it is asked to, which the first read does.
+/// A body that its client sends once it is asked to, which the first read does. Hummingbird does not look at `Expect`.
 private struct HeldBackBody: AsyncSequence, Sendable {
   let body: RequestBody
   let channel: any Channel
