@@ -173,7 +173,7 @@ public struct MACVerifier: Sendable {
     return try await apps.entry(authorization.key).flatMap { try app($0, authorization, request) }
   }
 
-  /// The same if the cache has the app, so that no signature is verified twice.
+  /// Checks the signature without the database, where the cache has the app. It is not verified again afterwards.
   /// - Returns: nil if it does not.
   public func cachedApp(_ authorization: MACAuthorization, _ request: MACAuthorization.Signed) throws -> HybridApp?? {
     try apps.cachedEntry(authorization.key).map { try app($0, authorization, request) }

@@ -64,7 +64,7 @@ public struct PINDelivery: Sendable {
 struct PINText: Sendable, Equatable {
   /// `{{pin}}` stands for the PIN.
   let text: String
-  /// See `PINs.pin`.
+  /// What the PIN is made from, as `PINs.pin` reads it.
   let source: String
 }
 

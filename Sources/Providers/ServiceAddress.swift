@@ -26,7 +26,7 @@ struct ServiceAddress: Hashable, Sendable {
     self.init(url)
   }
 
-  /// The same, of a setting.
+  /// Reads the `https://host[:port]` that a setting has.
   /// - Parameter usual: where the setting has no value.
   /// - Throws: `ProviderError.addressUnusable` with the name of the setting.
   init(_ settings: PushServiceSettings, _ setting: ServiceSetting, or usual: String = "") throws(ProviderError) {
@@ -50,7 +50,7 @@ struct ServiceAddress: Hashable, Sendable {
     return (address, url.percentEncodedPath)
   }
 
-  /// The same, of a setting.
+  /// Reads the `https://host[:port]/path` that a setting has.
   /// - Throws: `ProviderError.tokenAddressUnusable` with the name of the setting.
   static func withPath(
     _ settings: PushServiceSettings, _ setting: ServiceSetting

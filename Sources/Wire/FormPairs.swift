@@ -31,7 +31,7 @@ public enum FormPairs {
     return pairs
   }
 
-  /// The same of a form as far as it can be read. What is no escape, or not UTF-8, is no fault, and excessive pairs are passed over.
+  /// Reads a form as far as it can be read. What is no escape, or not UTF-8, is no fault, and excessive pairs are passed over.
   public static func readLeniently(_ bytes: some Collection<UInt8>) -> [(name: String, value: String)] {
     split(bytes).compactMap { name, value in
       let name = PercentEncoding.decodeLeniently(name, plusIsBlank: true)

@@ -12,7 +12,7 @@ struct Demo: Sendable {
   struct Ports: Sendable {
     var hub: Int
     var phone: Int
-    /// See `SimulatorSettings.ports`.
+    /// The ports of simulated services, by their options, as in `SimulatorSettings.ports`.
     var services: [String: Int]
   }
 

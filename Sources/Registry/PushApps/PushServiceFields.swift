@@ -36,7 +36,7 @@ struct NewPushCredential {
 }
 
 extension PushServiceFields {
-  /// The same with its texts as they are stored, for an app of this platform.
+  /// Checks what was given for an app of this platform, and gives its texts as they are stored.
   /// - Parameter app: the app that is to be changed; nil for a new one.
   /// - Throws: `RegistryError.invalid` for a field of another platform, one that is no Id, or one that lacks another.
   func checked(for type: AppType, of app: PushApp? = nil) throws(RegistryError) -> PushServiceFields {

@@ -5,6 +5,6 @@ public struct SimulatedPort: Sendable {
   public let usual: Int
   /// What is there, for the command that is the Simulator: `FCM and Google's token endpoint`.
   public let help: String
-  /// The same in short, for other commands: `FCM`.
+  /// A short name, for other commands: `FCM`.
   public let name: String
 }

@@ -43,7 +43,7 @@ public enum AppType: Int16, Sendable, Hashable, Codable, CaseIterable {
   static let list = listed(allCases)
   /// Those that apps register devices of.
   static let listOfApps = listed(ofApps)
-  /// The same as a choice: `1 (iOS), 2 (Android) or 8 (Web)`.
+  /// The platforms as a choice: `1 (iOS), 2 (Android) or 8 (Web)`.
   static let choiceOfApps = ofApps.map { "\($0.rawValue) (\($0.platform))" }.asList("or")
   /// Those whose apps can be softphones.
   public static let ofSoftphones = allCases.filter(\.service.takesSoftphones)

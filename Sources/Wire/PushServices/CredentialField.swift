@@ -38,7 +38,7 @@ public struct CredentialField: Sendable {
   /// Further sentences. Of a secret, nil for that it is never shown.
   var note: String?
 
-  /// The same field, as one of the services that share it has it.
+  /// This field as one of the services that share it has it.
   func of(_ form: Form? = nil, help: String, description: String) -> CredentialField {
     var field = self
     (field.form, field.help, field.description) = (form, help, description)

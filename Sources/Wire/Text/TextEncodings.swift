@@ -61,7 +61,7 @@ public enum PercentEncoding {
     return String(validating: bytes, as: UTF8.self)
   }
 
-  /// The same as far as it can be read: what is no escape stands for itself, and what is not UTF-8 becomes U+FFFD.
+  /// Decodes as far as it can be read: what is no escape stands for itself, and what is not UTF-8 becomes U+FFFD.
   public static func decodeLeniently(_ text: some Collection<UInt8>, plusIsBlank: Bool = false) -> String {
     String(decoding: bytes(of: text, plusIsBlank).bytes, as: UTF8.self)
   }
