@@ -8,11 +8,10 @@ import Wire
     struct Part: APIRequest {
       var on: Bool
 
-      enum CodingKeys: String, CodingKey, CaseIterable { case on }
       static let schemaName: String? = "Part"
       static let schemaDescription = "A part."
       static let example = Part(on: true)
-      static func describe(_ field: CodingKeys) -> FieldDescription { "Whether it is on." }
+      static let fieldTable: FieldTable = ["on": "Whether it is on."]
     }
 
     var name: String
@@ -24,18 +23,14 @@ import Wire
     var more: [UTF8String: JSONValue]?
     var badge: Badge?
 
-    enum CodingKeys: String, CodingKey, CaseIterable { case name, scope, list, size, parts, at, more, badge }
     static let schemaName: String? = nil
     static let schemaDescription = ""
     static let example = Sample(name: "a")
-    static func describe(_ field: CodingKeys) -> FieldDescription {
-      switch field {
-      case .name: FieldDescription("The name.", limits: 1...3)
-      case .size: .count("How many.")
-      case .parts: FieldDescription("The parts.", limits: 1...2)
-      default: ""
-      }
-    }
+    static let fieldTable: FieldTable = [
+      "name": FieldDescription("The name.", limits: 1...3), "scope": "", "list": "", "size": .count("How many."),
+      "parts": FieldDescription("The parts.", limits: 1...2), "at": "", "more": "",
+      "badge": "",
+    ]
   }
 
   @Test func `The schema takes names, order and optionality from the Swift type`() throws {

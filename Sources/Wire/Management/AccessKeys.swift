@@ -31,24 +31,21 @@ public struct AccessKeyRequest: APIRequest, Equatable {
     self.expiresAt = expiresAt
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case name, scope, appId, expiresAt }
   public static let schemaName: String? = "AccessKeyRequest"
   public static let schemaDescription = "An access key to make."
   public static let example = AccessKeyRequest(name: "app push user", scope: .backend)
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .name: FieldDescription("What the key is for, for people.", limits: 1...200)
-    case .scope:
-      "What the key may do. Each scope from device to admin includes the ones before it; gateway and datasync stand alone."
-    case .appId:
+  public static let fieldTable: FieldTable = [
+    "name": FieldDescription("What the key is for, for people.", limits: 1...200),
+    "scope":
+      "What the key may do. Each scope from device to admin includes the ones before it; gateway and datasync stand alone.",
+    "appId":
       """
-      The only app whose routes the key opens. Not for the scopes `admin` and `gateway`; the scope `datasync` needs it. All apps if \
-      absent.
-      """
-    case .expiresAt: "When the key expires, in the future. Never if absent."
-    }
-  }
+    The only app whose routes the key opens. Not for the scopes `admin` and `gateway`; the scope `datasync` needs it. All apps if \
+    absent.
+    """,
+    "expiresAt": "When the key expires, in the future. Never if absent.",
+  ]
 }
 
 /// An access key, without its token.
@@ -78,29 +75,24 @@ public struct AccessKeyReply: APIObject, Equatable {
     self.revokedAt = revokedAt
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable {
-    case keyId, name, scope, appId, createdBy, createdAt, expiresAt, lastUsedAt, revokedAt
-  }
   public static let schemaName: String? = "AccessKey"
   public static let schemaDescription = "An access key, without its token."
   public static let example = AccessKeyReply(
     keyId: AccessKeyID(2), name: "app push user", scope: .backend, createdBy: AccessKeyID(1), createdAt: .example,
     lastUsedAt: .example)
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .keyId: "The key's number."
-    case .name: "What the key is for."
-    case .scope:
-      "What the key may do. Each scope from device to admin includes the ones before it; gateway and datasync stand alone."
-    case .appId: "The only app whose routes the key opens. Absent for all apps."
-    case .createdBy: "The key that made this one. Absent for the command line."
-    case .createdAt: "When the key was made."
-    case .expiresAt: "When the key expires. Absent for never."
-    case .lastUsedAt: "When the key was last used, to a minute or two. Absent if it never was."
-    case .revokedAt: "When the key was revoked. Absent while it is valid."
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "keyId": "The key's number.",
+    "name": "What the key is for.",
+    "scope":
+      "What the key may do. Each scope from device to admin includes the ones before it; gateway and datasync stand alone.",
+    "appId": "The only app whose routes the key opens. Absent for all apps.",
+    "createdBy": "The key that made this one. Absent for the command line.",
+    "createdAt": "When the key was made.",
+    "expiresAt": "When the key expires. Absent for never.",
+    "lastUsedAt": "When the key was last used, to a minute or two. Absent if it never was.",
+    "revokedAt": "When the key was revoked. Absent while it is valid.",
+  ]
 }
 
 /// A new access key with its token. The token is shown only here.
@@ -126,31 +118,26 @@ public struct IssuedAccessKey: APIObject, Equatable {
     self.token = token
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable {
-    case keyId, name, scope, appId, createdAt, expiresAt, token
-  }
   public static let schemaName: String? = "IssuedAccessKey"
   public static let schemaDescription = "A new access key."
   public static let example = IssuedAccessKey(
     keyId: AccessKeyID(2), name: "app push user", scope: .backend, createdAt: .example,
     token: "pck_1_Vt0c2nUe0nEJzN0bXwKpQy8sR4LmZ7aHd3fGjK5oTiUx4Qw_A")
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .keyId: "The key's number."
-    case .name: "What the key is for."
-    case .scope:
-      "What the key may do. Each scope from device to admin includes the ones before it; gateway and datasync stand alone."
-    case .appId: "The only app whose routes the key opens. Absent for all apps."
-    case .createdAt: "When the key was made."
-    case .expiresAt: "When the key expires. Absent for never."
-    case .token:
+  public static let fieldTable: FieldTable = [
+    "keyId": "The key's number.",
+    "name": "What the key is for.",
+    "scope":
+      "What the key may do. Each scope from device to admin includes the ones before it; gateway and datasync stand alone.",
+    "appId": "The only app whose routes the key opens. Absent for all apps.",
+    "createdAt": "When the key was made.",
+    "expiresAt": "When the key expires. Absent for never.",
+    "token":
       """
-      The token for `X-Carma-Authentication-Token` or `Authorization: Bearer`; of scope `gateway` the product token, a GUID. It is \
-      shown only once.
-      """
-    }
-  }
+    The token for `X-Carma-Authentication-Token` or `Authorization: Bearer`; of scope `gateway` the product token, a GUID. It is \
+    shown only once.
+    """,
+  ]
 }
 
 /// A revoked key, and what became of the keys that it had made.
@@ -178,25 +165,20 @@ public struct RevokedAccessKey: APIObject, Equatable {
     self.validKeysCreated = validKeysCreated
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable {
-    case keyId, name, scope, appId, createdAt, revokedAt, alsoRevoked, validKeysCreated
-  }
   public static let schemaName: String? = "RevokedAccessKey"
   public static let schemaDescription = "A revoked key, and what became of the keys that it had made."
   public static let example = RevokedAccessKey(
     keyId: AccessKeyID(2), name: "leaked", scope: .admin, createdAt: .example, revokedAt: .example, alsoRevoked: [],
     validKeysCreated: 1)
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .keyId: "The key's number."
-    case .name: "What the key was for."
-    case .scope: "What the key could do."
-    case .appId: "The only app whose routes the key opened. Absent for all apps."
-    case .createdAt: "When the key was made."
-    case .revokedAt: "When the key was revoked."
-    case .alsoRevoked: "The keys that it had made, directly or through others, and that were revoked with it."
-    case .validKeysCreated: .count("How many keys that it had made are still valid.")
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "keyId": "The key's number.",
+    "name": "What the key was for.",
+    "scope": "What the key could do.",
+    "appId": "The only app whose routes the key opened. Absent for all apps.",
+    "createdAt": "When the key was made.",
+    "revokedAt": "When the key was revoked.",
+    "alsoRevoked": "The keys that it had made, directly or through others, and that were revoked with it.",
+    "validKeysCreated": .count("How many keys that it had made are still valid."),
+  ]
 }

@@ -53,23 +53,22 @@ public struct PushAppRequest: APIRequest, Equatable {
   public static let schemaDescription = "An app to add."
   public static let example = PushAppRequest(name: "Acme", appId: "com.acme.app", appType: .ios)
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .name: FieldDescription("A name for people.", limits: 1...200)
-    case .appId: FieldDescription("Bundle id or package name.", limits: 1...200)
-    case .appType: "Platform: 1 iOS, 2 Android, 3 Windows, 6 Firebase, 7 Huawei, 8 Web."
-    case .kind:
+  public static let fieldTable: FieldTable = [
+    "name": FieldDescription("A name for people.", limits: 1...200),
+    "appId": FieldDescription("Bundle id or package name.", limits: 1...200),
+    "appType": "Platform: 1 iOS, 2 Android, 3 Windows, 6 Firebase, 7 Huawei, 8 Web.",
+    "kind":
       """
-      `app` if absent, or `softphone` beside `voipAppId`. `softphone` is for iOS, Android, Firebase and Huawei. `pushkit` is the \
-      PushKit AppId of a softphone on iOS, if that is to have credentials of its own.
-      """
-    case .voipAppId:
+    `app` if absent, or `softphone` beside `voipAppId`. `softphone` is for iOS, Android, Firebase and Huawei. `pushkit` is the \
+    PushKit AppId of a softphone on iOS, if that is to have credentials of its own.
+    """,
+    "voipAppId":
       FieldDescription(
         """
         The softphone's PushKit AppId, which is added too, as an app of the kind `pushkit` with the same credentials. iOS only.
-        """, limits: 1...200)
-    }
-  }
+        """, limits: 1...200),
+    "fields": .fields(of: PushAppFields.self),
+  ]
 }
 
 /// Body of `PATCH /api/v1/apps/{id}`. A field that is absent or null stays as it is.
@@ -100,11 +99,10 @@ public struct PushAppChangeRequest: APIRequest, Equatable {
   public static let schemaDescription = "What to change about an app."
   public static let example = PushAppChangeRequest(name: "Acme for iPhone")
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .name: FieldDescription("A name for people.", limits: 1...200)
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "name": FieldDescription("A name for people.", limits: 1...200),
+    "fields": .fields(of: PushAppFields.self),
+  ]
 }
 
 /// What can be said of an app when it is added, and changed later: its credentials and the rules for device keys.
@@ -129,65 +127,64 @@ public struct PushAppFields: APIRequest, Equatable {
 
   public init() {}
 
-  public enum CodingKeys: String, CodingKey, CaseIterable {
-    case teamId, keyId, signingKey, developmentCertificate, productionCertificate, certificatePassword, serviceAccount,
-      clientId, clientSecret, packageSid, tenantId, vapidPrivateKey, contact, identity, deviceFields
-  }
   public static let schemaName: String? = nil
   public static let schemaDescription = ""
   public static let example = PushAppFields()
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .teamId: FieldDescription("Apple's Team Id. iOS only.", limits: 1...20)
-    case .keyId: FieldDescription("Apple's Key Id of the signing key. iOS only.", limits: 1...20)
-    case .signingKey: "The text of Apple's `AuthKey_….p8`. iOS only. It is never shown again."
-    case .developmentCertificate, .productionCertificate:
+  public static let fieldTable: FieldTable = [
+    "teamId": FieldDescription("Apple's Team Id. iOS only.", limits: 1...20),
+    "keyId": FieldDescription("Apple's Key Id of the signing key. iOS only.", limits: 1...20),
+    "signingKey": "The text of Apple's `AuthKey_….p8`. iOS only. It is never shown again.",
+    "developmentCertificate":
       """
-      The .p12 file of a push certificate for this environment of APNs, with its private key, in base64. iOS only, instead of \
-      or beside a signing key, which is then used. It is never shown again.
+    The .p12 file of a push certificate for this environment of APNs, with its private key, in base64. iOS only, instead of \
+    or beside a signing key, which is then used. It is never shown again.
+    """,
+    "productionCertificate":
       """
-    case .certificatePassword:
-      FieldDescription("The password of the .p12 files, in visible ASCII. iOS only. It is not stored.", limits: 0...200)
-    case .serviceAccount:
+    The .p12 file of a push certificate for this environment of APNs, with its private key, in base64. iOS only, instead of \
+    or beside a signing key, which is then used. It is never shown again.
+    """,
+    "certificatePassword": FieldDescription(
+      "The password of the .p12 files, in visible ASCII. iOS only. It is not stored.", limits: 0...200),
+    "serviceAccount":
       """
-      The text of a service account's key file: Google's, as the Firebase console makes it, for Firebase and Android; Huawei's \
-      for Huawei, in place of `clientId` and `clientSecret`. It is never shown again.
-      """
-    case .clientId:
+    The text of a service account's key file: Google's, as the Firebase console makes it, for Firebase and Android; Huawei's \
+    for Huawei, in place of `clientId` and `clientSecret`. It is never shown again.
+    """,
+    "clientId":
       FieldDescription(
         """
         The app's Client ID in AppGallery Connect, for Huawei; the Application (client) ID of its registration at Microsoft \
         Entra, for Windows.
-        """, limits: 1...100)
-    case .clientSecret:
+        """, limits: 1...100),
+    "clientSecret":
       FieldDescription(
         "The secret of that client, or of the package. Huawei and Windows only. It is never shown again.",
-        limits: 1...256)
-    case .packageSid:
+        limits: 1...256),
+    "packageSid":
       FieldDescription(
         "The app's Package SID in Partner Center. Windows only, in place of `tenantId` and `clientId`.", limits: 1...200
-      )
-    case .tenantId: FieldDescription("The Directory (tenant) ID at Microsoft Entra. Windows only.", limits: 1...100)
-    case .vapidPrivateKey:
+      ),
+    "tenantId": FieldDescription("The Directory (tenant) ID at Microsoft Entra. Windows only.", limits: 1...100),
+    "vapidPrivateKey":
       """
-      A private key of P-256 in PEM, or its 32 bytes in base64url. Web only. Browsers' subscriptions are good only for the key that \
-      they were made with. It is never shown again.
-      """
-    case .contact:
+    A private key of P-256 in PEM, or its 32 bytes in base64url. Web only. Browsers' subscriptions are good only for the key that \
+    they were made with. It is never shown again.
+    """,
+    "contact":
       FieldDescription(
         "Whom push services can contact about the app: `mailto:name@example.com` or an https address. Web only.",
-        limits: 1...200)
-    case .identity:
-      "Whether requests with a device key must carry `X-Pushcart-Identity`, to this and every other app of the customer."
-    case .deviceFields:
+        limits: 1...200),
+    "identity":
+      "Whether requests with a device key must carry `X-Pushcart-Identity`, to this and every other app of the customer.",
+    "deviceFields":
       FieldDescription(
         """
         What requests with a device key may write: contact fields such as `firstName`, `listId`, `properties`, or one property \
         as in `properties.food`. Other fields are ignored. `["all"]` for no limit.
-        """, limits: 0...100)
-    }
-  }
+        """, limits: 0...100),
+  ]
 }
 
 /// An app on one platform. Its credentials are named, never shown.
@@ -237,13 +234,6 @@ public struct PushAppReply: APIObject, Equatable {
     self.updatedAt = updatedAt
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable {
-    case pushAppId, appId, appType, kind, name, teamId, keyId, vapidPublicKey, contact, identity, deviceFields,
-      credentials,
-      alarm, sandboxAlarm, warnings,
-      createdAt,
-      updatedAt
-  }
   public static let schemaName: String? = "PushApp"
   public static let schemaDescription = "An app on one platform."
   public static let example = PushAppReply(
@@ -255,29 +245,27 @@ public struct PushAppReply: APIObject, Equatable {
     warnings: ["There is no signingKey, so nothing can be sent to this app yet."], createdAt: .example,
     updatedAt: .example)
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .pushAppId: "The app's number in this API."
-    case .appId: "Bundle id or package name, as apps send it in Carma's paths."
-    case .appType: "Platform: 1 iOS, 2 Android, 3 Windows, 6 Firebase, 7 Huawei, 8 Web, 10 SMS."
-    case .kind: "`app`, `softphone`, or `pushkit` for the PushKit AppId of a softphone, which takes calls alone."
-    case .name: "A name for people."
-    case .teamId: "Apple's Team Id. iOS only."
-    case .keyId: "Apple's Key Id of the signing key. iOS only."
-    case .vapidPublicKey: "The key that pages give to `subscribe` as `applicationServerKey`. Web only."
-    case .contact: "Whom push services can contact about the app. Web only."
-    case .identity:
-      "Whether requests with a device key must carry `X-Pushcart-Identity`, to this and every other app of the customer."
-    case .deviceFields: "What requests with a device key may write. Absent for everything."
-    case .credentials: "The stored credentials, without their secrets."
-    case .alarm:
-      "Why the app needs attention, such as refused credentials or a certificate that expires within 30 days. Absent if all is well."
-    case .sandboxAlarm: "The same of the push service's sandbox. iOS only. Absent if all is well there."
-    case .warnings: "What looks odd but may be right, a sentence each."
-    case .createdAt: "When the app was added."
-    case .updatedAt: "When the app or one of its credentials last changed."
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "pushAppId": "The app's number in this API.",
+    "appId": "Bundle id or package name, as apps send it in Carma's paths.",
+    "appType": "Platform: 1 iOS, 2 Android, 3 Windows, 6 Firebase, 7 Huawei, 8 Web, 10 SMS.",
+    "kind": "`app`, `softphone`, or `pushkit` for the PushKit AppId of a softphone, which takes calls alone.",
+    "name": "A name for people.",
+    "teamId": "Apple's Team Id. iOS only.",
+    "keyId": "Apple's Key Id of the signing key. iOS only.",
+    "vapidPublicKey": "The key that pages give to `subscribe` as `applicationServerKey`. Web only.",
+    "contact": "Whom push services can contact about the app. Web only.",
+    "identity":
+      "Whether requests with a device key must carry `X-Pushcart-Identity`, to this and every other app of the customer.",
+    "deviceFields": "What requests with a device key may write. Absent for everything.",
+    "credentials": "The stored credentials, without their secrets.",
+    "alarm":
+      "Why the app needs attention, such as refused credentials or a certificate that expires within 30 days. Absent if all is well.",
+    "sandboxAlarm": "The same of the push service's sandbox. iOS only. Absent if all is well there.",
+    "warnings": "What looks odd but may be right, a sentence each.",
+    "createdAt": "When the app was added.",
+    "updatedAt": "When the app or one of its credentials last changed.",
+  ]
 
   /// A credential that is stored for the app.
   public struct Credential: APIObject, Equatable {
@@ -298,22 +286,19 @@ public struct PushAppReply: APIObject, Equatable {
       self.updatedAt = updatedAt
     }
 
-    public enum CodingKeys: String, CodingKey, CaseIterable { case kind, account, fingerprint, notAfter, updatedAt }
     public static let schemaName: String? = "PushCredential"
     public static let schemaDescription = "A stored credential, without its secret."
     public static let example = Credential(
       kind: .apnsSigningKey, fingerprint: "3f0b9c1d2e4a5867", updatedAt: .example)
 
-    public static func describe(_ field: CodingKeys) -> FieldDescription {
-      switch field {
-      case .kind: "What the credential is."
-      case .account: "Who signs in with it; of a VAPID key, its public key. Absent where `teamId` and `keyId` say so."
-      case .fingerprint:
-        "The first 16 hex digits of the SHA-256 of the public key, or of client id and secret, to tell two apart."
-      case .notAfter: "When a certificate expires. Absent for keys."
-      case .updatedAt: "When the credential was stored."
-      }
-    }
+    public static let fieldTable: FieldTable = [
+      "kind": "What the credential is.",
+      "account": "Who signs in with it; of a VAPID key, its public key. Absent where `teamId` and `keyId` say so.",
+      "fingerprint":
+        "The first 16 hex digits of the SHA-256 of the public key, or of client id and secret, to tell two apart.",
+      "notAfter": "When a certificate expires. Absent for keys.",
+      "updatedAt": "When the credential was stored.",
+    ]
   }
 
   /// Why an app needs attention.
@@ -326,17 +311,14 @@ public struct PushAppReply: APIObject, Equatable {
       self.since = since
     }
 
-    public enum CodingKeys: String, CodingKey, CaseIterable { case reason, since }
     public static let schemaName: String? = "PushAppAlarm"
     public static let schemaDescription = "Why an app needs attention."
     public static let example = Alarm(reason: "InvalidProviderToken", since: .example)
 
-    public static func describe(_ field: CodingKeys) -> FieldDescription {
-      switch field {
-      case .reason: "The push service's reason."
-      case .since: "When the alarm was raised."
-      }
-    }
+    public static let fieldTable: FieldTable = [
+      "reason": "The push service's reason.",
+      "since": "When the alarm was raised.",
+    ]
   }
 }
 
@@ -371,7 +353,6 @@ public struct PushAppCheckReply: APIObject, Equatable {
     self.checks = checks
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case pushAppId, appId, checks }
   public static let schemaName: String? = "PushAppCheck"
   public static let schemaDescription = "A push service's answer about an app's credentials."
   public static let example = PushAppCheckReply(
@@ -381,13 +362,11 @@ public struct PushAppCheckReply: APIObject, Equatable {
       Check(environment: .sandbox, verdict: .refused, reason: "BadEnvironmentKeyInToken"),
     ])
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .pushAppId: "The app's number."
-    case .appId: "The app's bundle id."
-    case .checks: "One check for each environment."
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "pushAppId": "The app's number.",
+    "appId": "The app's bundle id.",
+    "checks": "One check for each environment.",
+  ]
 
   /// One environment's answer.
   public struct Check: APIObject, Equatable {
@@ -408,19 +387,16 @@ public struct PushAppCheckReply: APIObject, Equatable {
       self.advice = advice
     }
 
-    public enum CodingKeys: String, CodingKey, CaseIterable { case environment, verdict, reason, advice }
     public static let schemaName: String? = "EnvironmentCheck"
     public static let schemaDescription = "One environment's answer about an app's credentials."
     public static let example = Check(environment: .production, verdict: .accepted)
 
-    public static func describe(_ field: CodingKeys) -> FieldDescription {
-      switch field {
-      case .environment: "The environment that was asked."
-      case .verdict: "Whether the credentials were accepted. `unasked` if no service tells that without a push."
-      case .reason: "The push service's reason, or why it was not asked or could not be reached. Absent if accepted."
-      case .advice: "What to do about a refusal, if that is known."
-      }
-    }
+    public static let fieldTable: FieldTable = [
+      "environment": "The environment that was asked.",
+      "verdict": "Whether the credentials were accepted. `unasked` if no service tells that without a push.",
+      "reason": "The push service's reason, or why it was not asked or could not be reached. Absent if accepted.",
+      "advice": "What to do about a refusal, if that is known.",
+    ]
   }
 }
 
@@ -446,19 +422,16 @@ public struct AppIdentityReply: APIObject, Equatable {
     self.previousAccepted = previousAccepted
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case pushAppId, appId, identitySecret, previousAccepted }
   public static let schemaName: String? = "AppIdentity"
   public static let schemaDescription = "A new identity secret of an app."
   public static let example = AppIdentityReply(
     pushAppId: PushAppID(1), appId: "com.acme.app",
     identitySecret: "pis_Vt0c2nUe0nEJzN0bXwKpQy8sR4LmZ7aHd3fGjK5oTiU", previousAccepted: false)
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .pushAppId: "The app's number in this API."
-    case .appId: "Bundle id or package name."
-    case .identitySecret: "The key of the HMAC, as it stands. It is shown only once."
-    case .previousAccepted: "Whether identities of the secret before it are accepted for another 30 days."
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "pushAppId": "The app's number in this API.",
+    "appId": "Bundle id or package name.",
+    "identitySecret": "The key of the HMAC, as it stands. It is shown only once.",
+    "previousAccepted": "Whether identities of the secret before it are accepted for another 30 days.",
+  ]
 }

@@ -8,19 +8,16 @@ public struct TemplateRequest: APIRequest, Equatable {
     self.body = body
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case contentType, body }
   public static let schemaName: String? = "TemplateRequest"
   public static let schemaDescription = "A new version of a template."
   public static let example = TemplateRequest(
     contentType: "text/html; charset=utf-8",
     body: "<h1>Hi {{firstName}}</h1><p>{{properties.food}} is 20 % off today.</p>")
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .contentType: "The page's media type. `text/html; charset=utf-8` if absent."
-    case .body: FieldDescription("The Mustache text.", limits: 1...262_144)
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "contentType": "The page's media type. `text/html; charset=utf-8` if absent.",
+    "body": FieldDescription("The Mustache text.", limits: 1...262_144),
+  ]
 }
 
 /// One version of a template.
@@ -44,9 +41,6 @@ public struct TemplateReply: APIObject, Equatable {
     self.warnings = warnings
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable {
-    case name, version, contentType, createdAt, body, warnings
-  }
   public static let schemaName: String? = "Template"
   public static let schemaDescription = "One version of a template."
   public static let example = TemplateReply(
@@ -56,15 +50,12 @@ public struct TemplateReply: APIObject, Equatable {
   public static let listedExample = TemplateReply(
     name: "offer", version: 3, contentType: "text/html; charset=utf-8", createdAt: .example)
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .name: "The template's name, as sendouts refer to it."
-    case .version: FieldDescription("The version within the name: 1, 2, 3, …", limits: 1...Int64(Int32.max))
-    case .contentType: "The page's media type."
-    case .createdAt: "When this version was saved."
-    case .body: "The Mustache text. Absent in lists."
-    case .warnings:
-      "What of it never works in a browser, a sentence each. Only when it is saved, and absent for nothing."
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "name": "The template's name, as sendouts refer to it.",
+    "version": FieldDescription("The version within the name: 1, 2, 3, …", limits: 1...Int64(Int32.max)),
+    "contentType": "The page's media type.",
+    "createdAt": "When this version was saved.",
+    "body": "The Mustache text. Absent in lists.",
+    "warnings": "What of it never works in a browser, a sentence each. Only when it is saved, and absent for nothing.",
+  ]
 }

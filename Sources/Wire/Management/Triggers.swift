@@ -22,23 +22,20 @@ public struct TriggerRequest: APIRequest, Equatable {
     self.template = template
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case name, description, appId, appIds, message, template }
   public static let schemaName: String? = "TriggerRequest"
   public static let schemaDescription = "A trigger to add."
   public static let example = TriggerRequest(
     name: "Order shipped", appId: "com.acme.app",
     message: MessageBody(alert: "{{firstName}}, your order {{orderNo}} is on its way"))
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .name: FieldDescription("A name for people, unique among the customer's triggers.", limits: 1...200)
-    case .description: FieldDescription("What it is for.", limits: 0...Int64(longestDescription))
-    case .appId: "The app to send to, on all its platforms. Either `appId` or `appIds` is present."
-    case .appIds: FieldDescription("The apps to send to, those of one brand for instance.", limits: 1...20)
-    case .message: "What its pushes say. Texts can name the properties that come with each message."
-    case .template: "The name of the rich page's template. Without it there is no page and no `url`."
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "name": FieldDescription("A name for people, unique among the customer's triggers.", limits: 1...200),
+    "description": FieldDescription("What it is for.", limits: 0...Int64(longestDescription)),
+    "appId": "The app to send to, on all its platforms. Either `appId` or `appIds` is present.",
+    "appIds": FieldDescription("The apps to send to, those of one brand for instance.", limits: 1...20),
+    "message": "What its pushes say. Texts can name the properties that come with each message.",
+    "template": "The name of the rich page's template. Without it there is no page and no `url`.",
+  ]
 }
 
 /// Body of `PATCH /api/v1/triggers/{id}`.
@@ -64,25 +61,20 @@ public struct TriggerChangeRequest: APIRequest, Equatable {
     self.active = active
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable {
-    case name, description, appId, appIds, message, template, active
-  }
   public static let schemaName: String? = "TriggerChangeRequest"
   public static let schemaDescription = "What to change about a trigger. Absent fields stay as they are."
   public static let example = TriggerChangeRequest(active: false)
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .name: FieldDescription("A name for people, unique among the customer's triggers.", limits: 1...200)
-    case .description:
-      FieldDescription("What it is for. `\"\"` removes it.", limits: 0...Int64(TriggerRequest.longestDescription))
-    case .appId: "The app to send to, in place of those before."
-    case .appIds: FieldDescription("The apps to send to, in place of those before.", limits: 1...20)
-    case .message: "What its pushes say, in place of the whole message before."
-    case .template: "The name of the rich page's template. `\"\"` removes it."
-    case .active: "Whether it takes messages."
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "name": FieldDescription("A name for people, unique among the customer's triggers.", limits: 1...200),
+    "description": FieldDescription(
+      "What it is for. `\"\"` removes it.", limits: 0...Int64(TriggerRequest.longestDescription)),
+    "appId": "The app to send to, in place of those before.",
+    "appIds": FieldDescription("The apps to send to, in place of those before.", limits: 1...20),
+    "message": "What its pushes say, in place of the whole message before.",
+    "template": "The name of the rich page's template. `\"\"` removes it.",
+    "active": "Whether it takes messages.",
+  ]
 }
 
 /// A trigger: a named message that back ends send to one contact at a time.
@@ -112,26 +104,21 @@ public struct TriggerReply: APIObject, Equatable {
     self.updatedAt = updatedAt
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable {
-    case triggerId, name, description, appIds, message, template, active, createdAt, updatedAt
-  }
   public static let schemaName: String? = "Trigger"
   public static let schemaDescription = "A named message that back ends send to one contact at a time."
   public static let example = TriggerReply(
     triggerId: TriggerID(1), name: "Order shipped", description: nil, appIds: ["com.acme.app"],
     message: TriggerRequest.example.message, template: nil, active: true, createdAt: .example, updatedAt: .example)
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .triggerId: "The trigger's number, as in the paths of Carma's API."
-    case .name: "A name for people."
-    case .description: "What it is for. Absent if nobody said."
-    case .appIds: "The apps it goes to."
-    case .message: "What its pushes say."
-    case .template: "The name of the rich page's template. Absent for none."
-    case .active: "Whether it takes messages."
-    case .createdAt: "When the trigger was added."
-    case .updatedAt: "When the trigger was last changed."
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "triggerId": "The trigger's number, as in the paths of Carma's API.",
+    "name": "A name for people.",
+    "description": "What it is for. Absent if nobody said.",
+    "appIds": "The apps it goes to.",
+    "message": "What its pushes say.",
+    "template": "The name of the rich page's template. Absent for none.",
+    "active": "Whether it takes messages.",
+    "createdAt": "When the trigger was added.",
+    "updatedAt": "When the trigger was last changed.",
+  ]
 }
