@@ -148,10 +148,15 @@ let package = Package(
 
     // 5th floor
     room(
+      "Operations",
+      imports: ["Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "Wire", httpTypes]),
+
+    // 6th floor
+    room(
       "Web",
       imports: [
-        "CMaxMindDB", "Embedded", "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "Wire",
-        "Locking", "XML",
+        "CMaxMindDB", "Embedded", "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions",
+        "Operations", "Wire", "Locking", "XML",
         collections, crypto, httpTypes, hummingbird, lifecycle, logging, metrics, nioCore, nioHTTP1, nioHTTPTypesHTTP1,
         nioPosix,
       ]),
@@ -172,7 +177,8 @@ let package = Package(
       name: "Pushcart",
       dependencies: [
         "Postgres", "Wire", "Locking", "Embedded", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Hybrid",
-        "Subscriptions", "Web", "Simulator", arguments, configuration, crypto, lifecycle, logging, metrics,
+        "Subscriptions", "Operations", "Web", "Simulator", arguments, configuration, crypto, lifecycle, logging,
+        metrics,
       ],
       swiftSettings: strict
     ),
@@ -237,7 +243,7 @@ let package = Package(
     tests(
       of: "Web",
       imports: [
-        "Web", "Embedded", "Hybrid", "Subscriptions", "Sendouts", "Delivery", "Registry", "Content", "Providers",
+        "Web", "Operations", "Embedded", "Hybrid", "Subscriptions", "Sendouts", "Delivery", "Registry", "Content", "Providers",
         "Postgres", "Wire", "Locking",
         crypto,
         httpClient,
@@ -250,7 +256,7 @@ let package = Package(
       of: "Pushcart",
       imports: [
         "Pushcart", "Postgres", "Wire", "Locking", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Hybrid",
-        "Subscriptions", "Web", "Simulator", arguments, httpClient, lifecycle, logging, metrics,
+        "Subscriptions", "Operations", "Web", "Simulator", arguments, httpClient, lifecycle, logging, metrics,
       ]),
     .executableTarget(
       name: "EncryptionRate", dependencies: ["Providers", "Wire", "Locking", crypto],

@@ -21,15 +21,16 @@ enum House {
     "Sendouts": ["Registry", "Content", "Delivery", "Postgres", "Wire", "Locking", "Retrying"],
     "Hybrid": ["Registry", "Content", "Providers", "Delivery", "Sendouts", "Postgres", "Wire", "Locking", "Retrying"],
     "Subscriptions": ["Registry", "Delivery", "Postgres", "Wire", "Locking", "Retrying"],
+    "Operations": ["Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "Wire"],
     "Web": [
-      "CMaxMindDB", "Embedded", "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "Wire",
-      "Locking", "XML",
+      "CMaxMindDB", "Embedded", "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "Operations",
+      "Wire", "Locking", "XML",
     ],
     "Simulator": ["Wire", "Locking", "XML"],
     "PushcartClient": ["Wire"],
     "Pushcart": [
       "Postgres", "Wire", "Locking", "Embedded", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Hybrid",
-      "Subscriptions", "Web", "Simulator",
+      "Subscriptions", "Operations", "Web", "Simulator",
     ],
   ]
   /// Headers of C libraries, without a file of Swift.

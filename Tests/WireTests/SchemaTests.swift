@@ -67,6 +67,31 @@ import Wire
     #expect(fields.allSatisfy { !$0.schema.allowsNull })
   }
 
+  @Test func `A form of a type requires and leaves out what it says, and a change tells what "" removes`() {
+    guard case .object(let new, nil, nil) = TriggerRequest.form.schema.shape,
+      case .object(let change, nil, nil) = TriggerRequest.change.schema.shape
+    else {
+      Issue.record("not closed objects")
+      return
+    }
+    #expect(new.map(\.name) == ["name", "description", "appId", "appIds", "message", "template"])
+    #expect(new.filter(\.isRequired).map(\.name) == ["name", "message"])
+    #expect(change.map(\.name) == new.map(\.name) + ["active"] && !change.contains(where: \.isRequired))
+    #expect(change.filter { $0.description.hasSuffix(#"`""` removes it."#) }.map(\.name) == ["description", "template"])
+    #expect(!new.contains { $0.description.contains("removes") })
+  }
+
+  @Test func `A change replaces what it names, removes what it empties, and leaves the rest`() throws {
+    let current = TriggerReply.example
+    let change = TriggerRequest(description: "By the shop", message: MessageBody(alert: "x", fields: ["n": 1]))
+    let changed = try change.applied(to: current)
+    #expect(changed.name == current.name && changed.appIds == current.appIds && changed.active == true)
+    #expect(changed.description == "By the shop" && changed.message == change.message)
+    let emptied = try TriggerRequest(name: "", description: "").applied(to: changed)
+    #expect(emptied.description == nil && emptied.name == "" && emptied.message == change.message)
+    #expect(try TriggerRequest().applied(to: changed) == changed)
+  }
+
   @Test(arguments: [
     #"{"name":"a"}"#, #"{"name":"aaa","scope":null,"list":1,"size":0}"#, #"{"name":"a","parts":[{"on":true}]}"#,
     #"{"name":"a","at":"2026-11-20T22:13:49.120Z","more":{"x":[1,{}]},"badge":0}"#, #"{"name":"😀😀😀","badge":"{{x}}"}"#,

@@ -1,7 +1,7 @@
 import ArgumentParser
+import Operations
 import Postgres
 import Registry
-import Web
 import Wire
 
 struct CustomerCommand: AsyncParsableCommand {

@@ -1,7 +1,7 @@
 import ArgumentParser
+import Operations
 import Registry
 import Subscriptions
-import Web
 import Wire
 
 struct DatasyncCommand: AsyncParsableCommand {

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Hybrid
+import Operations
 import Registry
-import Web
 import Wire
 
 struct HybridCommand: AsyncParsableCommand {

@@ -1,6 +1,6 @@
 import ArgumentParser
+import Operations
 import Registry
-import Web
 import Wire
 
 struct ListCommand: AsyncParsableCommand {

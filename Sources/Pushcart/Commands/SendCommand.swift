@@ -1,8 +1,8 @@
 import ArgumentParser
 import FoundationEssentials
+import Operations
 import Registry
 import Sendouts
-import Web
 import Wire
 
 struct SendCommand: ManagementCommand {

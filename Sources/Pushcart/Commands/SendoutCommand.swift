@@ -1,7 +1,7 @@
 import ArgumentParser
+import Operations
 import Registry
 import Sendouts
-import Web
 import Wire
 
 struct SendoutCommand: AsyncParsableCommand {

@@ -15,11 +15,10 @@ public struct Triggers: Sendable {
   /// - Throws: `SendoutError.invalid`, `.triggerNameTaken`; `RegistryError.appUnknown`;
   ///   `ContentError.invalid`, `.unparsable` with fields such as `message.alert`.
   public func add(_ customer: CustomerID, _ request: TriggerRequest) async throws -> TriggerReply {
-    let trigger = try await checked(request, of: customer)
-    return try await write(trigger) { message in
+    let trigger = try request.applied(to: TriggerRequest())
+    return try await write(trigger, of: customer) { apps, message in
       try await database.query(
-        TriggerQueries.add, customer.rawValue, trigger.name, trigger.description, trigger.appIds, message,
-        trigger.template)
+        TriggerQueries.add, customer.rawValue, trigger.name, trigger.description, apps, message, trigger.template)
     }
   }
 
@@ -27,36 +26,18 @@ public struct Triggers: Sendable {
   /// transaction, as it locks the trigger's row.
   /// - Throws: `SendoutError.triggerUnknown`; as `add`.
   public func change(
-    _ customer: CustomerID, _ id: TriggerID, _ request: TriggerChangeRequest
+    _ customer: CustomerID, _ id: TriggerID, _ request: TriggerRequest
   ) async throws -> (before: TriggerReply, after: TriggerReply) {
-    guard let row = try await database.query(TriggerQueries.lock, customer.rawValue, id.rawValue).first else {
-      throw SendoutError.triggerUnknown(id)
-    }
-    let before = try TriggerReply(row)
-    let current = TriggerRequest(
-      name: before.name, description: before.description, appIds: before.appIds, message: before.message,
-      template: before.template)
-    let namesApps = request.appId != nil || request.appIds != nil
-    let trigger = try await checked(
-      TriggerRequest(
-        name: request.name ?? current.name, description: request.description ?? current.description,
-        appId: request.appId, appIds: namesApps ? request.appIds : current.appIds,
-        message: request.message ?? current.message, template: request.template ?? current.template), of: customer)
-    let isActive = request.active ?? before.active
-    guard trigger != current || isActive != before.active else { return (before, before) }
-    let after = try await write(trigger) { message in
+    let before = try await row(TriggerQueries.lock, customer, id)
+    var trigger = try request.applied(to: before)
+    if request.appId != nil, request.appIds == nil { trigger.appIds = nil }
+    guard try trigger != TriggerRequest().applied(to: before) else { return (before, before) }
+    let after = try await write(trigger, of: customer) { [trigger] apps, message in
       try await database.query(
-        TriggerQueries.change, customer.rawValue, id.rawValue, trigger.name, trigger.description, trigger.appIds,
-        message, trigger.template, isActive)
+        TriggerQueries.change, customer.rawValue, id.rawValue, trigger.name, trigger.description, apps, message,
+        trigger.template, trigger.active)
     }
     return (before, after)
-  }
-
-  /// Every trigger of the customer, in the order of their numbers.
-  public func all(_ customer: CustomerID) async throws -> [TriggerReply] {
-    var all: [TriggerReply] = []
-    try await forEach(customer) { all.append($0) }
-    return all
   }
 
   /// Reads every trigger of the customer, in the order of their numbers, a page at a time.
@@ -75,53 +56,51 @@ public struct Triggers: Sendable {
   ) async throws -> Page<TriggerReply, TriggerID> {
     let rows = try await database.query(
       TriggerQueries.list, customer.rawValue, page.after?.rawValue ?? 0, Int64(page.limit + 1))
-    return page.page(of: try rows.map { (try TriggerReply($0), try $0.isBeyondPage) }, cursor: \.triggerId)
+    return page.page(of: try rows.map { (try $0.reply(TriggerReply.self), try $0.isBeyondPage) }, cursor: \.triggerId)
   }
 
   /// - Throws: `SendoutError.triggerUnknown`.
   public func find(_ customer: CustomerID, _ id: TriggerID) async throws -> TriggerReply {
-    guard let row = try await database.query(TriggerQueries.find, customer.rawValue, id.rawValue).first else {
+    try await row(TriggerQueries.find, customer, id)
+  }
+
+  private func row(_ statement: Statement, _ customer: CustomerID, _ id: TriggerID) async throws -> TriggerReply {
+    guard let row = try await database.query(statement, customer.rawValue, id.rawValue).first else {
       throw SendoutError.triggerUnknown(id)
     }
-    return try TriggerReply(row)
+    return try row.reply()
   }
 
-  /// The request with its apps in `appIds`, and without empty texts.
-  private func checked(_ request: TriggerRequest, of customer: CustomerID) async throws -> TriggerRequest {
-    var trigger = request
-    trigger.appIds = try SendoutRules.appIDs(request.appId, request.appIds)
-    trigger.appId = nil
-    try SendoutRules.check("name", trigger.name, maximum: SendoutRules.longestName)
-    if trigger.description?.isEmpty == true { trigger.description = nil }
-    if let description = trigger.description {
-      try SendoutRules.check("description", description, maximum: TriggerRequest.longestDescription)
+  /// Checks a trigger and writes it.
+  /// - Parameter write: takes the ids of its apps, each once, and its message.
+  private func write(
+    _ trigger: TriggerRequest, of customer: CustomerID, _ write: ([String], JSONDocument) async throws -> Rows
+  ) async throws -> TriggerReply {
+    let (name, body) = (trigger.name ?? "", trigger.message ?? MessageBody())
+    for (field, text) in [("name", name), ("description", trigger.description)] {
+      if let text { try SendoutRules.check(field, text, maximum: TriggerRequest.fieldTable.maximum(of: field)) }
     }
-    if trigger.template?.isEmpty == true { trigger.template = nil }
-    let message = try MessageTemplate(trigger.message)
+    let appIDs = try SendoutRules.appIDs(trigger.appId, trigger.appIds)
+    let message = try MessageTemplate(body)
     try SendoutRules.checkLink(message, beside: trigger.template)
-    let apps = try await PushApps(database).resolveAll(customer, appIDs: trigger.appIds ?? [], type: nil)
+    let apps = try await PushApps(database).resolveAll(customer, appIDs: appIDs, type: nil)
     try message.checkForm(for: apps.map(\.type))
     _ = try await SendoutRules.currentTemplate(customer, trigger.template, in: database)
-    return trigger
-  }
-
-  private func write(
-    _ trigger: TriggerRequest, _ write: (JSONDocument) async throws -> Rows
-  ) async throws -> TriggerReply {
     do {
-      return try TriggerReply(try await write(JSONDocument(trigger.message.json))[0])
+      return try await write(appIDs, JSONDocument(body.json))[0].reply()
     } catch let error as PostgresError where error.constraint == "trigger_name_key" {
-      throw SendoutError.triggerNameTaken(trigger.name)
+      throw SendoutError.triggerNameTaken(name)
     }
   }
 }
 
-/// Statements on `trigger`. `$1` is the customer; where one trigger is meant, `$2` is its number.
+/// Statements on `trigger`. `$1` is the customer; where one trigger is meant, `$2` is its number. Columns have the names of the reply's
+/// fields.
 enum TriggerQueries {
   static let all: [Statement] = [add, change, lock, list, find]
 
   private static let columns =
-    "trigger_id, name, description, app_ids, message, template_name, active, created_at, updated_at"
+    "trigger_id, name, description, app_ids, message, template_name AS template, active, created_at, updated_at"
 
   static let add = Statement(
     "trigger.add", .write,
@@ -158,16 +137,4 @@ enum TriggerQueries {
 
   static let find = Statement(
     "trigger.find", .read, "SELECT \(columns) FROM trigger WHERE customer_id = $1::bigint AND trigger_id = $2::bigint")
-}
-
-extension TriggerReply {
-  init(_ row: Row) throws {
-    let (id, name, description, apps, message, template, isActive, createdAt, updatedAt) = try row.decode(
-      Int64.self, String.self, String?.self, [String].self, JSONDocument.self, String?.self, Bool.self, Date.self,
-      Date.self)
-    self.init(
-      triggerId: TriggerID(id), name: name, description: description, appIds: apps,
-      message: try JSONCoding.decode(MessageBody.self, from: message.text.utf8, rules: .own), template: template,
-      active: isActive, createdAt: Wire.Timestamp(createdAt), updatedAt: Wire.Timestamp(updatedAt))
-  }
 }

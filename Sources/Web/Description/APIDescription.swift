@@ -1,3 +1,4 @@
+import Operations
 import Wire
 
 /// Everything the server answers, described once. `/openapi.json`, the reference page and the tests are drawn from it.
@@ -127,8 +128,9 @@ extension APIDescription {
       TagDescription(tag: .operations, description: "For the hub's operators, and this description."),
     ],
     operations: [
-      PushDeviceOperations.all, KeyOperations.all, AppOperations.all, ListOperations.all, TemplateOperations.all,
-      SendoutOperations.all, MessageOperations.all, TriggerOperations.all, GatewayOperations.all, HybridOperations.all,
+      PushDeviceOperations.all, KeyOperations.all.map(\.description), CustomerOperations.all, AppOperations.all,
+      ListOperations.all, TemplateOperations.all.map(\.description), SendoutOperations.all, MessageOperations.all,
+      TriggerOperations.all.map(\.description), CarmaTriggerOperations.all, GatewayOperations.all, HybridOperations.all,
       GeoIPOperations.all, SoftphoneOperations.all, DatasyncOperations.all, SMSOperations.all, ReportOperations.all,
       PageOperations.all,
       HealthOperations.all,

@@ -1,4 +1,5 @@
 import HTTPTypes
+import Operations
 import Wire
 
 /// The API's description as an OpenAPI 3.1 document.

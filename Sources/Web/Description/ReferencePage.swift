@@ -1,4 +1,5 @@
 import HTTPTypes
+import Operations
 import Wire
 
 /// The API's description as a page for people: one HTML document without scripts or resources from elsewhere.

@@ -1,4 +1,5 @@
 import Hummingbird
+import Operations
 import Registry
 import Subscriptions
 import Wire

@@ -1,5 +1,6 @@
 import Hummingbird
 import Hybrid
+import Operations
 import Registry
 import Wire
 

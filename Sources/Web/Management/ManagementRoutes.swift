@@ -1,7 +1,7 @@
-public import Content
 public import Delivery
 public import Hybrid
 import Hummingbird
+import Operations
 public import Registry
 public import Sendouts
 public import Subscriptions
@@ -9,21 +9,20 @@ public import Wire
 
 /// The management API under `/api/v1`: everything the command line does, for the customer of the access key.
 public struct ManagementRoutes: RouteSet {
-  private let keys: KeyRoutes
+  private let operations: OperationRoutes
   private let customer: CustomerRoutes
   private let audit: AuditRoutes
   private let apps: AppRoutes
   private let lists: ListRoutes
-  private let templates: TemplateRoutes
   private let sendouts: SendoutRoutes
   private let reports: ReportRoutes
   private let messages: MessageRoutes
-  private let triggers: TriggerRoutes
   private let hybrid: HybridAppRoutes
   private let datasync: DatasyncManagementRoutes
   private let sms: SMSRoutes
 
   /// - Parameters:
+  ///   - database: what operations read.
   ///   - vault: encrypts the credentials of apps.
   ///   - credentials: asks push services about them.
   ///   - smsAccounts: opens what customers' providers of SMS are, to show it without its secrets.
@@ -31,23 +30,23 @@ public struct ManagementRoutes: RouteSet {
   ///   - smsRule: where these providers may be.
   ///   - appCache: the hub's, which forgets what is changed here. So does `hybridCache`.
   public init(
-    authenticator: Authenticator, replies: IdempotentReplies, keys: AccessKeys, apps: PushApps, vault: Vault,
-    credentials: CredentialCheck, lists: ContactLists, templates: Templates,
+    authenticator: Authenticator, replies: IdempotentReplies, database: Database, apps: PushApps, vault: Vault,
+    credentials: CredentialCheck, lists: ContactLists,
     sendouts: SendoutStore, reports: Reports, customers: Customers, audit: AuditLog, appCache: PushAppCache,
-    messages: MessageService, triggers: Triggers, hybrid: HybridApps, hybridCache: HybridAppCache,
+    messages: MessageService, hybrid: HybridApps, hybridCache: HybridAppCache,
     datasync: DatasyncApps, smsAccounts: PushCredentialVault, smsAddresses: SMSStatusAddresses, smsRule: EndpointRule
   ) {
     let endpoint = IdempotentEndpoint(authenticator: authenticator, replies: replies)
-    self.keys = KeyRoutes(endpoint: endpoint, keys: keys)
+    operations = OperationRoutes(
+      operations: KeyOperations.all + TemplateOperations.all + TriggerOperations.all, endpoint: endpoint,
+      database: database)
     customer = CustomerRoutes(endpoint: endpoint, customers: customers)
     self.audit = AuditRoutes(endpoint: endpoint, log: audit)
     self.apps = AppRoutes(endpoint: endpoint, apps: apps, cache: appCache, vault: vault, credentials: credentials)
     self.lists = ListRoutes(endpoint: endpoint, lists: lists)
-    self.templates = TemplateRoutes(endpoint: endpoint, templates: templates)
     self.sendouts = SendoutRoutes(endpoint: endpoint, sendouts: sendouts)
     self.reports = ReportRoutes(endpoint: endpoint, reports: reports)
     self.messages = MessageRoutes(authenticator: authenticator, messages: messages)
-    self.triggers = TriggerRoutes(endpoint: endpoint, triggers: triggers)
     self.hybrid = HybridAppRoutes(endpoint: endpoint, apps: hybrid, cache: hybridCache, vault: vault)
     self.datasync = DatasyncManagementRoutes(endpoint: endpoint, apps: datasync)
     sms = SMSRoutes(
@@ -56,9 +55,7 @@ public struct ManagementRoutes: RouteSet {
   }
 
   public func addRoutes(to routes: RouteTable) {
-    routes.add(.get, "/api/v1/keys", bound: .refused, use: keys.list)
-    routes.add(.post, "/api/v1/keys", bound: .refused, use: keys.add)
-    routes.add(.delete, "/api/v1/keys/{id}", bound: .refused, use: keys.revoke)
+    operations.addRoutes(to: routes)
 
     routes.add(.get, "/api/v1/customer", bound: .refused, use: customer.show)
     routes.add(.patch, "/api/v1/customer", bound: .refused, use: customer.change)
@@ -81,10 +78,6 @@ public struct ManagementRoutes: RouteSet {
     routes.add(.get, "/api/v1/lists", bound: .refused, use: lists.list)
     routes.add(.post, "/api/v1/lists", bound: .refused, use: lists.add)
 
-    routes.add(.get, "/api/v1/templates", bound: .refused, use: templates.list)
-    routes.add(.get, "/api/v1/templates/{name}", bound: .refused, use: templates.show)
-    routes.add(.put, "/api/v1/templates/{name}", bound: .refused, use: templates.save)
-
     routes.add(.get, "/api/v1/sendouts", bound: .refused, use: sendouts.list)
     routes.add(.post, "/api/v1/sendouts", bound: .refused, use: sendouts.add)
     routes.add(.get, "/api/v1/sendouts/{id}", bound: .refused, use: sendouts.show)
@@ -99,11 +92,6 @@ public struct ManagementRoutes: RouteSet {
     routes.fastPath(.post, "/api/v1/messages", answer: messages.sendFromCaches)
     routes.add(.post, "/api/v1/messages/preview", bound: .ownApp, use: messages.preview)
     routes.add(.get, "/api/v1/messages/{id}", bound: .ownApp, use: messages.show)
-
-    routes.add(.get, "/api/v1/triggers", bound: .refused, use: triggers.list)
-    routes.add(.post, "/api/v1/triggers", bound: .refused, use: triggers.add)
-    routes.add(.get, "/api/v1/triggers/{id}", bound: .refused, use: triggers.show)
-    routes.add(.patch, "/api/v1/triggers/{id}", bound: .refused, use: triggers.change)
 
     routes.add(.get, "/api/v1/hybrid", bound: .refused, use: hybrid.list)
     routes.add(.post, "/api/v1/hybrid", bound: .refused, use: hybrid.enable)

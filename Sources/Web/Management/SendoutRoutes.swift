@@ -1,6 +1,7 @@
 import Delivery
 import HTTPTypes
 import Hummingbird
+import Operations
 import Registry
 import Sendouts
 import Wire

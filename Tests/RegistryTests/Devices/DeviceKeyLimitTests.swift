@@ -169,8 +169,8 @@ import Wire
       let registry = try await RegistryFixture(database)
       let customer = registry.customer
       let key = try await AccessKeys(database.pool).make(customer, name: "app", scope: .device)
-      let device = Access(customer: customer, key: key.key.id, scope: .device)
-      let backend = Access(customer: customer, key: key.key.id, scope: .backend)
+      let device = Access(customer: customer, key: key.key.keyId, scope: .device)
+      let backend = Access(customer: customer, key: key.key.keyId, scope: .backend)
       func properties(_ name: String) -> String {
         (0..<15).map { #""\#(name)\#($0)":"\#(String(repeating: "x", count: 4096))""# }.joined(separator: ",")
       }
@@ -202,7 +202,7 @@ import Wire
       let keys = AccessKeys(database.pool)
       var accesses: [Access] = []
       for name in ["one", "two"] {
-        let id = try await keys.make(customer, name: name, scope: .device).key.id
+        let id = try await keys.make(customer, name: name, scope: .device).key.keyId
         accesses.append(Access(customer: customer, key: id, scope: .device))
       }
       for (access, contact) in zip(accesses, ["lars", "eve"]) {

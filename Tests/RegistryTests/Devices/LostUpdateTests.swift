@@ -148,7 +148,7 @@ import Wire
       let body = try PushDevicesBody(
         #"{"originalId":"a","city":"Lund","listId":\#(list),"deviceInfo":[{"devicetoken":"t"}]}"#)
       for scope in [AccessScope.backend, .device] {
-        let key = try await AccessKeys(database.pool).make(fixture.customer, name: "key", scope: scope).key.id
+        let key = try await AccessKeys(database.pool).make(fixture.customer, name: "key", scope: scope).key.keyId
         let registration = try Registration(
           body, apps: fixture.app, access: Access(customer: fixture.customer, key: key, scope: scope))
         func register() async throws {

@@ -1,5 +1,6 @@
 import Delivery
 import Foundation
+import Operations
 import Postgres
 import Registry
 import Support
@@ -198,7 +199,7 @@ import Wire
       #expect(upper.status == 200)
       let key = try #require(try await keys.list(customer).first { $0.scope == .gateway })
       let admin = try await keys.make(customer, name: "k", scope: .admin).token
-      _ = try await gateway.server.send("DELETE", "/api/v1/keys/\(key.id)", key: admin)
+      _ = try await gateway.server.send("DELETE", "/api/v1/keys/\(key.keyId)", key: admin)
       #expect(try await gateway.post(gateway.json(gateway.message())).text.contains(#""errorCode":101"#))
     }
   }

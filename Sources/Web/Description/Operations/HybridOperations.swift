@@ -1,5 +1,6 @@
 import HTTPTypes
 import Hybrid
+import Operations
 import Registry
 import Wire
 

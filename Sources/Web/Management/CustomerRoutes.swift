@@ -1,37 +1,7 @@
-import HTTPTypes
 import Hummingbird
+import Operations
 import Registry
 import Wire
-
-/// `/api/v1/keys`.
-struct KeyRoutes: Sendable {
-  let endpoint: IdempotentEndpoint
-  let keys: AccessKeys
-
-  func list(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let access = try await endpoint.authenticate(request)
-    let page = try QueryParameters(request, known: ["after", "limit"]).page(AccessKeyID.self)
-    let all = try await keys.list(access.customer).map { AccessKeyReply($0) }
-    return try endpoint.reply(page.slice(of: all, by: \.keyId), to: access)
-  }
-
-  func add(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    try await endpoint.respond(to: request, context, body: AccessKeyRequest.self) { change, body in
-      IdempotentEndpoint.Reply(status: .created, body: try await change.addKey(body))
-    }
-  }
-
-  func revoke(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let access = try await endpoint.authenticate(request)
-    let id: AccessKeyID = try context.number("id")
-    let withCreated = try QueryParameters(request, known: ["withCreated"]).flag("withCreated") ?? false
-    let response = try await endpoint.change(access, context) { change in
-      try await change.revokeKey(id, withCreated: withCreated)
-    }
-    endpoint.authenticator.forget()
-    return response
-  }
-}
 
 /// `/api/v1/audit`.
 struct AuditRoutes: Sendable {

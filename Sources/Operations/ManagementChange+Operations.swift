@@ -1,34 +1,12 @@
-public import Content
 import Hybrid
 public import Registry
 public import Sendouts
 public import Subscriptions
 public import Wire
 
-/// Every management change that there is. API and command line both make changes by these alone: each changes something and adds
-/// the line to the audit log, in one transaction.
+/// Changes that are no `Operation` yet. API and command line both make them by these alone: each changes something and adds the line to
+/// the audit log, in one transaction.
 extension ManagementChange {
-  public func addKey(_ request: AccessKeyRequest) async throws -> IssuedAccessKey {
-    let new = try await AccessKeys(transaction).make(
-      customer, name: request.name, scope: request.scope, appID: request.appId, expiresAt: request.expiresAt?.date,
-      createdBy: key)
-    try await record(.addKey, "key \(new.key.id)", after: AccessKeyReply(new.key))
-    return IssuedAccessKey(new)
-  }
-
-  /// - Parameter withCreated: whether to revoke also the keys that it created, and those that these created.
-  public func revokeKey(_ id: AccessKeyID, withCreated: Bool) async throws -> RevokedAccessKey {
-    let keys = AccessKeys(transaction)
-    let revocation = try await keys.revoke(customer, id, withCreated: withCreated)
-    let after = try await keys.list(customer)
-    for before in revocation.before {
-      try await record(
-        .revokeKey, "key \(before.id)", before: AccessKeyReply(before),
-        after: after.first { $0.id == before.id }.map { AccessKeyReply($0) })
-    }
-    return RevokedAccessKey(revocation)
-  }
-
   public func changeCustomer(_ request: CustomerChangeRequest) async throws -> CustomerReply {
     let customers = Customers(transaction)
     let before = try await customers.lock(customer).map { CustomerReply($0) }
@@ -130,21 +108,6 @@ extension ManagementChange {
     return list
   }
 
-  /// - Parameter format: `nil` for the one that the request's Content-Type names, HTML without one.
-  public func saveTemplate(_ name: String, _ request: TemplateRequest, format: TemplateFormat? = nil) async throws
-    -> TemplateReply
-  {
-    let format = try format ?? request.contentType.map { try TemplateFormat(contentType: $0) } ?? .html
-    let templates = Templates(transaction)
-    let saved = try await templates.put(customer, name: name, format: format, body: request.body)
-    let before = try await templates.versions(customer, name: name).dropFirst().first.map { TemplateReply($0) }
-    var after = TemplateReply(saved)
-    try await record(.saveTemplate, "template \(name)", before: before, after: after.withoutBody)
-    let warnings = PageTemplate.warnings(request.body, format: format)
-    if !warnings.isEmpty { after.warnings = warnings }
-    return after
-  }
-
   public func addSendout(_ request: SendoutRequest) async throws -> SendoutReply {
     let sendout = try await SendoutStore(within: transaction).create(customer, request)
     try await record(.addSendout, "sendout \(sendout.sendoutId)", after: sendout.forAudit)
@@ -167,10 +130,10 @@ extension ManagementChange {
   /// Gives an app a data tree and a new secret, which is an access key.
   public func enableDatasync(_ request: DatasyncRequest) async throws -> DatasyncSecret {
     let new = try await DatasyncApps(transaction).enable(customer, app: request.app, createdBy: key)
-    try await record(.addKey, "key \(new.key.id)", after: AccessKeyReply(new.key))
+    try await record(.addKey, "key \(new.key.keyId)", after: new.key)
     try await record(
-      .enableDatasync, "datasync \(request.app)", after: ["app": request.app, "keyId": new.key.id.description])
-    return DatasyncSecret(app: request.app, secret: new.token, keyId: new.key.id)
+      .enableDatasync, "datasync \(request.app)", after: ["app": request.app, "keyId": new.key.keyId.description])
+    return DatasyncSecret(app: request.app, secret: new.token, keyId: new.key.keyId)
   }
 
   /// Replaces the webhooks of a data tree.
@@ -185,18 +148,6 @@ extension ManagementChange {
     try await record(
       .changeWebhooks, "datasync \(app)", before: before?.audited(), after: settings.audited(since: before))
     return DatasyncSettings(webhooks: settings.shown)
-  }
-
-  public func addTrigger(_ request: TriggerRequest) async throws -> TriggerReply {
-    let trigger = try await Triggers(transaction).add(customer, request)
-    try await record(.addTrigger, "trigger \(trigger.triggerId)", after: trigger)
-    return trigger
-  }
-
-  public func changeTrigger(_ id: TriggerID, _ request: TriggerChangeRequest) async throws -> TriggerReply {
-    let (before, after) = try await Triggers(transaction).change(customer, id, request)
-    try await record(.changeTrigger, "trigger \(id)", before: before, after: after)
-    return after
   }
 
   public func enableHybrid(_ request: HybridAppRequest, vault: Vault) async throws -> IssuedHybridApp {
@@ -215,14 +166,6 @@ extension ManagementChange {
     let (issued, before, after) = try await HybridApps(transaction).rotate(customer, appID: appID, vault: vault)
     try await record(.rotateHybrid, "hybrid \(appID)", before: before, after: after)
     return issued
-  }
-}
-
-extension TemplateReply {
-  fileprivate var withoutBody: TemplateReply {
-    var reply = self
-    reply.body = nil
-    return reply
   }
 }
 
