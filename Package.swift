@@ -243,11 +243,8 @@ let package = Package(
     tests(
       of: "Web",
       imports: [
-        "Web", "Operations", "Embedded", "Hybrid", "Subscriptions", "Sendouts", "Delivery", "Registry", "Content", "Providers",
-        "Postgres", "Wire", "Locking",
-        crypto,
-        httpClient,
-        hummingbird, logging, nioCore,
+        "Web", "Operations", "Embedded", "Hybrid", "Subscriptions", "Sendouts", "Delivery", "Registry", "Content",
+        "Providers", "Postgres", "Wire", "Locking", crypto, httpClient, httpTypes, hummingbird, logging, nioCore,
       ]),
     tests(
       of: "Simulator",
@@ -256,7 +253,8 @@ let package = Package(
       of: "Pushcart",
       imports: [
         "Pushcart", "Postgres", "Wire", "Locking", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Hybrid",
-        "Subscriptions", "Operations", "Web", "Simulator", arguments, httpClient, lifecycle, logging, metrics,
+        "Subscriptions", "Operations", "Web", "Simulator", arguments, httpClient, httpTypes, lifecycle, logging,
+        metrics,
       ]),
     .executableTarget(
       name: "EncryptionRate", dependencies: ["Providers", "Wire", "Locking", crypto],

@@ -7,19 +7,6 @@ public import Wire
 /// Changes that are no `Operation` yet. API and command line both make them by these alone: each changes something and adds the line to
 /// the audit log, in one transaction.
 extension ManagementChange {
-  public func changeCustomer(_ request: CustomerChangeRequest) async throws -> CustomerReply {
-    let customers = Customers(transaction)
-    let before = try await customers.lock(customer).map { CustomerReply($0) }
-    let after = CustomerReply(
-      try await customers.update(
-        customer,
-        CustomerUpdate(
-          linkMaximumAgeDays: request.linkMaxAgeDays, devicesPerContact: request.devicesPerContact,
-          retentionDays: request.retentionDays, reporterFields: request.reporterFields)))
-    try await record(.changeCustomer, "customer \(customer)", before: before, after: after)
-    return after
-  }
-
   /// - Parameter voipAppID: the PushKit AppId that is added too, with the same credentials; `nil` for none.
   public func addApp(_ app: NewPushApp, voipAppID: String? = nil, vault: Vault) async throws -> PushAppReply {
     let apps = PushApps(transaction, vault: vault)
@@ -99,13 +86,6 @@ extension ManagementChange {
     let after = PushAppReply(try await apps.revokePreviousIdentity(customer, id))
     try await record(.revokeIdentity, "app \(id)", before: before, after: after)
     return after
-  }
-
-  public func addList(_ request: ListRequest) async throws -> ListReply {
-    let list = ListReply(
-      try await ContactLists(transaction).add(customer, name: request.name, id: request.listId))
-    try await record(.addList, "list \(list.listId)", after: list)
-    return list
   }
 
   public func addSendout(_ request: SendoutRequest) async throws -> SendoutReply {

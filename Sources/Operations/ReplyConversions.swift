@@ -43,12 +43,6 @@ extension PushAppReply.Credential {
   }
 }
 
-extension ListReply {
-  public init(_ list: ContactList) {
-    self.init(listId: list.id, name: list.name, createdAt: Timestamp(list.createdAt))
-  }
-}
-
 extension NewPushApp {
   public init(_ request: PushAppRequest) {
     self.init(

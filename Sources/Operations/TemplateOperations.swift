@@ -4,7 +4,7 @@ package import Wire
 
 /// `/api/v1/templates`.
 package enum TemplateOperations {
-  package static let all = [AnyOperation(list), AnyOperation(show), AnyOperation(save)]
+  package static let all = [AnyOperation(list), AnyOperation(save), AnyOperation(show)]
 
   package static let list = Operation(
     get: "/api/v1/templates", id: "listTemplates", .templates, "List the templates",

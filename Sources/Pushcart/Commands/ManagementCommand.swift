@@ -109,8 +109,6 @@ struct ManagementStores: Sendable {
   let logger: Logger
   let pool: Pool
   let customers: Customers
-  let audit: AuditLog
-  let lists: ContactLists
   let apps: PushApps
   let sendouts: SendoutStore
   let hybrid: HybridApps
@@ -121,8 +119,6 @@ struct ManagementStores: Sendable {
     logger = Logger(label: "pushcart") { _ in SwiftLogNoOpLogHandler() }
     pool = Pool(settings.database, logger: logger)
     customers = Customers(pool)
-    audit = AuditLog(pool)
-    lists = ContactLists(pool)
     apps = PushApps(pool)
     sendouts = SendoutStore(pool)
     hybrid = HybridApps(pool)

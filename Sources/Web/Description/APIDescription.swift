@@ -128,9 +128,10 @@ extension APIDescription {
       TagDescription(tag: .operations, description: "For the hub's operators, and this description."),
     ],
     operations: [
-      PushDeviceOperations.all, KeyOperations.all.map(\.description), CustomerOperations.all, AppOperations.all,
-      ListOperations.all, TemplateOperations.all.map(\.description), SendoutOperations.all, MessageOperations.all,
-      TriggerOperations.all.map(\.description), CarmaTriggerOperations.all, GatewayOperations.all, HybridOperations.all,
+      PushDeviceOperations.all, ManagementOperations.descriptions(of: .keys), AppOperations.all,
+      ManagementOperations.descriptions(of: .lists, .templates), SendoutOperations.all, MessageOperations.all,
+      ManagementOperations.descriptions(of: .triggers), CarmaTriggerOperations.all, GatewayOperations.all,
+      HybridOperations.all,
       GeoIPOperations.all, SoftphoneOperations.all, DatasyncOperations.all, SMSOperations.all, ReportOperations.all,
       PageOperations.all,
       HealthOperations.all,

@@ -81,22 +81,3 @@ struct AppRoutes: Sendable {
     return app
   }
 }
-
-/// `/api/v1/lists`.
-struct ListRoutes: Sendable {
-  let endpoint: IdempotentEndpoint
-  let lists: ContactLists
-
-  func list(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let access = try await endpoint.authenticate(request)
-    let page = try QueryParameters(request, known: ["after", "limit"]).page(ListID.self)
-    let all = try await lists.all(access.customer).map { ListReply($0) }
-    return try endpoint.reply(page.slice(of: all, by: \.listId), to: access)
-  }
-
-  func add(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    try await endpoint.respond(to: request, context, body: ListRequest.self) { change, body in
-      IdempotentEndpoint.Reply(status: .created, body: try await change.addList(body))
-    }
-  }
-}

@@ -10,10 +10,7 @@ public import Wire
 /// The management API under `/api/v1`: everything the command line does, for the customer of the access key.
 public struct ManagementRoutes: RouteSet {
   private let operations: OperationRoutes
-  private let customer: CustomerRoutes
-  private let audit: AuditRoutes
   private let apps: AppRoutes
-  private let lists: ListRoutes
   private let sendouts: SendoutRoutes
   private let reports: ReportRoutes
   private let messages: MessageRoutes
@@ -31,19 +28,16 @@ public struct ManagementRoutes: RouteSet {
   ///   - appCache: the hub's, which forgets what is changed here. So does `hybridCache`.
   public init(
     authenticator: Authenticator, replies: IdempotentReplies, database: Database, apps: PushApps, vault: Vault,
-    credentials: CredentialCheck, lists: ContactLists,
-    sendouts: SendoutStore, reports: Reports, customers: Customers, audit: AuditLog, appCache: PushAppCache,
+    credentials: CredentialCheck,
+    sendouts: SendoutStore, reports: Reports, appCache: PushAppCache,
     messages: MessageService, hybrid: HybridApps, hybridCache: HybridAppCache,
     datasync: DatasyncApps, smsAccounts: PushCredentialVault, smsAddresses: SMSStatusAddresses, smsRule: EndpointRule
   ) {
     let endpoint = IdempotentEndpoint(authenticator: authenticator, replies: replies)
     operations = OperationRoutes(
-      operations: KeyOperations.all + TemplateOperations.all + TriggerOperations.all, endpoint: endpoint,
+      operations: ManagementOperations.all, endpoint: endpoint,
       database: database)
-    customer = CustomerRoutes(endpoint: endpoint, customers: customers)
-    self.audit = AuditRoutes(endpoint: endpoint, log: audit)
     self.apps = AppRoutes(endpoint: endpoint, apps: apps, cache: appCache, vault: vault, credentials: credentials)
-    self.lists = ListRoutes(endpoint: endpoint, lists: lists)
     self.sendouts = SendoutRoutes(endpoint: endpoint, sendouts: sendouts)
     self.reports = ReportRoutes(endpoint: endpoint, reports: reports)
     self.messages = MessageRoutes(authenticator: authenticator, messages: messages)
@@ -56,10 +50,6 @@ public struct ManagementRoutes: RouteSet {
 
   public func addRoutes(to routes: RouteTable) {
     operations.addRoutes(to: routes)
-
-    routes.add(.get, "/api/v1/customer", bound: .refused, use: customer.show)
-    routes.add(.patch, "/api/v1/customer", bound: .refused, use: customer.change)
-    routes.add(.get, "/api/v1/audit", bound: .refused, use: audit.list)
 
     routes.add(.get, "/api/v1/apps", bound: .refused, use: apps.list)
     routes.add(.post, "/api/v1/apps", bound: .refused, use: apps.add)
@@ -74,9 +64,6 @@ public struct ManagementRoutes: RouteSet {
     routes.add(.post, "/api/v1/sms/check", bound: .refused, use: sms.check)
     routes.add(.post, "/api/v1/sms/status-address", bound: .refused, use: sms.rotate)
     routes.add(.delete, "/api/v1/sms/optouts/{number}", bound: .refused, use: sms.allow)
-
-    routes.add(.get, "/api/v1/lists", bound: .refused, use: lists.list)
-    routes.add(.post, "/api/v1/lists", bound: .refused, use: lists.add)
 
     routes.add(.get, "/api/v1/sendouts", bound: .refused, use: sendouts.list)
     routes.add(.post, "/api/v1/sendouts", bound: .refused, use: sendouts.add)

@@ -11,21 +11,6 @@ public struct AuditEntryReply: APIObject, Equatable {
   public var before: JSONValue?
   public var after: JSONValue?
 
-  public init(
-    auditId: AuditEntryID, at: Timestamp, keyId: AccessKeyID?, osUser: String?, address: String?, action: String,
-    target: String, before: JSONValue?, after: JSONValue?
-  ) {
-    self.auditId = auditId
-    self.at = at
-    self.keyId = keyId
-    self.osUser = osUser
-    self.address = address
-    self.action = action
-    self.target = target
-    self.before = before
-    self.after = after
-  }
-
   public static let schemaName: String? = "AuditEntry"
   public static let schemaDescription = "A management change: who made it, and what it changed."
   public static let example = AuditEntryReply(

@@ -12,10 +12,7 @@ public struct ListRequest: APIRequest, Equatable {
   public static let schemaDescription = "A list to add."
   public static let example = ListRequest(name: "newsletter", listId: ListID(1_000_000_005))
 
-  public static let fieldTable: FieldTable = [
-    "name": FieldDescription("A name for people, unique among the customer's lists.", limits: 1...200),
-    "listId": "The number that apps already send. The next free number if absent.",
-  ]
+  public static var fieldTable: FieldTable { ListReply.fieldTable }
 }
 
 /// A list of contacts.
@@ -24,19 +21,14 @@ public struct ListReply: APIObject, Equatable {
   public var name: String
   public var createdAt: Timestamp
 
-  public init(listId: ListID, name: String, createdAt: Timestamp) {
-    self.listId = listId
-    self.name = name
-    self.createdAt = createdAt
-  }
-
   public static let schemaName: String? = "List"
   public static let schemaDescription = "A list of contacts."
   public static let example = ListReply(listId: ListID(1_000_000_005), name: "newsletter", createdAt: .example)
 
   public static let fieldTable: FieldTable = [
-    "listId": "The number that apps send as `listId`, and that sendouts name as their audience.",
-    "name": "A name for people.",
+    "listId":
+      "The number that apps send as `listId`, and that sendouts name as their audience. The next free number if a request has none.",
+    "name": FieldDescription("A name for people, unique among the customer's lists.", limits: 1...200),
     "createdAt": "When the list was added.",
   ]
 }

@@ -18,12 +18,12 @@ import Wire
       let key = try await AccessKeys(bench.pool).make(bench.customer, name: "parity", scope: .admin).token
       let customer = ["--customer", "\(bench.customer)", "--json"]
       for days in ["90", "30"] { _ = try await pushcart.run(["links", "max-age", "--days", days] + customer) }
-      var pairs = [
-        ("keys", ["key", "list"]), ("audit", ["audit"]), ("audit?limit=1", ["audit", "--limit", "1"]),
-        ("apps", ["app", "list"]), ("lists", ["list", "list"]),
-        ("templates", ["template", "list"]), ("templates/offer", ["template", "show", "offer"]),
+      var pairs = ManagedCommand.readings(["id": "1"])
+      #expect(pairs.count > 5)
+      pairs += [
+        ("audit?limit=1", ["audit", "--limit", "1"]), ("apps", ["app", "list"]),
+        ("templates/offer", ["template", "show", "offer"]),
         ("templates/offer?version=1", ["template", "show", "offer", "--version", "1"]),
-        ("triggers", ["trigger", "list"]), ("triggers/1", ["trigger", "show", "1"]),
         ("hybrid", ["hybrid", "list"]), ("hybrid/com.acme.app", ["hybrid", "show", "com.acme.app"]),
         ("hybrid/com.acme.app/phones", ["hybrid", "phones", "com.acme.app"]),
         (

@@ -124,7 +124,7 @@ import Wire
   func `With a device key an unknown list is ignored and the rest is registered`(_ returnsContact: Bool) async throws {
     try await withDatabase { database in
       let registry = try await RegistryFixture(database)
-      let list = try await ContactLists(database.pool).add(registry.customer, name: "all").id
+      let list = try await ContactLists(database.pool).add(registry.customer, name: "all").listId
       func put(_ list: Int64, city: String) async throws -> Contact? {
         let body = try PushDevicesBody(
           #"{"originalId":"lars","listId":\#(list),"city":"\#(city)","deviceInfo":[{"devicetoken":"aa"}]}"#)
