@@ -193,6 +193,7 @@ let package = Package(
       dependencies: [
         "Postgres", "Wire", "Locking", "Retrying", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Hybrid",
         "Subscriptions",
+        "Operations",
         "Web",
         "Simulator", crypto, httpClient, hummingbird, lifecycle, logging,
       ] + nio,

@@ -1,6 +1,5 @@
 import Hybrid
 public import Registry
-public import Sendouts
 public import Subscriptions
 public import Wire
 
@@ -88,25 +87,6 @@ extension ManagementChange {
     return after
   }
 
-  public func addSendout(_ request: SendoutRequest) async throws -> SendoutReply {
-    let sendout = try await SendoutStore(within: transaction).create(customer, request)
-    try await record(.addSendout, "sendout \(sendout.sendoutId)", after: sendout.forAudit)
-    if request.start == true {
-      try await record(
-        .startSendout, "sendout \(sendout.sendoutId)", before: ["state": SendoutState.draft.rawValue],
-        after: ["state": sendout.state.rawValue])
-    }
-    return sendout
-  }
-
-  /// Starts, pauses, resumes or cancels a sendout.
-  public func apply(_ verb: SendoutVerb, to id: SendoutID) async throws -> SendoutReply {
-    let (before, after) = try await SendoutStore(within: transaction).apply(verb, to: id, of: customer)
-    try await record(
-      verb.action, "sendout \(id)", before: ["state": before.rawValue], after: ["state": after.state.rawValue])
-    return after
-  }
-
   /// Gives an app a data tree and a new secret, which is an access key.
   public func enableDatasync(_ request: DatasyncRequest) async throws -> DatasyncSecret {
     let new = try await DatasyncApps(transaction).enable(customer, app: request.app, createdBy: key)
@@ -146,27 +126,5 @@ extension ManagementChange {
     let (issued, before, after) = try await HybridApps(transaction).rotate(customer, appID: appID, vault: vault)
     try await record(.rotateHybrid, "hybrid \(appID)", before: before, after: after)
     return issued
-  }
-}
-
-extension SendoutReply {
-  /// Without audience and message, which may be long and name people.
-  fileprivate var forAudit: SendoutReply {
-    var reply = self
-    reply.audience = nil
-    reply.message = nil
-    reply.counts = nil
-    return reply
-  }
-}
-
-extension SendoutVerb {
-  fileprivate var action: AuditAction {
-    switch self {
-    case .start: .startSendout
-    case .pause: .pauseSendout
-    case .resume: .resumeSendout
-    case .cancel: .cancelSendout
-    }
   }
 }

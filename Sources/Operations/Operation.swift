@@ -1,5 +1,6 @@
 package import HTTPTypes
 package import Registry
+package import Sendouts
 package import Wire
 
 /// One thing that can be done to what a customer manages: how it is asked for, what people read about it, and what does it.
@@ -16,6 +17,8 @@ package struct Operation<Target: Sendable, Body: Sendable, Reply: APIObject>: Se
   package let description: APIOperation
   /// What of the hub's memory does not hold any more.
   package let outdates: HubCache?
+  /// How long each statement may take; `nil` for the pool's own.
+  package let statementLimit: Duration?
   private let target: Parameters<Target>
   private let body: RequestBody<Body>
   private let work: Work
@@ -33,7 +36,7 @@ package struct Operation<Target: Sendable, Body: Sendable, Reply: APIObject>: Se
     read: @escaping @Sendable (OperationCall, Target, Body) async throws -> Reply
   ) where Body == Void {
     self.init(
-      .get, path, id, tag, summary, description, scope, target, .none, replies, errors, outdates: nil, .read(read))
+      .get, path, id, tag, summary, description, scope, target, .none, replies, errors, nil, nil, .read(read))
   }
 
   /// An operation that changes something.
@@ -44,24 +47,25 @@ package struct Operation<Target: Sendable, Body: Sendable, Reply: APIObject>: Se
     _ method: HTTPRequest.Method, _ path: String, id: String, _ tag: APIOperation.Tag, _ summary: String,
     _ description: String, needs scope: AccessScope = .admin, at target: Parameters<Target>,
     body: RequestBody<Body>, replies: Replies<Reply>, errors: [APIResponse] = [],
-    audit: AuditAction, outdates: HubCache? = nil,
+    audit: AuditAction, outdates: HubCache? = nil, statementLimit: Duration? = nil,
     change: @escaping @Sendable (OperationCall, Target, Body) async throws -> Changed<Reply>
   ) {
     self.init(
-      method, path, id, tag, summary, description, scope, target, body, replies, errors, outdates: outdates,
+      method, path, id, tag, summary, description, scope, target, body, replies, errors, outdates, statementLimit,
       .change(audit, change))
   }
 
   private init(
     _ method: HTTPRequest.Method, _ path: String, _ id: String, _ tag: APIOperation.Tag, _ summary: String,
     _ description: String, _ scope: AccessScope, _ target: Parameters<Target>, _ body: RequestBody<Body>,
-    _ replies: Replies<Reply>, _ errors: [APIResponse], outdates: HubCache?, _ work: Work
+    _ replies: Replies<Reply>, _ errors: [APIResponse], _ outdates: HubCache?, _ statementLimit: Duration?, _ work: Work
   ) {
     self.description = APIOperation(
       method: method, path: path, id: id, tag: tag, security: .key(scope), summary: summary, description: description,
       parameters: target.described + (method == .post ? [.idempotencyKey] : []), requestBody: body.content,
       bodyLimit: body.limit, responses: [replies.response], errors: errors)
     self.outdates = outdates
+    self.statementLimit = statementLimit
     self.target = target
     self.body = body
     self.work = work
@@ -100,6 +104,7 @@ package struct AnyOperation: Sendable {
   package let description: APIOperation
   package let audit: AuditAction?
   package let outdates: HubCache?
+  package let statementLimit: Duration?
   /// Reads a request, and returns what does what it asks for.
   package let prepare: @Sendable (RequestValues, [UInt8]) throws -> Work
 
@@ -107,6 +112,7 @@ package struct AnyOperation: Sendable {
     description = operation.description
     audit = operation.audit
     outdates = operation.outdates
+    statementLimit = operation.statementLimit
     prepare = operation.prepare
   }
 }
@@ -116,25 +122,46 @@ package enum HubCache: Sendable, Hashable {
   case accessKeys
 }
 
+/// What operations work with, made once by a hub or a command.
+package struct OperationParts: Sendable {
+  /// What operations read that change nothing.
+  package let database: Database
+  /// For reads that may take long, so that they do not hold up others.
+  package let slowReads: Database
+  package let reports: Reports
+
+  package init(database: Database, slowReads: Database) {
+    self.database = database
+    self.slowReads = slowReads
+    reports = Reports(slowReads)
+  }
+}
+
 /// One call of an operation: for whom, and on what.
 package struct OperationCall: Sendable {
   package let customer: CustomerID
   /// The transaction of what changes something; the pool for what only reads.
   package let database: Database
+  package let parts: OperationParts
   private let change: ManagementChange?
 
   /// For an operation that changes nothing.
-  package init(reading database: Database, of customer: CustomerID) {
+  package init(reading parts: OperationParts, of customer: CustomerID) {
     self.customer = customer
-    self.database = database
+    self.parts = parts
+    database = parts.database
     change = nil
   }
 
-  package init(_ change: ManagementChange) {
+  package init(_ change: ManagementChange, _ parts: OperationParts) {
     customer = change.customer
     database = change.transaction
+    self.parts = parts
     self.change = change
   }
+
+  /// For reads that may take long: those of a change see what it has changed.
+  package var slowReads: Database { change == nil ? parts.slowReads : database }
 
   /// The access key that makes the call; `nil` at the command line, and for what only reads.
   package var key: AccessKeyID? { change?.key }

@@ -66,6 +66,35 @@ extension Parameters {
     ]) { try $0.query.integer(name, in: range) }
   }
 
+  /// The number of something in the query.
+  package static func number<ID: Identifier>(
+    _ name: String, _: ID.Type, _ description: String, example: Int64
+  ) -> Self where Value == ID? {
+    Self([.query(name, .id, description, example: .integer(example))]) { values in
+      try values.query.integer(name, in: 1...Int64.max).map { ID($0) }
+    }
+  }
+
+  /// One of an enumeration in the query.
+  package static func choice<Choice>(_ name: String, _ description: String, example: Choice) -> Self
+  where Choice: RawRepresentable<String> & CaseIterable & SchemaProviding & Sendable, Value == Choice? {
+    Self([.query(name, Choice.schema, description, example: .string(example.rawValue))]) { try $0.query.choice(name) }
+  }
+
+  /// A text in the query.
+  package static func text(_ name: String, _ description: String, example: JSONValue) -> Self where Value == String? {
+    Self([.query(name, .string(), description, example: example)]) { $0.query.value(name) }
+  }
+
+  /// A text in the query that must be there.
+  package static func required(_ name: String, _ description: String, example: JSONValue) -> Self
+  where Value == String {
+    Self([.query(name, .string(), description, example: example, isRequired: true)]) { values in
+      guard let text = values.query.value(name) else { throw HTTPErrorResponse.badRequest("\(name) is missing.") }
+      return text
+    }
+  }
+
   /// A page of a list whose items are numbered.
   package static func page<ID: Identifier>(of item: String, by _: ID.Type) -> Self where Value == PageRequest<ID> {
     Self([.after(item), .limit]) { try $0.query.page() }

@@ -108,21 +108,19 @@ struct ManagementStores: Sendable {
   /// Discards everything: errors are thrown, and standard error belongs to the command.
   let logger: Logger
   let pool: Pool
+  let parts: OperationParts
   let customers: Customers
   let apps: PushApps
-  let sendouts: SendoutStore
   let hybrid: HybridApps
-  let reports: Reports
 
   private init(_ settings: Settings) {
     self.settings = settings
     logger = Logger(label: "pushcart") { _ in SwiftLogNoOpLogHandler() }
     pool = Pool(settings.database, logger: logger)
+    parts = OperationParts(database: pool, slowReads: pool)
     customers = Customers(pool)
     apps = PushApps(pool)
-    sendouts = SendoutStore(pool)
     hybrid = HybridApps(pool)
-    reports = Reports(pool)
   }
 
   /// Seals and opens credentials.
@@ -153,9 +151,9 @@ struct ManagementStores: Sendable {
     _ operation: Operation<Target, Body, Reply>, of customer: CustomerID, _ target: Target, _ body: Body
   ) async throws -> Reply {
     guard operation.audit != nil else {
-      return try await operation.run(OperationCall(reading: pool, of: customer), target, body)
+      return try await operation.run(OperationCall(reading: parts, of: customer), target, body)
     }
-    return try await change(customer) { try await operation.run(OperationCall($0), target, body) }
+    return try await change(customer) { try await operation.run(OperationCall($0, parts), target, body) }
   }
 
   /// Runs `work` with the stores, then closes their connections.

@@ -3,6 +3,7 @@ import Delivery
 import Embedded
 import Hybrid
 import Logging
+import Operations
 import Postgres
 import Providers
 import Registry
@@ -196,11 +197,11 @@ struct Hub: Sendable {
         webhooks: WebhookStore(pool, vault: vault), rule: settings.pushServices.endpoints.webhook,
         replies: IdempotentReplies(pool, vault: vault)),
       management: ManagementRoutes(
-        authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault), database: pool,
+        authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault),
+        parts: OperationParts(database: pool, slowReads: parts.reportPool),
         apps: PushApps(pool, vault: vault), vault: vault,
         credentials: CredentialCheck(credentials, services: parts.services),
-        sendouts: SendoutStore(pool, reading: parts.reportPool),
-        reports: Reports(parts.reportPool), appCache: parts.pushApps,
+        appCache: parts.pushApps,
         messages: messageService, hybrid: HybridApps(pool), hybridCache: parts.hybridApps,
         datasync: DatasyncApps(pool), smsAccounts: credentials, smsAddresses: parts.smsAddresses,
         smsRule: settings.pushServices.endpoints.sms),

@@ -129,10 +129,11 @@ extension APIDescription {
     ],
     operations: [
       PushDeviceOperations.all, ManagementOperations.descriptions(of: .keys), AppOperations.all,
-      ManagementOperations.descriptions(of: .lists, .templates), SendoutOperations.all, MessageOperations.all,
+      ManagementOperations.descriptions(of: .lists, .templates, .sendouts), MessageOperations.all,
       ManagementOperations.descriptions(of: .triggers), CarmaTriggerOperations.all, GatewayOperations.all,
       HybridOperations.all,
-      GeoIPOperations.all, SoftphoneOperations.all, DatasyncOperations.all, SMSOperations.all, ReportOperations.all,
+      GeoIPOperations.all, SoftphoneOperations.all, DatasyncOperations.all, SMSOperations.all,
+      ManagementOperations.descriptions(of: .reports),
       PageOperations.all,
       HealthOperations.all,
     ].flatMap { $0 })

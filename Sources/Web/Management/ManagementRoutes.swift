@@ -1,7 +1,7 @@
 public import Delivery
 public import Hybrid
 import Hummingbird
-import Operations
+package import Operations
 public import Registry
 public import Sendouts
 public import Subscriptions
@@ -11,35 +11,28 @@ public import Wire
 public struct ManagementRoutes: RouteSet {
   private let operations: OperationRoutes
   private let apps: AppRoutes
-  private let sendouts: SendoutRoutes
-  private let reports: ReportRoutes
   private let messages: MessageRoutes
   private let hybrid: HybridAppRoutes
   private let datasync: DatasyncManagementRoutes
   private let sms: SMSRoutes
 
   /// - Parameters:
-  ///   - database: what operations read.
   ///   - vault: encrypts the credentials of apps.
   ///   - credentials: asks push services about them.
   ///   - smsAccounts: opens what customers' providers of SMS are, to show it without its secrets.
   ///   - smsAddresses: where these providers post their status reports.
   ///   - smsRule: where these providers may be.
   ///   - appCache: the hub's, which forgets what is changed here. So does `hybridCache`.
-  public init(
-    authenticator: Authenticator, replies: IdempotentReplies, database: Database, apps: PushApps, vault: Vault,
-    credentials: CredentialCheck,
-    sendouts: SendoutStore, reports: Reports, appCache: PushAppCache,
+  package init(
+    authenticator: Authenticator, replies: IdempotentReplies, parts: OperationParts, apps: PushApps, vault: Vault,
+    credentials: CredentialCheck, appCache: PushAppCache,
     messages: MessageService, hybrid: HybridApps, hybridCache: HybridAppCache,
     datasync: DatasyncApps, smsAccounts: PushCredentialVault, smsAddresses: SMSStatusAddresses, smsRule: EndpointRule
   ) {
     let endpoint = IdempotentEndpoint(authenticator: authenticator, replies: replies)
     operations = OperationRoutes(
-      operations: ManagementOperations.all, endpoint: endpoint,
-      database: database)
+      operations: ManagementOperations.all, endpoint: endpoint, parts: parts)
     self.apps = AppRoutes(endpoint: endpoint, apps: apps, cache: appCache, vault: vault, credentials: credentials)
-    self.sendouts = SendoutRoutes(endpoint: endpoint, sendouts: sendouts)
-    self.reports = ReportRoutes(endpoint: endpoint, reports: reports)
     self.messages = MessageRoutes(authenticator: authenticator, messages: messages)
     self.hybrid = HybridAppRoutes(endpoint: endpoint, apps: hybrid, cache: hybridCache, vault: vault)
     self.datasync = DatasyncManagementRoutes(endpoint: endpoint, apps: datasync)
@@ -65,16 +58,6 @@ public struct ManagementRoutes: RouteSet {
     routes.add(.post, "/api/v1/sms/status-address", bound: .refused, use: sms.rotate)
     routes.add(.delete, "/api/v1/sms/optouts/{number}", bound: .refused, use: sms.allow)
 
-    routes.add(.get, "/api/v1/sendouts", bound: .refused, use: sendouts.list)
-    routes.add(.post, "/api/v1/sendouts", bound: .refused, use: sendouts.add)
-    routes.add(.get, "/api/v1/sendouts/{id}", bound: .refused, use: sendouts.show)
-    routes.add(.get, "/api/v1/sendouts/{id}/pushes", bound: .refused, use: sendouts.pushes)
-    routes.add(.get, "/api/v1/sendouts/{id}/why", bound: .refused, use: sendouts.why)
-    routes.add(.post, "/api/v1/sendouts/{id}/start", bound: .refused, use: sendouts.control(.start))
-    routes.add(.post, "/api/v1/sendouts/{id}/pause", bound: .refused, use: sendouts.control(.pause))
-    routes.add(.post, "/api/v1/sendouts/{id}/resume", bound: .refused, use: sendouts.control(.resume))
-    routes.add(.post, "/api/v1/sendouts/{id}/cancel", bound: .refused, use: sendouts.control(.cancel))
-
     routes.add(.post, "/api/v1/messages", bound: .ownApp, use: messages.send)
     routes.fastPath(.post, "/api/v1/messages", answer: messages.sendFromCaches)
     routes.add(.post, "/api/v1/messages/preview", bound: .ownApp, use: messages.preview)
@@ -89,6 +72,5 @@ public struct ManagementRoutes: RouteSet {
     routes.add(.get, "/api/v1/datasync", bound: .refused, use: datasync.list)
     routes.add(.post, "/api/v1/datasync", bound: .refused, use: datasync.enable)
 
-    routes.add(.get, "/api/v1/reports/{report}", bound: .refused, use: reports.show)
   }
 }

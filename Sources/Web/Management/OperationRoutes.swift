@@ -9,8 +9,7 @@ import Wire
 struct OperationRoutes: RouteSet {
   let operations: [AnyOperation]
   let endpoint: IdempotentEndpoint
-  /// What operations read that change nothing.
-  let database: Database
+  let parts: OperationParts
 
   func addRoutes(to routes: RouteTable) {
     for operation in operations {
@@ -31,17 +30,21 @@ struct OperationRoutes: RouteSet {
     let bytes = try await body(of: request, described)
     let work = try operation.prepare(values, Array(bytes.readableBytesView))
     guard operation.audit != nil else {
-      return try endpoint.reply(try await work(OperationCall(reading: database, of: access.customer)), to: access)
+      return try endpoint.reply(try await work(OperationCall(reading: parts, of: access.customer)), to: access)
     }
     let status = described.responses[0].status
     let response: Response
     if described.method == .post {
-      response = try await endpoint.respondOnce(to: request, context, bytes, access) { change in
-        IdempotentEndpoint.Reply(status: status, body: try await work(OperationCall(change)))
+      response = try await endpoint.respondOnce(
+        to: request, context, bytes, access, statementTimeout: operation.statementLimit
+      ) { change in
+        IdempotentEndpoint.Reply(status: status, body: try await work(OperationCall(change, parts)))
       }
     } else {
       let author = endpoint.author(access, context)
-      let reply = try await endpoint.replies.change(access.customer, by: author) { try await work(OperationCall($0)) }
+      let reply = try await endpoint.replies.change(access.customer, by: author) { change in
+        try await work(OperationCall(change, parts))
+      }
       response = try JSONReply.make(status, reply)
     }
     // A change counts here as soon as it is answered; other hubs are notified.

@@ -31,7 +31,7 @@ import Wire
           ["hybrid", "phones", "com.acme.app", "--number", "0031612345678", "--limit", "1"]
         ),
         ("datasync", ["datasync", "list"]),
-        ("sendouts", ["sendout", "list"]), ("sendouts?limit=1", ["sendout", "list", "--limit", "1"]),
+        ("sendouts?limit=1", ["sendout", "list", "--limit", "1"]),
         ("sendouts/\(sendout)", ["sendout", "show", "\(sendout)"]),
         ("sendouts/\(sendout)/pushes", ["sendout", "show", "\(sendout)", "--pushes"]),
         (

@@ -96,15 +96,10 @@ import Wire
     "hybrid phones": [(["com.secretive.app"], ["com.nothing"])],
     "datasync enable": [(["--app", "com.secretive.app"], ["--app", "com.nothing"])],
     "datasync list": [([], [])],
-    "sendout list": [([], [])],
     "sendout show": [(["1"], ["999999"]), (["1", "--pushes"], ["999999", "--pushes"])],
-    "sendout start": [(["1"], ["999999"])],
     "why": [
       (["--sendout", "1", "--to", "secretive@example.com"], ["--sendout", "999999", "--to", "secretive@example.com"])
     ],
-    "sendout pause": [(["1"], ["999999"])],
-    "sendout resume": [(["1"], ["999999"])],
-    "sendout cancel": [(["1"], ["999999"])],
     "report": [
       (["sendouts"], ["sendouts"]), (["devices"], ["devices"]),
       (["failures", "--sendout", "1"], ["failures", "--sendout", "9"]),

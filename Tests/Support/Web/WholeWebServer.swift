@@ -2,6 +2,7 @@ public import Content
 public import Delivery
 public import Hybrid
 public import Logging
+import Operations
 public import Postgres
 public import Providers
 public import Registry
@@ -93,11 +94,11 @@ public struct WholeWebServer: Sendable {
           webhooks: WebhookStore(pool, vault: vault), rule: endpoints.webhook,
           replies: IdempotentReplies(pool, vault: vault)),
         management: ManagementRoutes(
-          authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault), database: pool,
+          authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault),
+          parts: OperationParts(database: pool, slowReads: pool),
           apps: PushApps(pool, vault: vault), vault: vault,
           credentials: CredentialCheck(PushCredentialVault(pool, vault: vault), services: services),
-          sendouts: SendoutStore(pool),
-          reports: Reports(pool), appCache: pushApps,
+          appCache: pushApps,
           messages: messageService, hybrid: HybridApps(pool), hybridCache: hybridCache,
           datasync: DatasyncApps(pool), smsAccounts: PushCredentialVault(pool, vault: vault),
           smsAddresses: smsAddresses, smsRule: endpoints.sms),

@@ -16,7 +16,7 @@ import Wire
     var lines: [String]
   }
 
-  /// Of what is no operation yet. The app and the sendouts get the numbers 1, 2, …; key 1 makes the changes.
+  /// Those of other operations are made from their examples. The app and the sendouts get the numbers 1, 2, …; key 1 makes the changes.
   private let cases: [(operation: String, Case)] = [
     (
       "POST /api/v1/apps",
@@ -115,10 +115,11 @@ import Wire
         // SMSTests has its line.
         "DELETE /api/v1/sms/optouts/{number}",
       ]
-      let changes = ManagementOperations.all.filter { $0.audit != nil }
+      let known = Set(cases.map(\.operation))
+      let changes = ManagementOperations.all.filter { $0.audit != nil && !known.contains($0.description.name) }
       #expect(
         Set(operations.map { "\($0.method) \($0.path)" }).subtracting(unchanging)
-          == Set(cases.map(\.operation) + changes.map(\.description.name)))
+          == known.union(changes.map(\.description.name)))
 
       var last: Int64 = 0
       func lines(_ method: String, _ path: String, _ json: String?) async throws -> (TestReply, [JSONValue]) {

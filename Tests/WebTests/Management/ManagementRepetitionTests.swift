@@ -15,7 +15,7 @@ import Wire
     var state: String?
   }
 
-  /// Of what is no operation yet. The app is number 1, the sendout number 1.
+  /// Those of other operations are made from their examples. The app is number 1, the sendout number 1.
   private let cases: [String: Case] = [
     "/api/v1/apps": Case(path: "/api/v1/apps", json: #"{"name":"New","appId":"com.new","appType":1}"#),
     "/api/v1/apps/{id}/check": Case(path: "/api/v1/apps/1/check"),
@@ -44,7 +44,8 @@ import Wire
       try await withManagementServer(apns: .init(simulator)) { managed in
         let posts = managed.contract.operations.filter { $0.method == "POST" && $0.path.hasPrefix("/api/v1/") }
         var cases = cases
-        for operation in ManagementOperations.all.map(\.description) where operation.method == .post {
+        for operation in ManagementOperations.all.map(\.description)
+        where operation.method == .post && cases[operation.path] == nil {
           let (path, json) = ExampleRequests().request(for: operation)
           cases[operation.path] = Case(path: path, json: json)
         }
