@@ -127,6 +127,8 @@ extension HTTPErrorResponse {
       .internalServerError, "The hub failed. Its log has details under request id \(requestID).")
   }
 
+  package static let noNumber = badRequest("number must be a telephone number \(PhoneNumber.form).")
+
   /// A telephone number that gets SMS already.
   package static let noOptOut = notFound("This number has not opted out of SMS.")
 

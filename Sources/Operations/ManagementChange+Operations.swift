@@ -1,4 +1,3 @@
-import Hybrid
 public import Registry
 public import Subscriptions
 public import Wire
@@ -87,15 +86,6 @@ extension ManagementChange {
     return after
   }
 
-  /// Gives an app a data tree and a new secret, which is an access key.
-  public func enableDatasync(_ request: DatasyncRequest) async throws -> DatasyncSecret {
-    let new = try await DatasyncApps(transaction).enable(customer, app: request.app, createdBy: key)
-    try await record(.addKey, "key \(new.key.keyId)", after: new.key)
-    try await record(
-      .enableDatasync, "datasync \(request.app)", after: ["app": request.app, "keyId": new.key.keyId.description])
-    return DatasyncSecret(app: request.app, secret: new.token, keyId: new.key.keyId)
-  }
-
   /// Replaces the webhooks of a data tree.
   public func saveWebhooks(
     _ settings: WebhookSettings, app: String, in store: WebhookStore, rule: EndpointRule
@@ -108,23 +98,5 @@ extension ManagementChange {
     try await record(
       .changeWebhooks, "datasync \(app)", before: before?.audited(), after: settings.audited(since: before))
     return DatasyncSettings(webhooks: settings.shown)
-  }
-
-  public func enableHybrid(_ request: HybridAppRequest, vault: Vault) async throws -> IssuedHybridApp {
-    let (issued, app) = try await HybridApps(transaction).enable(customer, request, vault: vault)
-    try await record(.enableHybrid, "hybrid \(issued.appId)", after: app)
-    return issued
-  }
-
-  public func changeHybrid(_ appID: String, _ request: HybridAppChangeRequest) async throws -> HybridAppReply {
-    let (before, after) = try await HybridApps(transaction).change(customer, appID: appID, request)
-    try await record(.changeHybrid, "hybrid \(appID)", before: before, after: after)
-    return after
-  }
-
-  public func rotateHybrid(_ appID: String, vault: Vault) async throws -> IssuedHybridApp {
-    let (issued, before, after) = try await HybridApps(transaction).rotate(customer, appID: appID, vault: vault)
-    try await record(.rotateHybrid, "hybrid \(appID)", before: before, after: after)
-    return issued
   }
 }

@@ -119,7 +119,7 @@ package struct AnyOperation: Sendable {
 
 /// What a hub keeps in memory of what operations change.
 package enum HubCache: Sendable, Hashable {
-  case accessKeys
+  case accessKeys, hybridApps
 }
 
 /// What operations work with, made once by a hub or a command.
@@ -129,10 +129,13 @@ package struct OperationParts: Sendable {
   /// For reads that may take long, so that they do not hold up others.
   package let slowReads: Database
   package let reports: Reports
+  /// Seals and opens secrets; `nil` for commands that need none.
+  package let vault: Vault?
 
-  package init(database: Database, slowReads: Database) {
+  package init(database: Database, slowReads: Database, vault: Vault?) {
     self.database = database
     self.slowReads = slowReads
+    self.vault = vault
     reports = Reports(slowReads)
   }
 }
@@ -162,6 +165,12 @@ package struct OperationCall: Sendable {
 
   /// For reads that may take long: those of a change see what it has changed.
   package var slowReads: Database { change == nil ? parts.slowReads : database }
+
+  /// Seals and opens secrets.
+  package var vault: Vault {
+    guard let vault = parts.vault else { preconditionFailure("a command needs a master key, and does not say so") }
+    return vault
+  }
 
   /// The access key that makes the call; `nil` at the command line, and for what only reads.
   package var key: AccessKeyID? { change?.key }

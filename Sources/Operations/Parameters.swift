@@ -86,6 +86,14 @@ extension Parameters {
     Self([.query(name, .string(), description, example: example)]) { $0.query.value(name) }
   }
 
+  /// A value of another kind in the query.
+  /// - Parameter read: throws what becomes a 400.
+  package static func query<Other>(
+    _ name: String, _ description: String, example: JSONValue, read: @escaping @Sendable (String) throws -> Other
+  ) -> Self where Value == Other? {
+    Self([.query(name, .string(), description, example: example)]) { try $0.query.value(name).map(read) }
+  }
+
   /// A text in the query that must be there.
   package static func required(_ name: String, _ description: String, example: JSONValue) -> Self
   where Value == String {
@@ -101,9 +109,10 @@ extension Parameters {
   }
 
   /// A page of a list whose items are named.
-  package static func namedPage(example: JSONValue) -> Self where Value == PageRequest<String> {
+  package static func namedPage(of item: String = "name", example: JSONValue) -> Self
+  where Value == PageRequest<String> {
     Self([
-      .query("after", .string(), "Starts behind this name: `next` of the page before.", example: example), .limit,
+      .query("after", .string(), "Starts behind this \(item): `next` of the page before.", example: example), .limit,
     ]) { try $0.query.namedPage() }
   }
 }

@@ -2,7 +2,6 @@ import ArgumentParser
 import Content
 import Delivery
 import FoundationEssentials
-import Hybrid
 import Logging
 import Operations
 import Postgres
@@ -111,16 +110,14 @@ struct ManagementStores: Sendable {
   let parts: OperationParts
   let customers: Customers
   let apps: PushApps
-  let hybrid: HybridApps
 
   private init(_ settings: Settings) {
     self.settings = settings
     logger = Logger(label: "pushcart") { _ in SwiftLogNoOpLogHandler() }
     pool = Pool(settings.database, logger: logger)
-    parts = OperationParts(database: pool, slowReads: pool)
+    parts = OperationParts(database: pool, slowReads: pool, vault: settings.masterKeys.map { Vault($0) })
     customers = Customers(pool)
     apps = PushApps(pool)
-    hybrid = HybridApps(pool)
   }
 
   /// Seals and opens credentials.

@@ -4,7 +4,6 @@ import Hummingbird
 package import Operations
 public import Registry
 public import Sendouts
-public import Subscriptions
 public import Wire
 
 /// The management API under `/api/v1`: everything the command line does, for the customer of the access key.
@@ -12,8 +11,6 @@ public struct ManagementRoutes: RouteSet {
   private let operations: OperationRoutes
   private let apps: AppRoutes
   private let messages: MessageRoutes
-  private let hybrid: HybridAppRoutes
-  private let datasync: DatasyncManagementRoutes
   private let sms: SMSRoutes
 
   /// - Parameters:
@@ -26,16 +23,20 @@ public struct ManagementRoutes: RouteSet {
   package init(
     authenticator: Authenticator, replies: IdempotentReplies, parts: OperationParts, apps: PushApps, vault: Vault,
     credentials: CredentialCheck, appCache: PushAppCache,
-    messages: MessageService, hybrid: HybridApps, hybridCache: HybridAppCache,
-    datasync: DatasyncApps, smsAccounts: PushCredentialVault, smsAddresses: SMSStatusAddresses, smsRule: EndpointRule
+    messages: MessageService, hybridCache: HybridAppCache,
+    smsAccounts: PushCredentialVault, smsAddresses: SMSStatusAddresses, smsRule: EndpointRule
   ) {
     let endpoint = IdempotentEndpoint(authenticator: authenticator, replies: replies)
     operations = OperationRoutes(
-      operations: ManagementOperations.all, endpoint: endpoint, parts: parts)
+      operations: ManagementOperations.all, endpoint: endpoint, parts: parts
+    ) { cache in
+      switch cache {
+      case .accessKeys: authenticator.forget()
+      case .hybridApps: hybridCache.flush()
+      }
+    }
     self.apps = AppRoutes(endpoint: endpoint, apps: apps, cache: appCache, vault: vault, credentials: credentials)
     self.messages = MessageRoutes(authenticator: authenticator, messages: messages)
-    self.hybrid = HybridAppRoutes(endpoint: endpoint, apps: hybrid, cache: hybridCache, vault: vault)
-    self.datasync = DatasyncManagementRoutes(endpoint: endpoint, apps: datasync)
     sms = SMSRoutes(
       endpoint: endpoint, apps: apps, cache: appCache, vault: vault, credentials: credentials, accounts: smsAccounts,
       addresses: smsAddresses, rule: smsRule)
@@ -62,15 +63,6 @@ public struct ManagementRoutes: RouteSet {
     routes.fastPath(.post, "/api/v1/messages", answer: messages.sendFromCaches)
     routes.add(.post, "/api/v1/messages/preview", bound: .ownApp, use: messages.preview)
     routes.add(.get, "/api/v1/messages/{id}", bound: .ownApp, use: messages.show)
-
-    routes.add(.get, "/api/v1/hybrid", bound: .refused, use: hybrid.list)
-    routes.add(.post, "/api/v1/hybrid", bound: .refused, use: hybrid.enable)
-    routes.add(.get, "/api/v1/hybrid/{appId}", bound: .refused, use: hybrid.show)
-    routes.add(.patch, "/api/v1/hybrid/{appId}", bound: .refused, use: hybrid.change)
-    routes.add(.post, "/api/v1/hybrid/{appId}/secret", bound: .refused, use: hybrid.rotate)
-    routes.add(.get, "/api/v1/hybrid/{appId}/phones", bound: .refused, use: hybrid.phones)
-    routes.add(.get, "/api/v1/datasync", bound: .refused, use: datasync.list)
-    routes.add(.post, "/api/v1/datasync", bound: .refused, use: datasync.enable)
 
   }
 }

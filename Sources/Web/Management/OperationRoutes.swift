@@ -10,6 +10,8 @@ struct OperationRoutes: RouteSet {
   let operations: [AnyOperation]
   let endpoint: IdempotentEndpoint
   let parts: OperationParts
+  /// A change counts here as soon as it is answered; other hubs are notified.
+  let forget: @Sendable (HubCache) -> Void
 
   func addRoutes(to routes: RouteTable) {
     for operation in operations {
@@ -47,11 +49,7 @@ struct OperationRoutes: RouteSet {
       }
       response = try JSONReply.make(status, reply)
     }
-    // A change counts here as soon as it is answered; other hubs are notified.
-    switch operation.outdates {
-    case .accessKeys: endpoint.authenticator.forget()
-    case nil: break
-    }
+    if let cache = operation.outdates { forget(cache) }
     return response
   }
 

@@ -8,9 +8,9 @@ public enum HybridMessageType: String, Sendable, Hashable, Codable, CaseIterable
   case critical
 }
 
-/// Body of `POST /api/v1/hybrid`.
+/// Body of `POST /api/v1/hybrid`, and of `PATCH /api/v1/hybrid/{appId}`: there a field that is absent or null stays as it is.
 public struct HybridAppRequest: APIRequest, Equatable {
-  public var appId: String
+  public var appId: String?
   public var messageType: HybridMessageType?
   public var sender: String?
   public var pinText: String?
@@ -23,7 +23,7 @@ public struct HybridAppRequest: APIRequest, Equatable {
   public var statusUrl: String?
 
   public init(
-    appId: String, messageType: HybridMessageType? = nil, sender: String? = nil, pinText: String? = nil,
+    appId: String? = nil, messageType: HybridMessageType? = nil, sender: String? = nil, pinText: String? = nil,
     voiceText: String? = nil, movedText: String? = nil, pinDigits: Int? = nil, clockZone: String? = nil,
     pinsPerHour: Int? = nil, registrationsPerHour: Int? = nil, statusUrl: String? = nil
   ) {
@@ -50,43 +50,12 @@ public struct HybridAppRequest: APIRequest, Equatable {
   public static let schemaDescription = "An app whose phones are to be reached by their numbers."
   public static let example = HybridAppRequest(appId: "com.acme.app", sender: "ACME")
 
-  public static var fieldTable: FieldTable { HybridAppChangeRequest.fieldTable }
-}
-
-/// Body of `PATCH /api/v1/hybrid/{appId}`. A field that is absent or null stays as it is.
-public struct HybridAppChangeRequest: APIRequest, Equatable {
-  public var messageType: HybridMessageType?
-  public var sender: String?
-  public var pinText: String?
-  public var voiceText: String?
-  public var movedText: String?
-  public var pinDigits: Int?
-  public var clockZone: String?
-  public var pinsPerHour: Int?
-  public var registrationsPerHour: Int?
-  public var statusUrl: String?
-
-  public init(
-    messageType: HybridMessageType? = nil, sender: String? = nil, pinText: String? = nil, voiceText: String? = nil,
-    movedText: String? = nil, pinDigits: Int? = nil, clockZone: String? = nil, pinsPerHour: Int? = nil,
-    registrationsPerHour: Int? = nil, statusUrl: String? = nil
-  ) {
-    self.messageType = messageType
-    self.sender = sender
-    self.pinText = pinText
-    self.voiceText = voiceText
-    self.movedText = movedText
-    self.pinDigits = pinDigits
-    self.clockZone = clockZone
-    self.pinsPerHour = pinsPerHour
-    self.registrationsPerHour = registrationsPerHour
-    self.statusUrl = statusUrl
+  public static var form: BodyForm<Self> {
+    BodyForm(schemaName, schemaDescription, required: ["appId"], example: example)
   }
-
-  public static let schemaName: String? = "HybridAppChangeRequest"
-  public static let schemaDescription =
-    "What to change about an app's Hybrid Messaging. Absent fields stay as they are."
-  public static let example = HybridAppChangeRequest(clockZone: "Europe/Amsterdam")
+  public static let change = BodyForm(
+    "HybridAppChangeRequest", "What to change about an app's Hybrid Messaging. Absent fields stay as they are.",
+    absent: ["appId"], example: HybridAppRequest(clockZone: "Europe/Amsterdam"))
 
   public static let fieldTable: FieldTable = [
     "appId": "The app, on all platforms that it has.",

@@ -90,12 +90,7 @@ import Wire
     ],
     "hybrid enable": [(["--app", "com.secretive.app"], ["--app", "com.nothing"])],
     "hybrid update": [(["com.secretive.app", "--sender", "x"], ["com.nothing", "--sender", "x"])],
-    "hybrid rotate": [(["com.secretive.app"], ["com.nothing"])],
-    "hybrid list": [([], [])],
-    "hybrid show": [(["com.secretive.app"], ["com.nothing"])],
-    "hybrid phones": [(["com.secretive.app"], ["com.nothing"])],
     "datasync enable": [(["--app", "com.secretive.app"], ["--app", "com.nothing"])],
-    "datasync list": [([], [])],
     "sendout show": [(["1"], ["999999"]), (["1", "--pushes"], ["999999", "--pushes"])],
     "why": [
       (["--sendout", "1", "--to", "secretive@example.com"], ["--sendout", "999999", "--to", "secretive@example.com"])

@@ -95,12 +95,12 @@ public struct WholeWebServer: Sendable {
           replies: IdempotentReplies(pool, vault: vault)),
         management: ManagementRoutes(
           authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault),
-          parts: OperationParts(database: pool, slowReads: pool),
+          parts: OperationParts(database: pool, slowReads: pool, vault: vault),
           apps: PushApps(pool, vault: vault), vault: vault,
           credentials: CredentialCheck(PushCredentialVault(pool, vault: vault), services: services),
           appCache: pushApps,
-          messages: messageService, hybrid: HybridApps(pool), hybridCache: hybridCache,
-          datasync: DatasyncApps(pool), smsAccounts: PushCredentialVault(pool, vault: vault),
+          messages: messageService, hybridCache: hybridCache,
+          smsAccounts: PushCredentialVault(pool, vault: vault),
           smsAddresses: smsAddresses, smsRule: endpoints.sms),
         pages: pages,
         smsStatus: SMSStatusRoutes(
