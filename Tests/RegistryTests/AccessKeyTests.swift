@@ -183,7 +183,9 @@ import Wire
       let (acme, other) = (try await database.customer(), try await database.customer("Other"))
       let keys = AccessKeys(database.pool)
       let new = try await keys.make(acme, name: "x", scope: .backend)
-      await #expect(throws: RegistryError.accessKeyUnknown(new.key.keyId)) { try await keys.revoke(other, new.key.keyId) }
+      await #expect(throws: RegistryError.accessKeyUnknown(new.key.keyId)) {
+        try await keys.revoke(other, new.key.keyId)
+      }
       let revoked = try await keys.revoke(acme, new.key.keyId).key
       #expect(revoked.revokedAt != nil)
       #expect(try await keys.revoke(acme, new.key.keyId).key == revoked)
@@ -303,7 +305,8 @@ import Wire
         (nil, false), (end.addingTimeInterval(60), false), (end.addingTimeInterval(-60), true),
       ]
       for (asked, isKept) in asked {
-        let key = try await keys.make(customer, name: "y", scope: .admin, expiresAt: asked, createdBy: creator.keyId).key
+        let key = try await keys.make(customer, name: "y", scope: .admin, expiresAt: asked, createdBy: creator.keyId)
+          .key
         #expect((key.expiresAt == creator.expiresAt) == !isKept)
         #expect(try #require(key.expiresAt) <= #require(creator.expiresAt))
       }

@@ -77,7 +77,8 @@ import Wire
     #expect(new.map(\.name) == ["name", "description", "appId", "appIds", "message", "template"])
     #expect(new.filter(\.isRequired).map(\.name) == ["name", "message"])
     #expect(change.map(\.name) == new.map(\.name) + ["active"] && !change.contains(where: \.isRequired))
-    #expect(change.filter { $0.description.hasSuffix(#"`""` removes it."#) }.map(\.name) == ["description", "template"])
+    #expect(
+      change.filter { $0.description.hasSuffix(#"`""` removes it."#) }.map(\.name) == ["description", "template"])
     #expect(!new.contains { $0.description.contains("removes") })
   }
 

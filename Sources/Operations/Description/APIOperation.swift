@@ -3,26 +3,6 @@ package import Wire
 
 /// What one route does, in OpenAPI's terms.
 package struct APIOperation: Sendable {
-  /// Groups operations in the document.
-  package enum Tag: String, Sendable, CaseIterable {
-    case pushDevices = "Push devices"
-    case keys = "Keys"
-    case apps = "Apps"
-    case lists = "Lists"
-    case templates = "Templates"
-    case sendouts = "Sendouts"
-    case messages = "Messages"
-    case triggers = "Triggers"
-    case hybrid = "Hybrid phones"
-    case gateway = "Hybrid gateway"
-    case softphones = "Softphones"
-    case datasync = "Data trees"
-    case sms = "SMS"
-    case reports = "Reports"
-    case pages = "Pages"
-    case operations = "Operations"
-  }
-
   /// The access key that a route needs.
   package enum Security: Sendable {
     case none

@@ -34,7 +34,10 @@ struct ListCommand: AsyncParsableCommand {
       abstract: "List a customer's lists.", discussion: "Example: pushcart list list --customer 1")
     static let things = "lists"
     static var columns: [Column] {
-      [Column("#List") { "\($0.listId)" }, Column("Name") { $0.name }, Column("Added (UTC)") { $0.createdAt.forPeople }]
+      [
+        Column("#List") { "\($0.listId)" }, Column("Name") { $0.name },
+        Column("Added (UTC)") { $0.createdAt.forPeople },
+      ]
     }
 
     @OptionGroup var common: CustomerOptions

@@ -1,10 +1,10 @@
-public import Delivery
-public import Hybrid
+package import Delivery
+package import Hybrid
 import Hummingbird
 package import Operations
-public import Registry
-public import Sendouts
-public import Wire
+package import Registry
+package import Sendouts
+package import Wire
 
 /// The management API under `/api/v1`: everything the command line does, for the customer of the access key.
 public struct ManagementRoutes: RouteSet {
