@@ -15,11 +15,9 @@ public struct Triggers: Sendable {
   /// - Throws: `SendoutError.invalid`, `.triggerNameTaken`; `RegistryError.appUnknown`;
   ///   `ContentError.invalid`, `.unparsable` with fields such as `message.alert`.
   public func add(_ customer: CustomerID, _ request: TriggerRequest) async throws -> TriggerReply {
-    let trigger = try request.applied(to: TriggerRequest())
-    return try await write(trigger, of: customer) { apps, message in
-      try await database.query(
-        TriggerQueries.add, customer.rawValue, trigger.name, trigger.description, apps, message, trigger.template)
-    }
+    let rows = try await write(
+      TriggerQueries.table.add, customer, nil, try request.applied(to: TriggerRequest(active: true)))
+    return try rows[0].reply()
   }
 
   /// Changes a trigger; `nil` leaves a field as it is, and "" removes description and template. The caller has to run it in a
@@ -28,16 +26,11 @@ public struct Triggers: Sendable {
   public func change(
     _ customer: CustomerID, _ id: TriggerID, _ request: TriggerRequest
   ) async throws -> (before: TriggerReply, after: TriggerReply) {
-    let before = try await row(TriggerQueries.lock, customer, id)
+    let before = try await row(TriggerQueries.table.lock, customer, id)
     var trigger = try request.applied(to: before)
-    if request.appId != nil, request.appIds == nil { trigger.appIds = nil }
-    guard try trigger != TriggerRequest().applied(to: before) else { return (before, before) }
-    let after = try await write(trigger, of: customer) { [trigger] apps, message in
-      try await database.query(
-        TriggerQueries.change, customer.rawValue, id.rawValue, trigger.name, trigger.description, apps, message,
-        trigger.template, trigger.active)
-    }
-    return (before, after)
+    if request.appId != nil { trigger.appIds = request.appIds }
+    let rows = try await write(TriggerQueries.table.change, customer, id, trigger)
+    return (before, try rows.first?.reply() ?? before)
   }
 
   /// Reads every trigger of the customer, in the order of their numbers, a page at a time.
@@ -55,13 +48,13 @@ public struct Triggers: Sendable {
     _ customer: CustomerID, _ page: PageRequest<TriggerID>
   ) async throws -> Page<TriggerReply, TriggerID> {
     let rows = try await database.query(
-      TriggerQueries.list, customer.rawValue, page.after?.rawValue ?? 0, Int64(page.limit + 1))
+      TriggerQueries.table.list, customer.rawValue, page.after?.rawValue ?? 0, Int64(page.limit + 1))
     return page.page(of: try rows.map { (try $0.reply(TriggerReply.self), try $0.isBeyondPage) }, cursor: \.triggerId)
   }
 
   /// - Throws: `SendoutError.triggerUnknown`.
   public func find(_ customer: CustomerID, _ id: TriggerID) async throws -> TriggerReply {
-    try await row(TriggerQueries.find, customer, id)
+    try await row(TriggerQueries.table.find, customer, id)
   }
 
   private func row(_ statement: Statement, _ customer: CustomerID, _ id: TriggerID) async throws -> TriggerReply {
@@ -72,10 +65,10 @@ public struct Triggers: Sendable {
   }
 
   /// Checks a trigger and writes it.
-  /// - Parameter write: takes the ids of its apps, each once, and its message.
+  /// - Parameter id: `nil` for one that is added.
   private func write(
-    _ trigger: TriggerRequest, of customer: CustomerID, _ write: ([String], JSONDocument) async throws -> Rows
-  ) async throws -> TriggerReply {
+    _ statement: Statement, _ customer: CustomerID, _ id: TriggerID?, _ trigger: TriggerRequest
+  ) async throws -> Rows {
     let (name, body) = (trigger.name ?? "", trigger.message ?? MessageBody())
     for (field, text) in [("name", name), ("description", trigger.description)] {
       if let text { try SendoutRules.check(field, text, maximum: TriggerRequest.fieldTable.maximum(of: field)) }
@@ -87,54 +80,22 @@ public struct Triggers: Sendable {
     try message.checkForm(for: apps.map(\.type))
     _ = try await SendoutRules.currentTemplate(customer, trigger.template, in: database)
     do {
-      return try await write(appIDs, JSONDocument(body.json))[0].reply()
+      return try await database.query(
+        statement, customer.rawValue, id?.rawValue, name, trigger.description, appIDs, JSONDocument(body.json),
+        trigger.template, trigger.active)
     } catch let error as PostgresError where error.constraint == "trigger_name_key" {
       throw SendoutError.triggerNameTaken(name)
     }
   }
 }
 
-/// Statements on `trigger`. `$1` is the customer; where one trigger is meant, `$2` is its number. Columns have the names of the reply's
-/// fields.
+/// Statements on `trigger`, whose columns have the names of the reply's fields.
 enum TriggerQueries {
-  static let all: [Statement] = [add, change, lock, list, find]
-
-  private static let columns =
-    "trigger_id, name, description, app_ids, message, template_name AS template, active, created_at, updated_at"
-
-  static let add = Statement(
-    "trigger.add", .write,
-    """
-    INSERT INTO trigger (customer_id, name, description, app_ids, message, template_name)
-    VALUES ($1::bigint, $2::text, $3::text, $4::text[], $5::json, $6::text)
-    RETURNING \(columns)
-    """)
-
-  static let change = Statement(
-    "trigger.change", .write,
-    """
-    UPDATE trigger
-       SET name = $3::text, description = $4::text, app_ids = $5::text[], message = $6::json, template_name = $7::text,
-           active = $8::bool, updated_at = now()
-     WHERE customer_id = $1::bigint AND trigger_id = $2::bigint
-    RETURNING \(columns)
-    """)
-
-  /// Locks the trigger until the transaction ends.
-  static let lock = Statement(
-    "trigger.lock", .write,
-    "SELECT \(columns) FROM trigger WHERE customer_id = $1::bigint AND trigger_id = $2::bigint FOR NO KEY UPDATE")
-
-  /// From behind `$2`, at most `$3`.
-  static let list = Statement(
-    "trigger.list", .read,
-    BoundedPage.rows(
-      of: """
-        SELECT \(columns) FROM trigger
-         WHERE customer_id = $1::bigint AND trigger_id > $2::bigint
-         ORDER BY trigger_id LIMIT $3::bigint
-        """, size: "octet_length(message::text)", order: "trigger_id"))
-
-  static let find = Statement(
-    "trigger.find", .read, "SELECT \(columns) FROM trigger WHERE customer_id = $1::bigint AND trigger_id = $2::bigint")
+  static let table = NumberedTable(
+    "trigger",
+    columns: [
+      "name": "text", "description": "text", "app_ids": "text[]", "message": "json", "template": "text",
+      "active": "bool",
+    ], size: "octet_length(message::text)")
+  static let all = table.all
 }

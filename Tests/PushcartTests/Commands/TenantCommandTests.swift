@@ -103,7 +103,7 @@ import Wire
   ]
 
   @Test func `No command shows or changes data of another customer`() async throws {
-    let crossings = crossings.merging(ManagedCommand.crossings) { own, _ in own }
+    let crossings = self.crossings.merging(ManagedCommand.crossings) { own, _ in own }
     #expect(Set(crossings.keys) == Set(Self.commands(of: PushcartCommand.self, named: [])))
     try await withSendingBench { bench in
       try await settle(bench)

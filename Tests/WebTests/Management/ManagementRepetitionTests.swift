@@ -43,7 +43,7 @@ import Wire
     try await withSimulator { simulator in
       try await withManagementServer(apns: .init(simulator)) { managed in
         let posts = managed.contract.operations.filter { $0.method == "POST" && $0.path.hasPrefix("/api/v1/") }
-        var cases = cases
+        var cases = self.cases
         for operation in ManagementOperations.all.map(\.description)
         where operation.method == .post && cases[operation.path] == nil {
           let (path, json) = ExampleRequests().request(for: operation)
