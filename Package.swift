@@ -150,19 +150,22 @@ let package = Package(
 
     // 5th floor
     room(
+      "Operations",
+      imports: ["Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "Wire", httpTypes]),
+
+    // 6th floor
+    room(
       "Web",
       imports: [
-        "CMaxMindDB", "Embedded", "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "Wire",
-        "Locking", "XML",
-        collections, crypto, httpTypes, hummingbird, lifecycle, logging, metrics, nioCore, nioHTTP1, nioHTTPTypesHTTP1,
-        nioPosix,
+        "CMaxMindDB", "Embedded", "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions",
+        "Operations", "Wire", "Locking", "XML", collections, crypto, httpTypes, hummingbird, lifecycle, logging,
+        metrics, nioCore, nioHTTP1, nioHTTPTypesHTTP1, nioPosix,
       ]),
     room(
       "Simulator",
       imports: [
         "Wire", "Locking", "XML", asn1, certificates, collections, crypto, cryptoExtras, httpTypes, hummingbird,
-        lifecycle,
-        logging, nioWebSocket,
+        lifecycle, logging, nioWebSocket,
       ]
         + nio),
 
@@ -174,7 +177,8 @@ let package = Package(
       name: "Pushcart",
       dependencies: [
         "Postgres", "Wire", "Locking", "Embedded", "Registry", "Content", "Providers", "Delivery", "Outbox", "Sendouts",
-        "Hybrid", "Subscriptions", "Web", "Simulator", arguments, configuration, crypto, lifecycle, logging, metrics,
+        "Hybrid", "Subscriptions", "Operations", "Web", "Simulator", arguments, configuration, crypto, lifecycle,
+        logging, metrics,
       ],
       swiftSettings: strict
     ),
@@ -188,9 +192,7 @@ let package = Package(
       name: "Support",
       dependencies: [
         "Postgres", "Wire", "Locking", "Retrying", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Hybrid",
-        "Subscriptions",
-        "Web",
-        "Simulator", crypto, httpClient, hummingbird, lifecycle, logging,
+        "Subscriptions", "Operations", "Web", "Simulator", crypto, httpClient, hummingbird, lifecycle, logging,
       ] + nio,
       path: "Tests/Support",
       swiftSettings: strict
@@ -225,8 +227,7 @@ let package = Package(
       of: "Hybrid",
       imports: [
         "Hybrid", "Sendouts", "Delivery", "Outbox", "Registry", "Content", "Providers", "Simulator", "Postgres", "Wire",
-        "Locking", crypto,
-        lifecycle, logging,
+        "Locking", crypto, lifecycle, logging,
       ]),
     tests(
       of: "PushcartClient",
@@ -240,11 +241,8 @@ let package = Package(
     tests(
       of: "Web",
       imports: [
-        "Web", "Embedded", "Hybrid", "Subscriptions", "Sendouts", "Delivery", "Registry", "Content", "Providers",
-        "Postgres", "Wire", "Locking",
-        crypto,
-        httpClient,
-        hummingbird, logging, nioCore,
+        "Web", "Operations", "Embedded", "Hybrid", "Subscriptions", "Sendouts", "Delivery", "Registry", "Content",
+        "Providers", "Postgres", "Wire", "Locking", crypto, httpClient, httpTypes, hummingbird, logging, nioCore,
       ]),
     tests(
       of: "Simulator",
@@ -253,7 +251,8 @@ let package = Package(
       of: "Pushcart",
       imports: [
         "Pushcart", "Postgres", "Wire", "Locking", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Hybrid",
-        "Subscriptions", "Web", "Simulator", arguments, httpClient, lifecycle, logging, metrics,
+        "Subscriptions", "Operations", "Web", "Simulator", arguments, httpClient, httpTypes, lifecycle, logging,
+        metrics,
       ]),
     .executableTarget(
       name: "EncryptionRate", dependencies: ["Providers", "Wire", "Locking", crypto],

@@ -170,11 +170,12 @@ public struct HybridApps: Sendable {
   public func enable(
     _ customer: CustomerID, _ request: HybridAppRequest, vault: Vault
   ) async throws -> (issued: IssuedHybridApp, app: HybridAppReply) {
-    guard try await PushApps(database).list(customer).contains(where: { $0.appID == request.appId }) else {
-      throw RegistryError.appUnknown(appID: request.appId)
+    let appID = request.appId ?? ""
+    guard try await PushApps(database).list(customer).contains(where: { $0.appID == appID }) else {
+      throw RegistryError.appUnknown(appID: appID)
     }
     let settings = try await checked(
-      HybridAppChangeRequest(
+      HybridAppRequest(
         messageType: request.messageType ?? .standard, sender: request.sender ?? "", pinText: request.pinText ?? "",
         voiceText: request.voiceText ?? "", movedText: request.movedText ?? "",
         pinDigits: request.pinDigits ?? HybridAppRequest.defaultPINDigits, clockZone: request.clockZone ?? "UTC",
@@ -182,16 +183,16 @@ public struct HybridApps: Sendable {
         registrationsPerHour: request.registrationsPerHour ?? HybridAppRequest.defaultRegistrationsPerHour,
         statusUrl: request.statusUrl ?? ""))
     let (key, secret) = (UUID.appKey(of: customer), UUID().text)
-    let sealed = try vault.seal(Secret(secret), context: Rekey.hybridContext(customer, appID: request.appId))
+    let sealed = try vault.seal(Secret(secret), context: Rekey.hybridContext(customer, appID: appID))
     let rows = try await database.query(
-      HybridAppQueries.add, customer.rawValue, request.appId, key, settings.messageType?.rawValue, settings.sender,
+      HybridAppQueries.add, customer.rawValue, appID, key, settings.messageType?.rawValue, settings.sender,
       settings.pinText, settings.voiceText, settings.clockZone, settings.statusUrl, Bytes(sealed.joined),
       settings.pinsPerHour.map { Int32($0) }, settings.movedText, settings.pinDigits.map { Int16($0) },
       settings.registrationsPerHour.map { Int32($0) })
-    guard let row = rows.first else { throw HybridError.appTaken(appID: request.appId) }
+    guard let row = rows.first else { throw HybridError.appTaken(appID: appID) }
     try await database.notify(.hybridApp, customer.description)
     return (
-      IssuedHybridApp(appKey: key.text, appSecret: secret, appId: request.appId), try HybridApp(row, customer).reply
+      IssuedHybridApp(appKey: key.text, appSecret: secret, appId: appID), try HybridApp(row, customer).reply
     )
   }
 
@@ -199,7 +200,7 @@ public struct HybridApps: Sendable {
   /// app's row, so the caller has to run it in a transaction.
   /// - Throws: `HybridError.appUnknown`, `.invalid`.
   public func change(
-    _ customer: CustomerID, appID: String, _ request: HybridAppChangeRequest
+    _ customer: CustomerID, appID: String, _ request: HybridAppRequest
   ) async throws -> (before: HybridAppReply, after: HybridAppReply) {
     let before = try await lock(customer, appID)
     let settings = try await checked(request)
@@ -240,7 +241,7 @@ public struct HybridApps: Sendable {
     return try HybridApp(row, customer)
   }
 
-  private func checked(_ request: HybridAppChangeRequest) async throws -> HybridAppChangeRequest {
+  private func checked(_ request: HybridAppRequest) async throws -> HybridAppRequest {
     var settings = request
     if let sender = request.sender, !sender.isEmpty {
       guard SMSAccount.isSender(sender) else {

@@ -1,17 +1,7 @@
-public import FoundationEssentials
 public import Postgres
 public import Wire
 
-/// A named set of contacts to send to.
-public struct ContactList: Sendable, Equatable {
-  public let id: ListID
-  public let customer: CustomerID
-  /// For people; unique within the customer.
-  public let name: String
-  public let createdAt: Date
-}
-
-/// The store of lists. Who is on a list is a field of the contact.
+/// The store of lists, which are named sets of contacts to send to. Who is on a list is a field of the contact.
 public struct ContactLists: Sendable {
   private let database: any Querying
 
@@ -21,7 +11,7 @@ public struct ContactLists: Sendable {
   /// - Parameter id: the number apps know the list by already, from 1, unique within the customer; `nil` for the next free one.
   /// - Throws: `RegistryError.invalid`, `.listNumberTaken`, `.listNameTaken`, `.customerUnknown`.
   @discardableResult
-  public func add(_ customer: CustomerID, name: String, id: ListID? = nil) async throws -> ContactList {
+  public func add(_ customer: CustomerID, name: String, id: ListID? = nil) async throws -> ListReply {
     let name = try TextRule("name", maximum: 200).require(name)
     if let id, id.rawValue < 1 {
       throw RegistryError.invalid(field: "listId", problem: "must be a whole number from 1 to \(Int64.max)")
@@ -33,26 +23,26 @@ public struct ContactLists: Sendable {
       let rows = try await database.mapViolations(constraints) {
         try await $0.query(ContactListQueries.add, customer.rawValue, name, id?.rawValue)
       }
-      if let row = rows.first { return try ContactList(row) }
+      if let row = rows.first { return try row.reply() }
       // The next number may be one that somebody chose; the one after it may not.
       if let id { throw RegistryError.listNumberTaken(id) }
     }
   }
 
   /// Every list of a customer, in the order of their numbers.
-  public func all(_ customer: CustomerID) async throws -> [ContactList] {
-    try await database.query(ContactListQueries.list, customer.rawValue).map(ContactList.init)
+  public func all(_ customer: CustomerID) async throws -> [ListReply] {
+    try await database.query(ContactListQueries.list, customer.rawValue).map { try $0.reply() }
   }
 
   /// The customer's list of that number; `nil` if there is none.
-  public func find(_ customer: CustomerID, _ list: ListID) async throws -> ContactList? {
-    try await database.query(ContactListQueries.find, customer.rawValue, list.rawValue).first.map(ContactList.init)
+  public func find(_ customer: CustomerID, _ list: ListID) async throws -> ListReply? {
+    try await database.query(ContactListQueries.find, customer.rawValue, list.rawValue).first.map { try $0.reply() }
   }
 }
 
-/// Statements on `list`.
+/// Statements on `list`. Columns have the names of the reply's fields.
 enum ContactListQueries {
-  private static let columns = "list_id, customer_id, name, created_at"
+  private static let columns = "list_id, name, created_at"
 
   /// Adds the list named `$2` with the number `$3`, or the next one; no row when the number is taken.
   static let add = Statement(
@@ -71,11 +61,4 @@ enum ContactListQueries {
     "list.find", .read, "SELECT \(columns) FROM list WHERE customer_id = $1::bigint AND list_id = $2::bigint")
 
   static let all: [Statement] = [add, list, find]
-}
-
-extension ContactList {
-  init(_ row: Row) throws {
-    let (id, customer, name, createdAt) = try row.decode(Int64.self, Int64.self, String.self, Date.self)
-    self.init(id: ListID(id), customer: CustomerID(customer), name: name, createdAt: createdAt)
-  }
 }

@@ -25,10 +25,11 @@ public struct SendoutStore: Sendable {
     self.reading = reading ?? pool
   }
 
-  /// Takes part in a transaction that is under way.
-  public init(within transaction: any Querying) {
+  /// Takes part in a transaction that is under way, or reads without one.
+  /// - Parameter reading: for reads that may take long; the transaction itself if `nil`.
+  public init(within transaction: any Querying, reading: (any Querying)? = nil) {
     place = .transaction(transaction)
-    reading = transaction
+    self.reading = reading ?? transaction
   }
 
   private var database: any Querying {

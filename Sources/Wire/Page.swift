@@ -8,7 +8,6 @@ public struct Page<Item: Codable & Sendable, Cursor: Codable & Sendable>: Codabl
     self.next = next
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case items, next }
 }
 
 extension Page: SchemaProviding, APIObject where Item: APIObject, Cursor: SchemaProviding {
@@ -16,11 +15,8 @@ extension Page: SchemaProviding, APIObject where Item: APIObject, Cursor: Schema
   public static var schemaDescription: String { "" }
   public static var example: Page { Page(items: [Item.example]) }
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .items: "The items of this page."
-    case .next: "The `after` of the next page. Absent on the last page."
-    }
+  public static var fieldTable: FieldTable {
+    ["items": "The items of this page.", "next": "The `after` of the next page. Absent on the last page."]
   }
 }
 

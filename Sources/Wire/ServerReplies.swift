@@ -4,16 +4,13 @@ public struct ErrorReply: APIObject {
 
   public init(error: String) { self.error = error }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case error }
   public static let schemaName: String? = "Error"
   public static let schemaDescription = "Why a request failed."
   public static let example = ErrorReply(error: "name is missing.")
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .error: "One sentence that names the field and the fix."
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "error": "One sentence that names the field and the fix."
+  ]
 }
 
 /// Reply of `GET /healthz` and `GET /readyz`.
@@ -24,14 +21,11 @@ public struct HealthReply: APIObject {
 
   public enum Status: String, Codable, Sendable, CaseIterable, SchemaProviding { case ok }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case status }
   public static let schemaName: String? = "Health"
   public static let schemaDescription = "The answer of a healthy hub."
   public static let example = HealthReply()
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .status: "Always `ok`. Anything else is an error."
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "status": "Always `ok`. Anything else is an error."
+  ]
 }

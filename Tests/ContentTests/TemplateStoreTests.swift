@@ -27,7 +27,7 @@ import Wire
       let other = try await templates.put(customer, name: "a", format: .json, body: "{}")
       let list = try await templates.list(customer)
       #expect(list.map(\.name) == ["a", "offer"] && list.map(\.version) == [1, 2])
-      #expect(list[0].format == .json && list[0].createdAt == other.createdAt)
+      #expect(list[0].contentType == other.format.contentType && list[0].createdAt == Timestamp(other.createdAt))
     }
   }
 

@@ -24,15 +24,16 @@ enum House {
       "Registry", "Content", "Providers", "Delivery", "Outbox", "Sendouts", "Postgres", "Wire", "Locking", "Retrying",
     ],
     "Subscriptions": ["Registry", "Delivery", "Outbox", "Postgres", "Wire", "Locking", "Retrying"],
+    "Operations": ["Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "Wire"],
     "Web": [
-      "CMaxMindDB", "Embedded", "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "Wire",
-      "Locking", "XML",
+      "CMaxMindDB", "Embedded", "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "Operations",
+      "Wire", "Locking", "XML",
     ],
     "Simulator": ["Wire", "Locking", "XML"],
     "PushcartClient": ["Wire"],
     "Pushcart": [
       "Postgres", "Wire", "Locking", "Embedded", "Registry", "Content", "Providers", "Delivery", "Outbox", "Sendouts",
-      "Hybrid", "Subscriptions", "Web", "Simulator",
+      "Hybrid", "Subscriptions", "Operations", "Web", "Simulator",
     ],
   ]
   /// Headers of C libraries, without a file of Swift.

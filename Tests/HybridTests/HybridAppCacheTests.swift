@@ -42,7 +42,7 @@ import Wire
         _ = try await other.transaction { transaction in
           try await HybridApps(transaction).change(
             customer, appID: "com.acme.app",
-            HybridAppChangeRequest(messageType: .critical, statusUrl: "https://acme.example.com/status"))
+            HybridAppRequest(messageType: .critical, statusUrl: "https://acme.example.com/status"))
         }
         try await waitUntil { try await here.app(key, of: customer)?.messageType == .critical }
         try await waitUntil { try await here.reportApp(customer) == "com.acme.app" }

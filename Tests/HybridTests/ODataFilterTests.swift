@@ -236,7 +236,7 @@ import Wire
       let summer = "DateTime eq datetime'2016-07-01T12:00:00'"
       #expect(try await found(winter, database.pool, place) == [])
       _ = try await HybridApps(database.pool).change(
-        place.app.customer, appID: place.app.appID, HybridAppChangeRequest(clockZone: "Europe/Amsterdam"))
+        place.app.customer, appID: place.app.appID, HybridAppRequest(clockZone: "Europe/Amsterdam"))
       place.app = try #require(try await HybridApps(database.pool).find(key: place.app.key))
       #expect(try await found(winter, database.pool, place) == ["winter"])
       #expect(try await found(summer, database.pool, place) == ["summer"])

@@ -130,7 +130,7 @@ import Wire
       func change(_ url: String, isTakenBack: Bool = false) async throws {
         try await hybrid.bench.pool.transaction { transaction in
           _ = try await HybridApps(transaction).change(
-            hybrid.bench.customer, appID: SendingBench.appID, HybridAppChangeRequest(statusUrl: url))
+            hybrid.bench.customer, appID: SendingBench.appID, HybridAppRequest(statusUrl: url))
           if isTakenBack { throw CancellationError() }
         }
       }

@@ -17,7 +17,7 @@ import Wire
       let app = scope == .datasync ? "com.acme.app" : nil
       if app != nil { _ = try await PushApps(database.pool, vault: try .fresh()).add(customer, .ios()) }
       let new = try await keys.make(customer, name: "app push user", scope: scope, appID: app)
-      let access = Access(customer: customer, key: new.key.id, scope: scope, appID: app)
+      let access = Access(customer: customer, key: new.key.keyId, scope: scope, appID: app)
       #expect(try await keys.authenticate(new.token, for: customer) == access)
       #expect(try await keys.authenticate(new.token) == access)
       #expect(try await keys.list(customer) == [new.key])
@@ -83,7 +83,7 @@ import Wire
       let customer = try await database.customer()
       let keys = AccessKeys(database.pool)
       let new = try await keys.make(customer, name: "x", scope: .gateway)
-      try await keys.revoke(customer, new.key.id)
+      try await keys.revoke(customer, new.key.keyId)
       #expect(try await keys.authenticate(new.token) == nil)
       _ = try await PushApps(database.pool, vault: try .fresh()).add(customer, .ios())
       await #expect(throws: RegistryError.self) {
@@ -183,10 +183,12 @@ import Wire
       let (acme, other) = (try await database.customer(), try await database.customer("Other"))
       let keys = AccessKeys(database.pool)
       let new = try await keys.make(acme, name: "x", scope: .backend)
-      await #expect(throws: RegistryError.accessKeyUnknown(new.key.id)) { try await keys.revoke(other, new.key.id) }
-      let revoked = try await keys.revoke(acme, new.key.id).key
+      await #expect(throws: RegistryError.accessKeyUnknown(new.key.keyId)) {
+        try await keys.revoke(other, new.key.keyId)
+      }
+      let revoked = try await keys.revoke(acme, new.key.keyId).key
       #expect(revoked.revokedAt != nil)
-      #expect(try await keys.revoke(acme, new.key.id).key == revoked)
+      #expect(try await keys.revoke(acme, new.key.keyId).key == revoked)
       #expect(try await keys.authenticate(new.token) == nil)
       #expect(try await keys.list(acme) == [revoked])
     }
@@ -207,7 +209,7 @@ import Wire
       let customer = try await database.customer()
       let keys = AccessKeys(database.pool)
       func make(by creator: AccessKeyID?) async throws -> AccessKeyID {
-        try await keys.make(customer, name: "x", scope: .admin, createdBy: creator).key.id
+        try await keys.make(customer, name: "x", scope: .admin, createdBy: creator).key.keyId
       }
       let root = try await make(by: nil)
       let child = try await make(by: root)
@@ -220,7 +222,7 @@ import Wire
       #expect(alone.stillValid == [child, grandchild] && alone.alsoRevoked == [])
       let all = try await keys.revoke(customer, root, withCreated: true)
       #expect(all.alsoRevoked == [child, grandchild] && all.stillValid == [])
-      let valid = try await keys.list(customer).filter { $0.revokedAt == nil }.map(\.id)
+      let valid = try await keys.list(customer).filter { $0.revokedAt == nil }.map(\.keyId)
       #expect(valid == [stranger])
     }
   }
@@ -266,7 +268,7 @@ import Wire
       #expect(first[0] != nil && first[0] == first[1] && first[2] == nil)
 
       for (seconds, isWritten) in [(59.0, false), (61, true)] {
-        clock.now = try #require(first[0]).addingTimeInterval(seconds)
+        clock.now = try #require(first[0]).date.addingTimeInterval(seconds)
         cache.flush()
         _ = try await cache.authenticate(used.token)
         await cache.usage.write()
@@ -303,7 +305,8 @@ import Wire
         (nil, false), (end.addingTimeInterval(60), false), (end.addingTimeInterval(-60), true),
       ]
       for (asked, isKept) in asked {
-        let key = try await keys.make(customer, name: "y", scope: .admin, expiresAt: asked, createdBy: creator.id).key
+        let key = try await keys.make(customer, name: "y", scope: .admin, expiresAt: asked, createdBy: creator.keyId)
+          .key
         #expect((key.expiresAt == creator.expiresAt) == !isKept)
         #expect(try #require(key.expiresAt) <= #require(creator.expiresAt))
       }
@@ -315,19 +318,19 @@ import Wire
       let customer = try await database.customer()
       let keys = AccessKeys(database.pool)
       let thief = try await keys.make(customer, name: "leaked", scope: .admin).key
-      let middle = try await keys.make(customer, name: "m", scope: .admin, createdBy: thief.id).key
+      let middle = try await keys.make(customer, name: "m", scope: .admin, createdBy: thief.keyId).key
       let observer = database.pool
       let (late, revocation) = try await database.withPool { other in
         try await other.transaction { transaction in
-          let change = ManagementChange(transaction, customer: customer, actor: .key(middle.id, address: nil))
+          let change = ManagementChange(transaction, customer: customer, actor: .key(middle.keyId, address: nil))
           let late = try await AccessKeys(transaction).make(
-            customer, name: "late", scope: .admin, createdBy: middle.id)
+            customer, name: "late", scope: .admin, createdBy: middle.keyId)
           try await change.holdKey()
           let revocation = Task {
-            try await observer.transaction { try await AccessKeys($0).revoke(customer, thief.id, withCreated: true) }
+            try await observer.transaction { try await AccessKeys($0).revoke(customer, thief.keyId, withCreated: true) }
           }
           try await database.someoneWaits(as: other)
-          return (late.key.id, revocation)
+          return (late.key.keyId, revocation)
         }
       }
       let revoked = try await revocation.value

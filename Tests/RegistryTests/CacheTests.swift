@@ -18,7 +18,7 @@ import Wire
         for _ in 0..<200 { group.addTask { try await cache.authenticate(new.token, for: customer)?.key } }
         return try await group.reduce(into: []) { $0.append($1) }
       }
-      #expect(answers.allSatisfy { $0 == new.key.id } && answers.count == 200)
+      #expect(answers.allSatisfy { $0 == new.key.keyId } && answers.count == 200)
       #expect(counting.count == 1)
       #expect(try await cache.authenticate(new.token, for: CustomerID(customer.rawValue + 1)) == nil)
     }
@@ -38,7 +38,7 @@ import Wire
         #expect(try await cache.authenticate(unknown) == nil)
       }
       #expect(counting.count == 2)
-      _ = try await keys.revoke(customer, new.key.id)
+      _ = try await keys.revoke(customer, new.key.keyId)
       #expect(try await cache.authenticate(new.token) != nil)
       clock.advance(by: .seconds(5))
       #expect(try await cache.authenticate(new.token) == nil)
@@ -107,7 +107,7 @@ import Wire
       #expect(try await keys.authenticate(new.token) != nil)
       #expect(try await apps.resolve(customer, appID: "com.acme.app") == app)
       try await database.withPool { other in
-        _ = try await AccessKeys(other).revoke(customer, new.key.id)
+        _ = try await AccessKeys(other).revoke(customer, new.key.keyId)
         _ = try await PushApps(other, vault: try .fresh()).update(customer, app.id, PushAppUpdate(name: "Renamed"))
         _ = try await addresses.renew(customer, in: other)
       }

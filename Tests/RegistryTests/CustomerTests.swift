@@ -50,9 +50,9 @@ import Wire
       }
       let same = try await lists.add(other, name: "All of them")
       #expect(try await lists.all(acme) == [list])
-      #expect(try await lists.find(acme, list.id) == list)
-      #expect(try await lists.find(other, list.id) == nil)
-      #expect(try await lists.find(acme, same.id) == nil)
+      #expect(try await lists.find(acme, list.listId) == list)
+      #expect(try await lists.find(other, list.listId) == nil)
+      #expect(try await lists.find(acme, same.listId) == nil)
     }
   }
 
@@ -60,9 +60,9 @@ import Wire
     try await withDatabase { database in
       let (acme, other) = (try await database.customer(), try await database.customer("Other"))
       let lists = ContactLists(database.pool)
-      #expect(try await lists.add(acme, name: "old", id: ListID(1_000_000_005)).id == ListID(1_000_000_005))
-      #expect(try await lists.add(other, name: "old", id: ListID(1_000_000_005)).id == ListID(1_000_000_005))
-      #expect(try await lists.add(acme, name: "last", id: ListID(.max)).id == ListID(.max))
+      #expect(try await lists.add(acme, name: "old", id: ListID(1_000_000_005)).listId == ListID(1_000_000_005))
+      #expect(try await lists.add(other, name: "old", id: ListID(1_000_000_005)).listId == ListID(1_000_000_005))
+      #expect(try await lists.add(acme, name: "last", id: ListID(.max)).listId == ListID(.max))
       await #expect(throws: RegistryError.listNumberTaken(ListID(1_000_000_005))) {
         try await lists.add(acme, name: "another", id: ListID(1_000_000_005))
       }
@@ -72,9 +72,9 @@ import Wire
       for id in [0, -1, .min] as [Int64] {
         await #expect(throws: RegistryError.self) { try await lists.add(acme, name: "none", id: ListID(id)) }
       }
-      let next = try await lists.add(acme, name: "next").id.rawValue
+      let next = try await lists.add(acme, name: "next").listId.rawValue
       for number in 1...3 { try await lists.add(acme, name: "chosen \(number)", id: ListID(next + Int64(number))) }
-      #expect(try await lists.add(acme, name: "after").id.rawValue == next + 4)
+      #expect(try await lists.add(acme, name: "after").listId.rawValue == next + 4)
     }
   }
 

@@ -13,7 +13,7 @@ import Wire
   {
     { change in
       let list = try await ContactLists(change.transaction).add(customer, name: name)
-      return StoredReply(status: 201, body: Array("{\"listId\":\(list.id)}".utf8))
+      return StoredReply(status: 201, body: Array("{\"listId\":\(list.listId)}".utf8))
     }
   }
 

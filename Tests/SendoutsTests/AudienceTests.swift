@@ -52,8 +52,8 @@ import Wire
     try await withSendingBench { bench in
       let list = try await ContactLists(bench.pool).add(bench.customer, name: "friends")
       try await bench.addDevices(5)
-      let listed = try await bench.addDevices(3, from: 6, list: list.id)
-      let key = try await bench.withHubs { try await bench.finishedSendout(audience: .list(list.id)) }
+      let listed = try await bench.addDevices(3, from: 6, list: list.listId)
+      let key = try await bench.withHubs { try await bench.finishedSendout(audience: .list(list.listId)) }
       #expect(try await bench.pushes(key).map(\.deviceId) == listed)
     }
   }

@@ -48,7 +48,7 @@ import Wire
   @Test func `Of somebody outside the audience it tells why`() async throws {
     try await withSendingBench { bench in
       let devices = try await bench.addDevices(3)
-      let list = try await ContactLists(bench.pool).add(bench.customer, name: "news").id
+      let list = try await ContactLists(bench.pool).add(bench.customer, name: "news").listId
       try await bench.database.query(
         "UPDATE contact SET list_id = $1::bigint WHERE original_id <> 'user3@example.com'", list.rawValue)
       try await bench.database.query(

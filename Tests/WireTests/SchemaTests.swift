@@ -8,11 +8,10 @@ import Wire
     struct Part: APIRequest {
       var on: Bool
 
-      enum CodingKeys: String, CodingKey, CaseIterable { case on }
       static let schemaName: String? = "Part"
       static let schemaDescription = "A part."
       static let example = Part(on: true)
-      static func describe(_ field: CodingKeys) -> FieldDescription { "Whether it is on." }
+      static let fieldTable: FieldTable = ["on": "Whether it is on."]
     }
 
     var name: String
@@ -24,18 +23,14 @@ import Wire
     var more: [UTF8String: JSONValue]?
     var badge: Badge?
 
-    enum CodingKeys: String, CodingKey, CaseIterable { case name, scope, list, size, parts, at, more, badge }
     static let schemaName: String? = nil
     static let schemaDescription = ""
     static let example = Sample(name: "a")
-    static func describe(_ field: CodingKeys) -> FieldDescription {
-      switch field {
-      case .name: FieldDescription("The name.", limits: 1...3)
-      case .size: .count("How many.")
-      case .parts: FieldDescription("The parts.", limits: 1...2)
-      default: ""
-      }
-    }
+    static let fieldTable: FieldTable = [
+      "name": FieldDescription("The name.", limits: 1...3), "scope": "", "list": "", "size": .count("How many."),
+      "parts": FieldDescription("The parts.", limits: 1...2), "at": "", "more": "",
+      "badge": "",
+    ]
   }
 
   @Test func `The schema takes names, order and optionality from the Swift type`() throws {
@@ -70,6 +65,32 @@ import Wire
     #expect(fields.last?.name == "revokedAt")
     #expect(fields.last?.isRequired == false)
     #expect(fields.allSatisfy { !$0.schema.allowsNull })
+  }
+
+  @Test func `A form of a type requires and leaves out what it says, and a change tells what "" removes`() {
+    guard case .object(let new, nil, nil) = TriggerRequest.form.schema.shape,
+      case .object(let change, nil, nil) = TriggerRequest.change.schema.shape
+    else {
+      Issue.record("not closed objects")
+      return
+    }
+    #expect(new.map(\.name) == ["name", "description", "appId", "appIds", "message", "template"])
+    #expect(new.filter(\.isRequired).map(\.name) == ["name", "message"])
+    #expect(change.map(\.name) == new.map(\.name) + ["active"] && !change.contains(where: \.isRequired))
+    #expect(
+      change.filter { $0.description.hasSuffix(#"`""` removes it."#) }.map(\.name) == ["description", "template"])
+    #expect(!new.contains { $0.description.contains("removes") })
+  }
+
+  @Test func `A change replaces what it names, removes what it empties, and leaves the rest`() throws {
+    let current = TriggerReply.example
+    let change = TriggerRequest(description: "By the shop", message: MessageBody(alert: "x", fields: ["n": 1]))
+    let changed = try change.applied(to: current)
+    #expect(changed.name == current.name && changed.appIds == current.appIds && changed.active == true)
+    #expect(changed.description == "By the shop" && changed.message == change.message)
+    let emptied = try TriggerRequest(name: "", description: "").applied(to: changed)
+    #expect(emptied.description == nil && emptied.name == "" && emptied.message == change.message)
+    #expect(try TriggerRequest().applied(to: changed) == changed)
   }
 
   @Test(arguments: [

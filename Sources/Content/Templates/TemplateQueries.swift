@@ -4,7 +4,7 @@ import Wire
 
 /// Statements on `template`, the only table of this room.
 package enum TemplateQueries {
-  private static let summary = "customer_id, name, version, content_type, created_at"
+  private static let summary = "name, version, content_type, created_at"
 
   /// Gives no row when another transaction saved the same version first; then it has to be run again. Waits for that transaction.
   static let put = Statement(
@@ -50,20 +50,23 @@ package enum TemplateQueries {
 
 extension Template {
   init(_ row: Row) throws {
-    let (customer, name, version, type, createdAt, body) = try row.decode(
-      Int64.self, String.self, Int32.self, String.self, Date.self, String.self)
+    let (name, version, type, createdAt, body) = try row.decode(
+      String.self, Int32.self, String.self, Date.self, String.self)
     self.init(
-      customer: CustomerID(customer), name: name, version: version, format: try TemplateFormat(contentType: type),
-      body: body, createdAt: createdAt)
+      name: name, version: version, format: try TemplateFormat(contentType: type), body: body, createdAt: createdAt)
   }
 }
 
-extension TemplateSummary {
+extension TemplateReply {
+  /// Without its text.
   init(_ row: Row) throws {
-    let (customer, name, version, type, createdAt) = try row.decode(
-      Int64.self, String.self, Int32.self, String.self, Date.self)
+    let (name, version, type, createdAt) = try row.decode(String.self, Int32.self, String.self, Date.self)
+    self.init(name: name, version: version, contentType: type, createdAt: Timestamp(createdAt))
+  }
+
+  package init(_ template: Template) {
     self.init(
-      customer: CustomerID(customer), name: name, version: version, format: try TemplateFormat(contentType: type),
-      createdAt: createdAt)
+      name: template.name, version: template.version, contentType: template.format.contentType,
+      createdAt: Timestamp(template.createdAt), body: template.body)
   }
 }

@@ -47,15 +47,15 @@ public struct Templates: Sendable {
     return try Template(row)
   }
 
-  /// The current version of every template of a customer, by name.
-  public func list(_ customer: CustomerID) async throws -> [TemplateSummary] {
-    try await database.query(TemplateQueries.list, customer.rawValue).map(TemplateSummary.init)
+  /// The current version of every template of a customer, by name, without its text.
+  public func list(_ customer: CustomerID) async throws -> [TemplateReply] {
+    try await database.query(TemplateQueries.list, customer.rawValue).map { try TemplateReply($0) }
   }
 
-  /// Every version of a template, newest first; empty if there is none.
-  public func versions(_ customer: CustomerID, name: String) async throws -> [TemplateSummary] {
+  /// Every version of a template without its text, newest first; empty if there is none.
+  public func versions(_ customer: CustomerID, name: String) async throws -> [TemplateReply] {
     guard Self.isName(name) else { return [] }
-    return try await database.query(TemplateQueries.versions, customer.rawValue, name).map(TemplateSummary.init)
+    return try await database.query(TemplateQueries.versions, customer.rawValue, name).map { try TemplateReply($0) }
   }
 
   private static func isName(_ name: String) -> Bool {

@@ -56,6 +56,11 @@ public struct Row: Sendable {
     try result.value(row: index, column: try result.column(named: name))
   }
 
+  /// Names and types of the columns, from left to right.
+  public var columns: [(name: String, type: PostgresType)] {
+    result.columns.enumerated().map { ($1, result.type(ofColumn: $0)) }
+  }
+
   /// Whether the column of that name is NULL in this row.
   public func isNull(_ name: String) throws(PostgresError) -> Bool {
     result.isNull(row: index, column: try result.column(named: name))
@@ -91,6 +96,8 @@ final class ResultBox: @unchecked Sendable {
     return column
   }
 
+  func type(ofColumn column: Int) -> PostgresType { PostgresType(rawValue: PQftype(pointer, Int32(column))) }
+
   func isNull(row: Int, column: Int) -> Bool { PQgetisnull(pointer, Int32(row), Int32(column)) == 1 }
 
   /// One value in binary.
@@ -120,7 +127,7 @@ final class ResultBox: @unchecked Sendable {
     guard column < width else {
       throw .decoding(statement: statement, column: "#\(column + 1)", .noSuchColumn("#\(column + 1)"))
     }
-    let type = PostgresType(rawValue: PQftype(pointer, Int32(column)))
+    let type = type(ofColumn: column)
     guard !isNull(row: row, column: column) else { return Cell(type: type, bytes: nil) }
     let length = Int(PQgetlength(pointer, Int32(row), Int32(column)))
     return Cell(

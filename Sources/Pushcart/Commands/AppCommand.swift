@@ -1,7 +1,7 @@
 import ArgumentParser
 import Delivery
+import Operations
 import Registry
-import Web
 import Wire
 
 struct AppCommand: AsyncParsableCommand {

@@ -1,8 +1,9 @@
 import ArgumentParser
-import Registry
+import Operations
 import Wire
 
-struct AuditCommand: ManagementCommand {
+struct AuditCommand: OperationCommand {
+  static let operation = CustomerOperations.audit
   static let configuration = CommandConfiguration(
     commandName: "audit", abstract: "Show who changed what, the newest first.",
     discussion: """
@@ -16,17 +17,16 @@ struct AuditCommand: ManagementCommand {
   @OptionGroup var paging: PageOptions<AuditEntryID>
   @OptionGroup var options: ManagementOptions
 
-  func run(in stores: ManagementStores) async throws {
-    let page = try await stores.audit.list(customer, paging.request)
-    try options.output.show(page) { page in
-      var table = TextTable("#Line", "When (UTC)", "Who", "Address", "Action", "Target")
-      for entry in page.items {
-        table.add(
-          "\(entry.auditId)", entry.at.forPeople,
-          entry.keyId.map { "key \($0)" } ?? "\(entry.osUser ?? "–"), command line",
-          entry.address, entry.action, entry.target)
-      }
-      return table.text(empty: "Nothing of customer \(customer) has been changed yet.") + page.more
+  var target: PageRequest<AuditEntryID> { paging.request }
+
+  func text(_ page: Page<AuditEntryReply, AuditEntryID>) -> String {
+    var table = TextTable("#Line", "When (UTC)", "Who", "Address", "Action", "Target")
+    for entry in page.items {
+      table.add(
+        "\(entry.auditId)", entry.at.forPeople,
+        entry.keyId.map { "key \($0)" } ?? "\(entry.osUser ?? "–"), command line",
+        entry.address, entry.action, entry.target)
     }
+    return table.text(empty: "Nothing of customer \(customer) has been changed yet.") + page.more
   }
 }

@@ -1,7 +1,7 @@
 import ArgumentParser
+import Operations
 import Postgres
 import Registry
-import Web
 import Wire
 
 struct CustomerCommand: AsyncParsableCommand {
@@ -51,7 +51,8 @@ struct CustomerCommand: AsyncParsableCommand {
     }
   }
 
-  struct Update: ManagementCommand {
+  struct Update: OperationCommand {
+    static let operation = CustomerOperations.change
     static let configuration = CommandConfiguration(
       abstract: "Change a customer's settings.",
       discussion: "Example: pushcart customer update --customer 1 --devices-per-contact 20")
@@ -73,17 +74,17 @@ struct CustomerCommand: AsyncParsableCommand {
       }
     }
 
-    func run(in stores: ManagementStores) async throws {
-      let request = CustomerChangeRequest(devicesPerContact: devicesPerContact, retentionDays: retentionDays)
-      let changed = try await stores.change(customer) { try await $0.changeCustomer(request) }
-      try options.output.show(changed) { customer in
-        let days = customer.retentionDays.map { "for \($0) days at most" } ?? "as long as the hub keeps them"
-        return """
-          Contacts of customer \(customer.customerId) have up to \(customer.devicesPerContact) devices.
-          Pushes of ended sendouts are kept \(days).
+    var body: CustomerChangeRequest {
+      CustomerChangeRequest(devicesPerContact: devicesPerContact, retentionDays: retentionDays)
+    }
 
-          """
-      }
+    func text(_ customer: CustomerReply) -> String {
+      let days = customer.retentionDays.map { "for \($0) days at most" } ?? "as long as the hub keeps them"
+      return """
+        Contacts of customer \(customer.customerId) have up to \(customer.devicesPerContact) devices.
+        Pushes of ended sendouts are kept \(days).
+
+        """
     }
   }
 }

@@ -1,7 +1,5 @@
 import ArgumentParser
-import Registry
-import Subscriptions
-import Web
+import Operations
 import Wire
 
 struct DatasyncCommand: AsyncParsableCommand {
@@ -13,7 +11,8 @@ struct DatasyncCommand: AsyncParsableCommand {
       """,
     subcommands: [Enable.self, List.self])
 
-  struct Enable: ManagementCommand {
+  struct Enable: OperationCommand {
+    static let operation = DatasyncOperations.enable
     static let configuration = CommandConfiguration(
       abstract: "Give an app a data tree, and show a new secret once.",
       discussion: """
@@ -27,34 +26,27 @@ struct DatasyncCommand: AsyncParsableCommand {
     @Option(help: "App id. \(MessagingService.inWords)") var app: String
     @OptionGroup var options: ManagementOptions
 
-    func run(in stores: ManagementStores) async throws {
-      let request = DatasyncRequest(app: app)
-      let secret = try await stores.change(customer) { try await $0.enableDatasync(request) }
-      try options.output.show(secret) {
-        """
-        The data tree of \($0.app) is enabled. Its secret, key \($0.keyId), is shown this once:
-        \($0.secret)
+    var body: DatasyncRequest { DatasyncRequest(app: app) }
 
-        """
-      }
+    func text(_ secret: DatasyncSecret) -> String {
+      """
+      The data tree of \(secret.app) is enabled. Its secret, key \(secret.keyId), is shown this once:
+      \(secret.secret)
+
+      """
     }
   }
 
-  struct List: ManagementCommand {
+  struct List: ListingCommand {
+    static let operation = DatasyncOperations.list
     static let configuration = CommandConfiguration(
       abstract: "List the apps that have a data tree.", discussion: "Example: pushcart datasync list --customer 1")
-
-    @Option(help: "Number of the customer.") var customer: CustomerID
-    @OptionGroup var options: ManagementOptions
-
-    func run(in stores: ManagementStores) async throws {
-      let apps = try await DatasyncApps(stores.pool).list(customer)
-      try options.output.show(Page<DatasyncApp, String>(items: apps, next: nil)) { page in
-        var table = TextTable("App", "Enabled (UTC)")
-        for app in page.items { table.add(app.app, app.createdAt.forPeople) }
-        return table.text(empty: "Customer \(customer) has no data trees.")
-      }
+    static let things = "data trees"
+    static var columns: [Column] {
+      [Column("App") { $0.app }, Column("Enabled (UTC)") { $0.createdAt.forPeople }]
     }
+
+    @OptionGroup var common: CustomerOptions
   }
 }
 

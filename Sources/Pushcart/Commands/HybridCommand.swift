@@ -1,7 +1,6 @@
 import ArgumentParser
-import Hybrid
+import Operations
 import Registry
-import Web
 import Wire
 
 struct HybridCommand: AsyncParsableCommand {
@@ -34,9 +33,17 @@ struct HybridCommand: AsyncParsableCommand {
     )
     var registrationsPerHour: Int?
     @Option(help: "https address that gets status reports of the app's messages; \"\" for none.") var statusURL: String?
+
+    func request(for app: String? = nil) -> HybridAppRequest {
+      HybridAppRequest(
+        appId: app, messageType: messageType, sender: sender, pinText: pinText, voiceText: voiceText,
+        movedText: movedText, pinDigits: pinDigits, clockZone: clockZone, pinsPerHour: pinsPerHour,
+        registrationsPerHour: registrationsPerHour, statusUrl: statusURL)
+    }
   }
 
-  struct Enable: ManagementCommand {
+  struct Enable: OperationCommand {
+    static let operation = HybridAppOperations.enable
     static let needsMasterKey = true
     static let configuration = CommandConfiguration(
       abstract: "Enable Hybrid Messaging for an app, on all its platforms.",
@@ -51,19 +58,13 @@ struct HybridCommand: AsyncParsableCommand {
     @OptionGroup(title: "Settings") var settings: Settings
     @OptionGroup var options: ManagementOptions
 
-    func run(in stores: ManagementStores) async throws {
-      let request = HybridAppRequest(
-        appId: app, messageType: settings.messageType, sender: settings.sender, pinText: settings.pinText,
-        voiceText: settings.voiceText, movedText: settings.movedText, pinDigits: settings.pinDigits,
-        clockZone: settings.clockZone, pinsPerHour: settings.pinsPerHour,
-        registrationsPerHour: settings.registrationsPerHour, statusUrl: settings.statusURL)
-      let vault = try stores.vault
-      let issued = try await stores.change(customer) { try await $0.enableHybrid(request, vault: vault) }
-      try options.output.show(issued) { $0.text }
-    }
+    var body: HybridAppRequest { settings.request(for: app) }
+
+    func text(_ issued: IssuedHybridApp) -> String { issued.text }
   }
 
-  struct Update: ManagementCommand {
+  struct Update: OperationCommand {
+    static let operation = HybridAppOperations.change
     static let configuration = CommandConfiguration(
       abstract: "Change an app's settings. Options that are left out change nothing.",
       discussion: "Example: pushcart hybrid update com.acme.app --customer 1 --message-type critical")
@@ -73,18 +74,14 @@ struct HybridCommand: AsyncParsableCommand {
     @OptionGroup(title: "Settings") var settings: Settings
     @OptionGroup var options: ManagementOptions
 
-    func run(in stores: ManagementStores) async throws {
-      let request = HybridAppChangeRequest(
-        messageType: settings.messageType, sender: settings.sender, pinText: settings.pinText,
-        voiceText: settings.voiceText, movedText: settings.movedText, pinDigits: settings.pinDigits,
-        clockZone: settings.clockZone, pinsPerHour: settings.pinsPerHour,
-        registrationsPerHour: settings.registrationsPerHour, statusUrl: settings.statusURL)
-      let changed = try await stores.change(customer) { [app] in try await $0.changeHybrid(app, request) }
-      try options.output.show(changed) { "App \($0.appId.onOneLine) is changed.\n" }
-    }
+    var target: String { app }
+    var body: HybridAppRequest { settings.request() }
+
+    func text(_ app: HybridAppReply) -> String { "App \(app.appId.onOneLine) is changed.\n" }
   }
 
-  struct Rotate: ManagementCommand {
+  struct Rotate: OperationCommand {
+    static let operation = HybridAppOperations.rotate
     static let needsMasterKey = true
     static let configuration = CommandConfiguration(
       abstract: "Make a new app secret. The one before it works until the next rotation.",
@@ -94,34 +91,29 @@ struct HybridCommand: AsyncParsableCommand {
     @Option(help: "Number of the customer.") var customer: CustomerID
     @OptionGroup var options: ManagementOptions
 
-    func run(in stores: ManagementStores) async throws {
-      let vault = try stores.vault
-      let issued = try await stores.change(customer) { [app] in try await $0.rotateHybrid(app, vault: vault) }
-      try options.output.show(issued) { $0.text }
-    }
+    var target: String { app }
+
+    func text(_ issued: IssuedHybridApp) -> String { issued.text }
   }
 
-  struct List: ManagementCommand {
+  struct List: ListingCommand {
+    static let operation = HybridAppOperations.list
     static let configuration = CommandConfiguration(
       abstract: "List a customer's apps of Hybrid Messaging.", discussion: "Example: pushcart hybrid list --customer 1")
-
-    @Option(help: "Number of the customer.") var customer: CustomerID
-    @OptionGroup var options: ManagementOptions
-
-    func run(in stores: ManagementStores) async throws {
-      let apps = try await stores.hybrid.all(customer)
-      try options.output.show(Page<HybridAppReply, String>(items: apps, next: nil)) { page in
-        var table = TextTable("App", "App key", "Type", "Clock zone", "Changed (UTC)", "Alarm")
-        for app in page.items {
-          table.add(
-            app.appId, app.appKey, app.messageType.rawValue, app.clockZone, app.updatedAt.forPeople, app.alarm?.reason)
-        }
-        return table.text(empty: "Customer \(customer) has no apps of Hybrid Messaging.")
-      }
+    static let things = "apps of Hybrid Messaging"
+    static var columns: [Column] {
+      [
+        Column("App") { $0.appId }, Column("App key") { $0.appKey }, Column("Type") { $0.messageType.rawValue },
+        Column("Clock zone") { $0.clockZone }, Column("Changed (UTC)") { $0.updatedAt.forPeople },
+        Column("Alarm") { $0.alarm?.reason },
+      ]
     }
+
+    @OptionGroup var common: CustomerOptions
   }
 
-  struct Show: ManagementCommand {
+  struct Show: OperationCommand {
+    static let operation = HybridAppOperations.show
     static let configuration = CommandConfiguration(
       abstract: "Show an app of Hybrid Messaging.",
       discussion: "Example: pushcart hybrid show com.acme.app --customer 1")
@@ -130,28 +122,29 @@ struct HybridCommand: AsyncParsableCommand {
     @Option(help: "Number of the customer.") var customer: CustomerID
     @OptionGroup var options: ManagementOptions
 
-    func run(in stores: ManagementStores) async throws {
-      try options.output.show(try await stores.hybrid.find(customer, appID: app)) { app in
-        var table = TextTable("Field", "Value")
-        table.add("app key", app.appKey)
-        table.add("message type", app.messageType.rawValue)
-        table.add("sender", app.sender)
-        table.add("PIN text", app.pinText)
-        table.add("voice text", app.voiceText)
-        table.add("moved text", app.movedText)
-        table.add("PIN digits", "\(app.pinDigits)")
-        table.add("clock zone", app.clockZone)
-        table.add("PINs an hour", "\(app.pinsPerHour)")
-        table.add("registrations an hour", "\(app.registrationsPerHour)")
-        table.add("status URL", app.statusUrl?.text)
-        table.add("previous secret", app.hasPreviousSecret ? "signs still" : "none")
-        if let alarm = app.alarm { table.add("alarm", alarm.reason) }
-        return "App \(app.appId.onOneLine)\n" + table.text(empty: "")
-      }
+    var target: String { app }
+
+    func text(_ app: HybridAppReply) -> String {
+      var table = TextTable("Field", "Value")
+      table.add("app key", app.appKey)
+      table.add("message type", app.messageType.rawValue)
+      table.add("sender", app.sender)
+      table.add("PIN text", app.pinText)
+      table.add("voice text", app.voiceText)
+      table.add("moved text", app.movedText)
+      table.add("PIN digits", "\(app.pinDigits)")
+      table.add("clock zone", app.clockZone)
+      table.add("PINs an hour", "\(app.pinsPerHour)")
+      table.add("registrations an hour", "\(app.registrationsPerHour)")
+      table.add("status URL", app.statusUrl?.text)
+      table.add("previous secret", app.hasPreviousSecret ? "signs still" : "none")
+      if let alarm = app.alarm { table.add("alarm", alarm.reason) }
+      return "App \(app.appId.onOneLine)\n" + table.text(empty: "")
     }
   }
 
-  struct Phones: ManagementCommand {
+  struct Phones: OperationCommand {
+    static let operation = HybridAppOperations.phones
     static let configuration = CommandConfiguration(
       abstract: "List an app's phones: how far their numbers are verified, and where their push tokens changed.",
       discussion: "Example: pushcart hybrid phones com.acme.app --customer 1 --number 0031612345678")
@@ -162,18 +155,17 @@ struct HybridCommand: AsyncParsableCommand {
     @OptionGroup var paging: PageOptions<RegistrationID>
     @OptionGroup var options: ManagementOptions
 
-    func run(in stores: ManagementStores) async throws {
-      let phones = try await stores.hybrid.phones(customer, appID: app, number: number, paging.request)
-      try options.output.show(phones) { phones in
-        var table = TextTable(
-          "#Registration", "Number", "Status", "Platform", "Pushes", "Token changed (UTC)", "From", "Changed (UTC)")
-        for phone in phones.items {
-          table.add(
-            "\(phone.registrationId)", phone.number, phone.status, phone.platform, phone.getsPushes ? "yes" : "no",
-            phone.tokenChangedAt?.forPeople, phone.tokenChangedFrom, phone.changedAt.forPeople)
-        }
-        return table.text(empty: "App \(app.onOneLine) has no such phones.") + phones.more
-      }
+    var target: ((String, PageRequest<RegistrationID>), PhoneNumber?) { ((app, paging.request), number) }
+
+    func text(_ phones: Page<HybridPhoneReply, RegistrationID>) -> String {
+      let columns: [TableColumn<HybridPhoneReply>] = [
+        TableColumn("#Registration") { "\($0.registrationId)" }, TableColumn("Number") { $0.number },
+        TableColumn("Status") { $0.status }, TableColumn("Platform") { $0.platform },
+        TableColumn("Pushes") { $0.getsPushes ? "yes" : "no" },
+        TableColumn("Token changed (UTC)") { $0.tokenChangedAt?.forPeople },
+        TableColumn("From") { $0.tokenChangedFrom }, TableColumn("Changed (UTC)") { $0.changedAt.forPeople },
+      ]
+      return TextTable(columns, of: phones.items).text(empty: "App \(app.onOneLine) has no such phones.") + phones.more
     }
   }
 }

@@ -1,7 +1,6 @@
 import ArgumentParser
 import FoundationEssentials
-import Registry
-import Web
+import Operations
 import Wire
 
 struct KeyCommand: AsyncParsableCommand {
@@ -15,7 +14,8 @@ struct KeyCommand: AsyncParsableCommand {
       """,
     subcommands: [Add.self, List.self, Revoke.self])
 
-  struct Add: ManagementCommand {
+  struct Add: OperationCommand {
+    static let operation = KeyOperations.add
     static let configuration = CommandConfiguration(
       abstract: "Create a key and show its token once.",
       discussion: """
@@ -38,46 +38,45 @@ struct KeyCommand: AsyncParsableCommand {
       }
     }
 
-    func run(in stores: ManagementStores) async throws {
-      let request = AccessKeyRequest(
+    var body: AccessKeyRequest {
+      AccessKeyRequest(
         name: name, scope: scope, appId: app,
         expiresAt: days.map { Timestamp(Date(timeIntervalSinceNow: Double($0) * 86_400)) })
-      let key = try await stores.change(customer) { try await $0.addKey(request) }
-      try options.output.show(key) {
-        """
-        Key \($0.keyId), \($0.name.onOneLine), scope \($0.scope.rawValue), is created. Its token is shown this once:
-        \($0.token)
+    }
 
-        """
-      }
+    func text(_ key: AccessKeyReply) -> String {
+      """
+      Key \(key.keyId), \(key.name.onOneLine), scope \(key.scope.rawValue), is created. Its token is shown this once:
+      \(key.token ?? "")
+
+      """
     }
   }
 
-  struct List: ManagementCommand {
+  struct List: ListingCommand {
+    static let operation = KeyOperations.list
     static let configuration = CommandConfiguration(
       abstract: "List a customer's keys, revoked ones too.", discussion: "Example: pushcart key list --customer 1")
-
-    @Option(help: "Number of the customer.") var customer: CustomerID
-    @OptionGroup var options: ManagementOptions
-
-    func run(in stores: ManagementStores) async throws {
-      let keys = try await stores.keys.list(customer).map { AccessKeyReply($0) }
-      try options.output.show(Page<AccessKeyReply, AccessKeyID>(items: keys, next: nil)) { page in
-        var table = TextTable(
-          "#Key", "Name", "Scope", "App", "Created by", "Created (UTC)", "Expires (UTC)", "Last used (UTC)",
-          "Revoked (UTC)")
-        for key in page.items {
-          table.add(
-            "\(key.keyId)", key.name, key.scope.rawValue, key.appId,
-            key.createdBy.map { "key \($0)" } ?? "command line",
-            key.createdAt.forPeople, key.expiresAt?.forPeople, key.lastUsedAt?.forPeople, key.revokedAt?.forPeople)
-        }
-        return table.text(empty: "Customer \(customer) has no keys.")
-      }
+    static let things = "keys"
+    static var columns: [Column] {
+      [
+        Column("#Key") { "\($0.keyId)" },
+        Column("Name") { $0.name },
+        Column("Scope") { $0.scope.rawValue },
+        Column("App") { $0.appId },
+        Column("Created by") { $0.createdBy.map { "key \($0)" } ?? "command line" },
+        Column("Created (UTC)") { $0.createdAt.forPeople },
+        Column("Expires (UTC)") { $0.expiresAt?.forPeople },
+        Column("Last used (UTC)") { $0.lastUsedAt?.forPeople },
+        Column("Revoked (UTC)") { $0.revokedAt?.forPeople },
+      ]
     }
+
+    @OptionGroup var common: CustomerOptions
   }
 
-  struct Revoke: ManagementCommand {
+  struct Revoke: OperationCommand {
+    static let operation = KeyOperations.revoke
     static let configuration = CommandConfiguration(
       abstract: "Revoke a key: it opens nothing from now on.",
       discussion: """
@@ -91,27 +90,21 @@ struct KeyCommand: AsyncParsableCommand {
     @Flag(help: "Revoke also the keys that it created.") var withCreated = false
     @OptionGroup var options: ManagementOptions
 
-    func run(in stores: ManagementStores) async throws {
-      let (id, withCreated) = (key, withCreated)
-      let revoked = try await stores.change(customer) { try await $0.revokeKey(id, withCreated: withCreated) }
-      try options.output.show(revoked) { $0.text(customer) }
-    }
-  }
-}
+    var target: (AccessKeyID, Bool) { (key, withCreated) }
 
-extension RevokedAccessKey {
-  fileprivate func text(_ customer: CustomerID) -> String {
-    var text = "Key \(keyId), \(name.onOneLine), is revoked.\n"
-    if !alsoRevoked.isEmpty {
-      text += "So are the keys that it created: \(alsoRevoked.map(\.description).joined(separator: ", ")).\n"
-    }
-    if validKeysCreated > 0 {
-      text += """
-        Keys that it created and that are still valid: \(validKeysCreated). To revoke them:
-        pushcart key revoke \(keyId) --customer \(customer) --with-created
+    func text(_ key: AccessKeyReply) -> String {
+      var text = "Key \(key.keyId), \(key.name.onOneLine), is revoked.\n"
+      if let others = key.alsoRevoked, !others.isEmpty {
+        text += "So are the keys that it created: \(others.map(\.description).joined(separator: ", ")).\n"
+      }
+      if let valid = key.validKeysCreated, valid > 0 {
+        text += """
+          Keys that it created and that are still valid: \(valid). To revoke them:
+          pushcart key revoke \(key.keyId) --customer \(customer) --with-created
 
-        """
+          """
+      }
+      return text
     }
-    return text
   }
 }

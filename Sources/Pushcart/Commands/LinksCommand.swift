@@ -1,6 +1,6 @@
 import ArgumentParser
+import Operations
 import Registry
-import Web
 import Wire
 
 struct LinksCommand: AsyncParsableCommand {
@@ -49,7 +49,8 @@ struct LinksCommand: AsyncParsableCommand {
     }
   }
 
-  struct MaxAge: ManagementCommand {
+  struct MaxAge: OperationCommand {
+    static let operation = CustomerOperations.change
     static let configuration = CommandConfiguration(
       commandName: "max-age", abstract: "Set after how many days a customer's page links answer 404.",
       discussion: "Example: pushcart links max-age --customer 1 --days 90")
@@ -58,13 +59,11 @@ struct LinksCommand: AsyncParsableCommand {
     @Option(help: "Days, up to 3650; 0 for links that never expire.") var days: Int32
     @OptionGroup var options: ManagementOptions
 
-    func run(in stores: ManagementStores) async throws {
-      let request = CustomerChangeRequest(linkMaxAgeDays: days)
-      let changed = try await stores.change(customer) { try await $0.changeCustomer(request) }
-      try options.output.show(changed) {
-        $0.linkMaxAgeDays.map { "Page links of customer \(customer) expire after \($0) days.\n" }
-          ?? "Page links of customer \(customer) never expire.\n"
-      }
+    var body: CustomerChangeRequest { CustomerChangeRequest(linkMaxAgeDays: days) }
+
+    func text(_ reply: CustomerReply) -> String {
+      reply.linkMaxAgeDays.map { "Page links of customer \(customer) expire after \($0) days.\n" }
+        ?? "Page links of customer \(customer) never expire.\n"
     }
   }
 }

@@ -1,6 +1,5 @@
 import ArgumentParser
-import Registry
-import Web
+import Operations
 import Wire
 
 struct ListCommand: AsyncParsableCommand {
@@ -9,7 +8,8 @@ struct ListCommand: AsyncParsableCommand {
     discussion: "A contact joins a list by the listId that its registration carries.",
     subcommands: [Add.self, List.self])
 
-  struct Add: ManagementCommand {
+  struct Add: OperationCommand {
+    static let operation = ListOperations.add
     static let configuration = CommandConfiguration(
       abstract: "Add a list.",
       discussion: """
@@ -23,27 +23,23 @@ struct ListCommand: AsyncParsableCommand {
     @Option(help: "Number that apps already send. (default: the next free one)") var listId: ListID?
     @OptionGroup var options: ManagementOptions
 
-    func run(in stores: ManagementStores) async throws {
-      let request = ListRequest(name: name, listId: listId)
-      let list = try await stores.change(customer) { try await $0.addList(request) }
-      try options.output.show(list) { "List \($0.listId), \($0.name.onOneLine), is added.\n" }
-    }
+    var body: ListRequest { ListRequest(name: name, listId: listId) }
+
+    func text(_ list: ListReply) -> String { "List \(list.listId), \(list.name.onOneLine), is added.\n" }
   }
 
-  struct List: ManagementCommand {
+  struct List: ListingCommand {
+    static let operation = ListOperations.list
     static let configuration = CommandConfiguration(
       abstract: "List a customer's lists.", discussion: "Example: pushcart list list --customer 1")
-
-    @Option(help: "Number of the customer.") var customer: CustomerID
-    @OptionGroup var options: ManagementOptions
-
-    func run(in stores: ManagementStores) async throws {
-      let lists = try await stores.lists.all(customer).map { ListReply($0) }
-      try options.output.show(Page<ListReply, ListID>(items: lists, next: nil)) { page in
-        var table = TextTable("#List", "Name", "Added (UTC)")
-        for list in page.items { table.add("\(list.listId)", list.name, list.createdAt.forPeople) }
-        return table.text(empty: "Customer \(customer) has no lists.")
-      }
+    static let things = "lists"
+    static var columns: [Column] {
+      [
+        Column("#List") { "\($0.listId)" }, Column("Name") { $0.name },
+        Column("Added (UTC)") { $0.createdAt.forPeople },
+      ]
     }
+
+    @OptionGroup var common: CustomerOptions
   }
 }

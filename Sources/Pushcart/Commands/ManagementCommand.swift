@@ -2,8 +2,8 @@ import ArgumentParser
 import Content
 import Delivery
 import FoundationEssentials
-import Hybrid
 import Logging
+import Operations
 import Postgres
 import Providers
 import Registry
@@ -31,6 +31,65 @@ extension ManagementCommand {
   }
 }
 
+/// A command that calls one operation for a customer, and shows its reply.
+protocol OperationCommand: ManagementCommand {
+  associatedtype Target: Sendable = Void
+  associatedtype Body: Sendable = Void
+  associatedtype Reply: APIObject
+  static var operation: Operation<Target, Body, Reply> { get }
+  var customer: CustomerID { get }
+  /// What it is called for, as the operation's path and query have it.
+  var target: Target { get throws }
+  /// What it is called with.
+  var body: Body { get throws }
+  /// What people see of the reply.
+  func text(_ reply: Reply) -> String
+}
+
+extension OperationCommand {
+  func run(in stores: ManagementStores) async throws {
+    try options.output.show(try await stores.call(Self.operation, of: customer, try target, try body), for: text)
+  }
+}
+
+extension OperationCommand where Target == Void { var target: Void { () } }
+extension OperationCommand where Body == Void { var body: Void { () } }
+
+/// A command that lists all that a customer has of something.
+protocol ListingCommand: ManagementCommand {
+  associatedtype Item: APIObject
+  associatedtype Cursor: Codable & Sendable & SchemaProviding
+  typealias Column = TableColumn<Item>
+  static var operation: Operation<PageRequest<Cursor>, Void, Page<Item, Cursor>> { get }
+  /// What is listed, as in `triggers`.
+  static var things: String { get }
+  static var columns: [Column] { get }
+  var common: CustomerOptions { get }
+}
+
+extension ListingCommand {
+  var options: ManagementOptions { common.options }
+
+  func run(in stores: ManagementStores) async throws {
+    var whole = Page<Item, Cursor>(items: [])
+    var page = PageRequest<Cursor>(limit: PageRequest<Cursor>.limits.upperBound)
+    repeat {
+      let found = try await stores.call(Self.operation, of: common.customer, page, ())
+      whole.items += found.items
+      page.after = found.next
+    } while page.after != nil
+    try options.output.show(whole) {
+      TextTable(Self.columns, of: $0.items).text(empty: "Customer \(common.customer) has no \(Self.things).")
+    }
+  }
+}
+
+/// Options of commands that need nothing but the customer.
+struct CustomerOptions: ParsableArguments {
+  @Option(help: "Number of the customer.") var customer: CustomerID
+  @OptionGroup var options: ManagementOptions
+}
+
 /// Options of every management command. The database is mostly named in the environment, so only `--help-hidden` shows its
 /// flags.
 struct ManagementOptions: ParsableArguments {
@@ -48,31 +107,17 @@ struct ManagementStores: Sendable {
   /// Discards everything: errors are thrown, and standard error belongs to the command.
   let logger: Logger
   let pool: Pool
+  let parts: OperationParts
   let customers: Customers
-  let keys: AccessKeys
-  let audit: AuditLog
-  let lists: ContactLists
   let apps: PushApps
-  let sendouts: SendoutStore
-  let triggers: Triggers
-  let hybrid: HybridApps
-  let templates: Templates
-  let reports: Reports
 
   private init(_ settings: Settings) {
     self.settings = settings
     logger = Logger(label: "pushcart") { _ in SwiftLogNoOpLogHandler() }
     pool = Pool(settings.database, logger: logger)
+    parts = OperationParts(database: pool, slowReads: pool, vault: settings.masterKeys.map { Vault($0) })
     customers = Customers(pool)
-    keys = AccessKeys(pool)
-    audit = AuditLog(pool)
-    lists = ContactLists(pool)
     apps = PushApps(pool)
-    sendouts = SendoutStore(pool)
-    triggers = Triggers(pool)
-    hybrid = HybridApps(pool)
-    templates = Templates(pool)
-    reports = Reports(pool)
   }
 
   /// Seals and opens credentials.
@@ -96,6 +141,16 @@ struct ManagementStores: Sendable {
     try await pool.transaction(of: customer.rawValue, limit: Ledger.wholeSendoutLimit, locks: .brief) {
       try await work(ManagementChange($0, customer: customer, actor: Self.actor))
     }
+  }
+
+  /// Calls an operation. What changes something runs in one transaction, together with its line in the audit log.
+  func call<Target, Body, Reply>(
+    _ operation: Operation<Target, Body, Reply>, of customer: CustomerID, _ target: Target, _ body: Body
+  ) async throws -> Reply {
+    guard operation.audit != nil else {
+      return try await operation.run(OperationCall(reading: parts, of: customer), target, body)
+    }
+    return try await change(customer) { try await operation.run(OperationCall($0, parts), target, body) }
   }
 
   /// Runs `work` with the stores, then closes their connections.

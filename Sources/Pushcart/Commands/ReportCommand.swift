@@ -1,8 +1,10 @@
 import ArgumentParser
+import Operations
 import Sendouts
 import Wire
 
-struct ReportCommand: ManagementCommand {
+struct ReportCommand: OperationCommand {
+  static let operation = ReportOperations.show
   static let configuration = CommandConfiguration(
     commandName: "report", abstract: "Show a report, with the same numbers as schema report in psql.",
     discussion: """
@@ -26,10 +28,9 @@ struct ReportCommand: ManagementCommand {
     }
   }
 
-  func run(in stores: ManagementStores) async throws {
-    let reply = try await stores.reports.read(report, customer, sendout: sendout, contact: contact, limit: limit)
-    try options.output.show(reply) { $0.text }
-  }
+  var target: (((String, SendoutID?), String?), Int?) { (((report.rawValue, sendout), contact), limit) }
+
+  func text(_ reply: ReportReply) -> String { reply.text }
 }
 
 extension ReportReply {

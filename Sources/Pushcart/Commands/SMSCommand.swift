@@ -1,8 +1,8 @@
 import ArgumentParser
 import FoundationEssentials
+import Operations
 import Providers
 import Registry
-import Web
 import Wire
 
 struct SMSCommand: AsyncParsableCommand {

@@ -1,8 +1,8 @@
 import ArgumentParser
 import FoundationEssentials
+import Operations
 import Registry
 import Sendouts
-import Web
 import Wire
 
 struct SendCommand: ManagementCommand {
@@ -37,7 +37,7 @@ struct SendCommand: ManagementCommand {
     let request = SendoutRequest(
       name: name, appIds: app, appType: type, audience: audience.audience, message: try message.body,
       template: template, onUncertain: onUncertain, start: !draft)
-    let sendout = try await stores.change(customer) { try await $0.addSendout(request) }
+    let sendout = try await stores.call(SendoutOperations.add, of: customer, (), request)
     guard wait else {
       try options.output.show(sendout) { draft ? $0.text : "Sendout \($0.sendoutId) is started.\n" }
       return

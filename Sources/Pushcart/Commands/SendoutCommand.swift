@@ -1,7 +1,5 @@
 import ArgumentParser
-import Registry
-import Sendouts
-import Web
+import Operations
 import Wire
 
 struct SendoutCommand: AsyncParsableCommand {
@@ -10,7 +8,8 @@ struct SendoutCommand: AsyncParsableCommand {
     discussion: "Sendouts are created with pushcart send.",
     subcommands: [List.self, Show.self, Start.self, Pause.self, Resume.self, Cancel.self])
 
-  struct List: ManagementCommand {
+  struct List: OperationCommand {
+    static let operation = SendoutOperations.list
     static let configuration = CommandConfiguration(
       abstract: "List a customer's sendouts, the newest first.",
       discussion: "Example: pushcart sendout list --customer 1 --limit 20")
@@ -19,18 +18,16 @@ struct SendoutCommand: AsyncParsableCommand {
     @OptionGroup var paging: PageOptions<SendoutID>
     @OptionGroup var options: ManagementOptions
 
-    func run(in stores: ManagementStores) async throws {
-      let page = try await stores.sendouts.list(customer, paging.request)
-      try options.output.show(page) { page in
-        var table = TextTable("#Sendout", "Name", "App", "State", "Created (UTC)", "Finished (UTC)")
-        for sendout in page.items {
-          table.add(
-            "\(sendout.sendoutId)", sendout.name, sendout.apps.named, sendout.state.rawValue,
-            sendout.createdAt.forPeople,
-            sendout.finishedAt?.forPeople)
-        }
-        return table.text(empty: "Customer \(customer) has no sendouts here.") + page.more
-      }
+    var target: PageRequest<SendoutID> { paging.request }
+
+    func text(_ page: Page<SendoutReply, SendoutID>) -> String {
+      let columns: [TableColumn<SendoutReply>] = [
+        TableColumn("#Sendout") { "\($0.sendoutId)" }, TableColumn("Name") { $0.name },
+        TableColumn("App") { $0.apps.named }, TableColumn("State") { $0.state.rawValue },
+        TableColumn("Created (UTC)") { $0.createdAt.forPeople },
+        TableColumn("Finished (UTC)") { $0.finishedAt?.forPeople },
+      ]
+      return TextTable(columns, of: page.items).text(empty: "Customer \(customer) has no sendouts here.") + page.more
     }
   }
 
@@ -54,13 +51,14 @@ struct SendoutCommand: AsyncParsableCommand {
 
     func run(in stores: ManagementStores) async throws {
       if pushes { return try await showPushes(in: stores) }
-      var reply = try await stores.sendouts.find(customer, sendout)
+      var reply = try await stores.call(SendoutOperations.show, of: customer, sendout, ())
       if watch { reply = try await SendoutWatch(stores: stores, customer: customer).follow(reply) }
       try options.output.show(reply) { $0.text }
     }
 
     private func showPushes(in stores: ManagementStores) async throws {
-      let page = try await stores.sendouts.pushes(customer, sendout, state: state, paging.request)
+      let page = try await stores.call(
+        SendoutOperations.pushes, of: customer, ((sendout, state), paging.request), ())
       try options.output.show(page) { page in
         var table = TextTable(
           "#Push", "#Device", "#Contact", "State", "#Attempts", "Reason", "Sent (UTC)", "Opened (UTC)")
@@ -77,60 +75,57 @@ struct SendoutCommand: AsyncParsableCommand {
   }
 
   struct Start: SendoutVerbCommand {
+    static let operation = SendoutOperations.start
     static let configuration = CommandConfiguration(
       abstract: "Start a draft.", discussion: "Example: pushcart sendout start 7 --customer 1")
-    @OptionGroup var target: SendoutTarget
-    var verb: SendoutVerb { .start }
+    @OptionGroup var named: SendoutOptions
   }
 
   struct Pause: SendoutVerbCommand {
+    static let operation = SendoutOperations.pause
     static let configuration = CommandConfiguration(
       abstract: "Send no further push until the sendout is resumed.",
       discussion: "Example: pushcart sendout pause 7 --customer 1")
-    @OptionGroup var target: SendoutTarget
-    var verb: SendoutVerb { .pause }
+    @OptionGroup var named: SendoutOptions
   }
 
   struct Resume: SendoutVerbCommand {
+    static let operation = SendoutOperations.resume
     static let configuration = CommandConfiguration(
       abstract: "Continue a paused sendout.", discussion: "Example: pushcart sendout resume 7 --customer 1")
-    @OptionGroup var target: SendoutTarget
-    var verb: SendoutVerb { .resume }
+    @OptionGroup var named: SendoutOptions
   }
 
   struct Cancel: SendoutVerbCommand {
+    static let operation = SendoutOperations.cancel
     static let configuration = CommandConfiguration(
       abstract: "End a sendout for good; pushes that are not sent yet never are.",
       discussion: "Example: pushcart sendout cancel 7 --customer 1")
-    @OptionGroup var target: SendoutTarget
-    var verb: SendoutVerb { .cancel }
+    @OptionGroup var named: SendoutOptions
   }
 }
 
 /// The sendout of a verb.
-struct SendoutTarget: ParsableArguments {
+struct SendoutOptions: ParsableArguments {
   @Argument(help: "Number of the sendout.") var sendout: SendoutID
   @Option(help: "Number of the customer.") var customer: CustomerID
   @OptionGroup var options: ManagementOptions
 }
 
 /// A command that applies one verb to a sendout and shows the result.
-protocol SendoutVerbCommand: ManagementCommand {
-  var target: SendoutTarget { get }
-  var verb: SendoutVerb { get }
+protocol SendoutVerbCommand: OperationCommand where Target == SendoutID, Body == Void, Reply == SendoutReply {
+  var named: SendoutOptions { get }
 }
 
 extension SendoutVerbCommand {
-  var options: ManagementOptions { target.options }
-
-  func run(in stores: ManagementStores) async throws {
-    let (id, verb) = (target.sendout, verb)
-    let reply = try await stores.change(target.customer) { try await $0.apply(verb, to: id) }
-    try options.output.show(reply) { $0.text }
-  }
+  var customer: CustomerID { named.customer }
+  var target: SendoutID { named.sendout }
+  var options: ManagementOptions { named.options }
+  func text(_ sendout: SendoutReply) -> String { sendout.text }
 }
 
-struct WhyCommand: ManagementCommand {
+struct WhyCommand: OperationCommand {
+  static let operation = SendoutOperations.why
   static let configuration = CommandConfiguration(
     commandName: "why", abstract: "Tell what became of a sendout for one recipient, or why there is no push.",
     discussion: "Example: pushcart why --customer 1 --sendout 7 --to lars@example.com")
@@ -140,14 +135,13 @@ struct WhyCommand: ManagementCommand {
   @Option(name: .customLong("to"), parsing: .unconditional, help: "Original id of the contact.") var originalID: String
   @OptionGroup var options: ManagementOptions
 
-  func run(in stores: ManagementStores) async throws {
-    let reply = try await stores.sendouts.why(customer, sendout, originalID: originalID)
-    try options.output.show(reply) { reply in
-      var table = TextTable("When (UTC)", "#Push", "#Device", "What")
-      for line in reply.lines {
-        table.add(line.at?.forPeople, line.pushNo.map { "\($0)" }, line.deviceId.map { "\($0)" }, line.text)
-      }
-      return table.text(empty: "There is nothing to tell.")
+  var target: (SendoutID, String) { (sendout, originalID) }
+
+  func text(_ reply: WhyReply) -> String {
+    var table = TextTable("When (UTC)", "#Push", "#Device", "What")
+    for line in reply.lines {
+      table.add(line.at?.forPeople, line.pushNo.map { "\($0)" }, line.deviceId.map { "\($0)" }, line.text)
     }
+    return table.text(empty: "There is nothing to tell.")
   }
 }

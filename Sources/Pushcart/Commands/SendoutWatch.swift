@@ -1,5 +1,5 @@
+import Operations
 import Postgres
-import Sendouts
 import Wire
 
 /// Follows a sendout until it finishes or needs a person.
@@ -21,12 +21,12 @@ struct SendoutWatch {
   }
 
   private mutating func follow(from sendout: SendoutReply) async throws -> SendoutReply {
-    var current = try await stores.sendouts.find(customer, sendout.sendoutId)
+    var current = try await stores.call(SendoutOperations.show, of: customer, sendout.sendoutId, ())
     try await warnIfNobodyServes(current)
     while current.state == .freezing || current.state == .running {
       line.show(current)
       try await Task.sleep(for: .milliseconds(500))
-      current = try await stores.sendouts.find(customer, sendout.sendoutId)
+      current = try await stores.call(SendoutOperations.show, of: customer, sendout.sendoutId, ())
     }
     line.finish(current)
     return current

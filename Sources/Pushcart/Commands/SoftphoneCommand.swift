@@ -1,13 +1,14 @@
 import ArgumentParser
+import Operations
 import Registry
-import Web
 import Wire
 
 struct SoftphoneCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "softphone", abstract: "Set what a customer's softphones report.", subcommands: [Reporter.self])
 
-  struct Reporter: ManagementCommand {
+  struct Reporter: OperationCommand {
+    static let operation = CustomerOperations.change
     static let configuration = CommandConfiguration(
       abstract: "Name the fields that softphones' push token reporter sends.",
       discussion: """
@@ -33,18 +34,18 @@ struct SoftphoneCommand: AsyncParsableCommand {
       }
     }
 
-    func run(in stores: ManagementStores) async throws {
+    var body: CustomerChangeRequest {
       let pairs = map.map { pair in
         (String(pair.prefix { $0 != "=" }), String(pair.drop { $0 != "=" }.dropFirst()))
       }
-      let request = CustomerChangeRequest(reporterFields: Dictionary(pairs) { $1 })
-      let changed = try await stores.change(customer) { try await $0.changeCustomer(request) }
-      try options.output.show(changed) { customer in
-        let fields = ReporterField.allCases.map {
-          "\($0.rawValue)=\(customer.reporterFields?[$0.rawValue] ?? $0.rawValue)"
-        }
-        return "Softphones report: \(fields.joined(separator: " ").onOneLine)\n"
+      return CustomerChangeRequest(reporterFields: Dictionary(pairs) { $1 })
+    }
+
+    func text(_ customer: CustomerReply) -> String {
+      let fields = ReporterField.allCases.map {
+        "\($0.rawValue)=\(customer.reporterFields?[$0.rawValue] ?? $0.rawValue)"
       }
+      return "Softphones report: \(fields.joined(separator: " ").onOneLine)\n"
     }
   }
 }

@@ -1,6 +1,6 @@
 import ArgumentParser
 import Content
-import Web
+import Operations
 import Wire
 
 struct TemplateCommand: AsyncParsableCommand {
@@ -15,7 +15,8 @@ struct TemplateCommand: AsyncParsableCommand {
       """,
     subcommands: [Put.self, List.self, Show.self])
 
-  struct Put: ManagementCommand {
+  struct Put: OperationCommand {
+    static let operation = TemplateOperations.save
     static let configuration = CommandConfiguration(
       abstract: "Save a template's next version.",
       discussion: "Example: pushcart template put --customer 1 --name offer --file offer.html")
@@ -27,37 +28,36 @@ struct TemplateCommand: AsyncParsableCommand {
     var contentType: String?
     @OptionGroup var options: ManagementOptions
 
-    func run(in stores: ManagementStores) async throws {
-      let format = contentType == nil ? TemplateFormat(fileName: file) : nil
-      let request = TemplateRequest(contentType: contentType, body: try InputFile(file).text)
-      let template = try await stores.change(customer) { [name] in
-        try await $0.saveTemplate(name, request, format: format)
+    var target: String { name }
+    var body: TemplateRequest {
+      get throws {
+        TemplateRequest(
+          contentType: contentType ?? TemplateFormat(fileName: file)?.contentType, body: try InputFile(file).text)
       }
-      try options.output.show(template) {
-        "Template \($0.name.onOneLine) is saved as version \($0.version), \($0.contentType).\n"
-          + ($0.warnings ?? []).map { "Note: \($0)\n" }.joined()
-      }
+    }
+
+    func text(_ template: TemplateReply) -> String {
+      "Template \(template.name.onOneLine) is saved as version \(template.version), \(template.contentType).\n"
+        + (template.warnings ?? []).map { "Note: \($0)\n" }.joined()
     }
   }
 
-  struct List: ManagementCommand {
+  struct List: ListingCommand {
+    static let operation = TemplateOperations.list
     static let configuration = CommandConfiguration(
       abstract: "List the current version of each template.",
       discussion: "Example: pushcart template list --customer 1")
-
-    @Option(help: "Number of the customer.") var customer: CustomerID
-    @OptionGroup var options: ManagementOptions
-
-    func run(in stores: ManagementStores) async throws {
-      let templates = try await stores.templates.list(customer).map { TemplateReply($0) }
-      try options.output.show(Page<TemplateReply, String>(items: templates, next: nil)) { page in
-        var table = TextTable("Template", "#Version", "Content type", "Saved (UTC)")
-        for template in page.items {
-          table.add(template.name, "\(template.version)", template.contentType, template.createdAt.forPeople)
-        }
-        return table.text(empty: "Customer \(customer) has no templates.")
-      }
+    static let things = "templates"
+    static var columns: [Column] {
+      [
+        Column("Template") { $0.name },
+        Column("#Version") { "\($0.version)" },
+        Column("Content type") { $0.contentType },
+        Column("Saved (UTC)") { $0.createdAt.forPeople },
+      ]
     }
+
+    @OptionGroup var common: CustomerOptions
   }
 
   struct Show: ManagementCommand {
@@ -71,7 +71,7 @@ struct TemplateCommand: AsyncParsableCommand {
     @OptionGroup var options: ManagementOptions
 
     func run(in stores: ManagementStores) async throws {
-      let template = TemplateReply(try await stores.templates.get(customer, name: name, version: version))
+      let template = try await stores.call(TemplateOperations.show, of: customer, (name, version), ())
       if options.json {
         try options.output.show(template) { _ in "" }
       } else {

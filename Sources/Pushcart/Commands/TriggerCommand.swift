@@ -1,8 +1,7 @@
 import ArgumentParser
 import FoundationEssentials
-import Registry
+import Operations
 import Sendouts
-import Web
 import Wire
 
 struct TriggerCommand: AsyncParsableCommand {
@@ -11,7 +10,8 @@ struct TriggerCommand: AsyncParsableCommand {
     discussion: "A trigger is a named message that back ends send to one contact at a time, by Carma's routes.",
     subcommands: [Add.self, Update.self, List.self, Show.self, Send.self])
 
-  struct Add: ManagementCommand {
+  struct Add: OperationCommand {
+    static let operation = TriggerOperations.add
     static let configuration = CommandConfiguration(
       abstract: "Add a trigger.",
       discussion: """
@@ -27,15 +27,20 @@ struct TriggerCommand: AsyncParsableCommand {
     @Option(help: "Template of the rich page. (default: no page)") var template: String?
     @OptionGroup var options: ManagementOptions
 
-    func run(in stores: ManagementStores) async throws {
-      let request = TriggerRequest(
-        name: name, description: description, appIds: app, message: try message.body, template: template)
-      let trigger = try await stores.change(customer) { try await $0.addTrigger(request) }
-      try options.output.show(trigger) { "Trigger \($0.triggerId), \($0.name.onOneLine), is added.\n" }
+    var body: TriggerRequest {
+      get throws {
+        TriggerRequest(
+          name: name, description: description, appIds: app, message: try message.body, template: template)
+      }
+    }
+
+    func text(_ trigger: TriggerReply) -> String {
+      "Trigger \(trigger.triggerId), \(trigger.name.onOneLine), is added.\n"
     }
   }
 
-  struct Update: ManagementCommand {
+  struct Update: OperationCommand {
+    static let operation = TriggerOperations.change
     static let configuration = CommandConfiguration(
       abstract: "Change a trigger. Options that are left out change nothing.",
       discussion: """
@@ -54,38 +59,41 @@ struct TriggerCommand: AsyncParsableCommand {
     @Option(help: "Whether it takes messages: true or false.") var active: Bool?
     @OptionGroup var options: ManagementOptions
 
-    func run(in stores: ManagementStores) async throws {
-      let body = try message.body
-      let request = TriggerChangeRequest(
-        name: name, description: description, appIds: app.isEmpty ? nil : app,
-        message: body == MessageBody() ? nil : body, template: template, active: active)
-      let changed = try await stores.change(customer) { [trigger] in try await $0.changeTrigger(trigger, request) }
-      try options.output.show(changed) { "Trigger \($0.triggerId), \($0.name.onOneLine), is changed.\n" }
-    }
-  }
-
-  struct List: ManagementCommand {
-    static let configuration = CommandConfiguration(
-      abstract: "List a customer's triggers.", discussion: "Example: pushcart trigger list --customer 1")
-
-    @Option(help: "Number of the customer.") var customer: CustomerID
-    @OptionGroup var options: ManagementOptions
-
-    func run(in stores: ManagementStores) async throws {
-      let triggers = try await stores.triggers.all(customer)
-      try options.output.show(Page<TriggerReply, TriggerID>(items: triggers, next: nil)) { page in
-        var table = TextTable("#Trigger", "Name", "Apps", "Active", "Changed (UTC)")
-        for trigger in page.items {
-          table.add(
-            "\(trigger.triggerId)", trigger.name, trigger.appIds.joined(separator: ", "), trigger.active ? "yes" : "no",
-            trigger.updatedAt.forPeople)
-        }
-        return table.text(empty: "Customer \(customer) has no triggers.")
+    var target: TriggerID { trigger }
+    var body: TriggerRequest {
+      get throws {
+        let message = try message.body
+        return TriggerRequest(
+          name: name, description: description, appIds: app.isEmpty ? nil : app,
+          message: message == MessageBody() ? nil : message, template: template, active: active)
       }
     }
+
+    func text(_ trigger: TriggerReply) -> String {
+      "Trigger \(trigger.triggerId), \(trigger.name.onOneLine), is changed.\n"
+    }
   }
 
-  struct Show: ManagementCommand {
+  struct List: ListingCommand {
+    static let operation = TriggerOperations.list
+    static let configuration = CommandConfiguration(
+      abstract: "List a customer's triggers.", discussion: "Example: pushcart trigger list --customer 1")
+    static let things = "triggers"
+    static var columns: [Column] {
+      [
+        Column("#Trigger") { "\($0.triggerId)" },
+        Column("Name") { $0.name },
+        Column("Apps") { $0.appIds.joined(separator: ", ") },
+        Column("Active") { $0.active ? "yes" : "no" },
+        Column("Changed (UTC)") { $0.updatedAt.forPeople },
+      ]
+    }
+
+    @OptionGroup var common: CustomerOptions
+  }
+
+  struct Show: OperationCommand {
+    static let operation = TriggerOperations.show
     static let configuration = CommandConfiguration(
       abstract: "Show a trigger.", discussion: "Example: pushcart trigger show 1 --customer 1")
 
@@ -93,18 +101,18 @@ struct TriggerCommand: AsyncParsableCommand {
     @Option(help: "Number of the customer.") var customer: CustomerID
     @OptionGroup var options: ManagementOptions
 
-    func run(in stores: ManagementStores) async throws {
-      try options.output.show(try await stores.triggers.find(customer, trigger)) { trigger in
-        var table = TextTable("Field", "Value")
-        table.add("name", trigger.name)
-        table.add("description", trigger.description)
-        table.add("apps", trigger.appIds.joined(separator: ", "))
-        table.add("alert", trigger.message.alert)
-        table.add("info", trigger.message.info)
-        table.add("template", trigger.template)
-        table.add("active", trigger.active ? "yes" : "no")
-        return "Trigger \(trigger.triggerId)\n" + table.text(empty: "")
-      }
+    var target: TriggerID { trigger }
+
+    func text(_ trigger: TriggerReply) -> String {
+      var table = TextTable("Field", "Value")
+      table.add("name", trigger.name)
+      table.add("description", trigger.description)
+      table.add("apps", trigger.appIds.joined(separator: ", "))
+      table.add("alert", trigger.message.alert)
+      table.add("info", trigger.message.info)
+      table.add("template", trigger.template)
+      table.add("active", trigger.active ? "yes" : "no")
+      return "Trigger \(trigger.triggerId)\n" + table.text(empty: "")
     }
   }
 
@@ -150,7 +158,7 @@ struct TriggerCommand: AsyncParsableCommand {
         }
         message.deliveryTime = .set(date)
       }
-      let trigger = try await stores.triggers.find(customer, trigger)
+      let trigger = try await stores.call(TriggerOperations.show, of: customer, trigger, ())
       let reply = try await stores.messages.send(customer, message, by: trigger).message
       try options.output.show(reply) { $0.text }
     }

@@ -3,6 +3,7 @@ import Delivery
 import Embedded
 import Hybrid
 import Logging
+import Operations
 import Outbox
 import Postgres
 import Providers
@@ -195,14 +196,13 @@ struct Hub: Sendable {
         webhooks: WebhookStore(pool, vault: vault), rule: settings.pushServices.endpoints.webhook,
         replies: IdempotentReplies(pool, vault: vault)),
       management: ManagementRoutes(
-        authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault), keys: AccessKeys(pool),
+        authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault),
+        parts: OperationParts(database: pool, slowReads: parts.reportPool, vault: vault),
         apps: PushApps(pool, vault: vault), vault: vault,
         credentials: CredentialCheck(credentials, services: parts.services),
-        lists: ContactLists(pool), templates: Templates(pool),
-        sendouts: SendoutStore(pool, reading: parts.reportPool),
-        reports: Reports(parts.reportPool), customers: Customers(pool), audit: AuditLog(pool), appCache: parts.pushApps,
-        messages: messageService, triggers: Triggers(pool), hybrid: HybridApps(pool), hybridCache: parts.hybridApps,
-        datasync: DatasyncApps(pool), smsAccounts: credentials, smsAddresses: parts.smsAddresses,
+        appCache: parts.pushApps,
+        messages: messageService, hybridCache: parts.hybridApps,
+        smsAccounts: credentials, smsAddresses: parts.smsAddresses,
         smsRule: settings.pushServices.endpoints.sms),
       pages: pages(parts),
       smsStatus: SMSStatusRoutes(sms, parts.smsAddresses),

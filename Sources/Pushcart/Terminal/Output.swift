@@ -1,8 +1,8 @@
 import ArgumentParser
+import Operations
 import Postgres
 import Providers
 import Registry
-import Web
 import Wire
 
 /// How a command shows its result: as text for people, or as the REST API's JSON.
@@ -12,7 +12,7 @@ struct Output {
   /// Writes a reply to standard output. Text of tenants cannot steer a terminal; JSON for another program stays exact.
   func show<Reply: Encodable>(_ reply: Reply, for people: (Reply) -> String) throws {
     guard isJSON else { return StandardStream.output.write(people(reply)) }
-    showExactly(String(decoding: try JSONReply.encode(reply), as: UTF8.self) + "\n")
+    showExactly(String(decoding: try JSONCoding.encode(reply), as: UTF8.self) + "\n")
   }
 
   /// Writes a text exactly to a file or another program, and without control characters to a terminal.

@@ -10,7 +10,15 @@ struct TextTable {
   var rows: [[String]] = []
 
   /// - Parameter titles: of the columns; a leading `#` marks a column of numbers.
-  init(_ titles: String...) {
+  init(_ titles: String...) { self.init(titles) }
+
+  /// A row for each item.
+  init<Item>(_ columns: [TableColumn<Item>], of items: [Item]) {
+    self.init(columns.map(\.title))
+    rows = items.map { item in columns.map { $0.cell(item) ?? "–" } }
+  }
+
+  private init(_ titles: [String]) {
     columns = titles.map { title in
       title.hasPrefix("#") ? Column(title: String(title.dropFirst()), isNumber: true) : Column(title: title)
     }
@@ -39,6 +47,18 @@ struct TextTable {
   private func pad(_ text: String, to width: Int, right: Bool) -> String {
     let space = String(repeating: " ", count: width - text.count)
     return right ? space + text : text + space
+  }
+}
+
+/// A column of a table, and what it shows of each item.
+struct TableColumn<Item> {
+  let title: String
+  let cell: (Item) -> String?
+
+  /// - Parameter title: a leading `#` marks a column of numbers.
+  init(_ title: String, _ cell: @escaping (Item) -> String?) {
+    self.title = title
+    self.cell = cell
   }
 }
 

@@ -2,38 +2,18 @@ import Crypto
 public import FoundationEssentials
 public import Wire
 
-/// A key that opens one customer's APIs. Its token is not part of it: that is shown once and never stored.
-public struct AccessKey: Sendable, Equatable {
-  public let id: AccessKeyID
-  public let customer: CustomerID
-  /// What the key is for, as its creator wrote it.
-  public let name: String
-  public let scope: AccessScope
-  /// The only app whose routes the key opens; `nil` for all of the customer's.
-  public let appID: String?
-  /// The key that created this one through the API; `nil` for the command line.
-  public let createdBy: AccessKeyID?
-  public let createdAt: Date
-  /// When the key stops opening anything; `nil` for never.
-  public let expiresAt: Date?
-  /// When the key was last used, to a minute or two; `nil` if it never was.
-  public let lastUsedAt: Date?
-  /// When the key was revoked; `nil` while it is valid.
-  public let revokedAt: Date?
-}
-
 /// A key that was just created, and the only sight of its token.
 public struct NewAccessKey: Sendable {
-  public let key: AccessKey
+  public let key: AccessKeyReply
   /// `pck_<customerId>_<49 characters>`, or a GUID if its scope is gateway. Show it to its owner; it cannot be had again.
   public let token: String
 }
 
 /// What revoking a key did.
 public struct AccessKeyRevocation: Sendable, Equatable {
-  public let key: AccessKey
+  public let key: AccessKeyReply
   /// Each key that was asked for or revoked along with it, as it was before; the one asked for comes first.
-  public let before: [AccessKey]
+  public let before: [AccessKeyReply]
   /// Keys that it had created, and those that these had, which this revoked too.
   public let alsoRevoked: [AccessKeyID]
   /// Keys of that kind that are still valid.

@@ -2,10 +2,10 @@ import FoundationEssentials
 import Postgres
 import Wire
 
-/// Statements on `access_key`. `$1` is the customer.
+/// Statements on `access_key`. `$1` is the customer. Columns have the names of the reply's fields.
 enum AccessKeyQueries {
   private static let columns = """
-    access_key_id, customer_id, name, scope, app_id, created_by, created_at, expires_at, last_used_at, revoked_at
+    access_key_id AS key_id, name, scope, app_id, created_by, created_at, expires_at, last_used_at, revoked_at
     """
 
   /// A key expires no later than the one that creates it: `least` ignores NULL.
@@ -71,18 +71,6 @@ enum AccessKeyQueries {
     """)
 
   static let all: [Statement] = [add, holdValid, list, lock, revoke, authenticate, noteUse]
-}
-
-extension AccessKey {
-  init(_ row: Row) throws {
-    let (id, customer, name, scope, appID, createdBy, createdAt, expiresAt, lastUsedAt, revokedAt) = try row.decode(
-      Int64.self, Int64.self, String.self, String.self, String?.self, Int64?.self, Date.self, Date?.self, Date?.self,
-      Date?.self)
-    self.init(
-      id: AccessKeyID(id), customer: CustomerID(customer), name: name, scope: try AccessScope(stored: scope),
-      appID: appID, createdBy: createdBy.map { AccessKeyID($0) }, createdAt: createdAt, expiresAt: expiresAt,
-      lastUsedAt: lastUsedAt, revokedAt: revokedAt)
-  }
 }
 
 extension AccessScope {

@@ -36,7 +36,7 @@ public struct AccessKeys: Sendable {
         AccessKeyQueries.add, customer.rawValue, name, scope.rawValue, Bytes(token.hash), appID, expiresAt,
         createdBy?.rawValue)
     }
-    return NewAccessKey(key: try AccessKey(rows[0]), token: token.text)
+    return NewAccessKey(key: try rows[0].reply(), token: token.text)
   }
 
   private static func token(for customer: CustomerID, _ scope: AccessScope) throws -> (text: String, hash: SHA256Digest)
@@ -73,48 +73,48 @@ public struct AccessKeys: Sendable {
   public func revoke(_ customer: CustomerID, _ key: AccessKeyID, withCreated: Bool = false) async throws
     -> AccessKeyRevocation
   {
-    var before = try await lock(customer).filter { $0.id == key }
+    var before = try await lock(customer).filter { $0.keyId == key }
     guard let revoked = try await revoke(customer, [key]).first else { throw RegistryError.accessKeyUnknown(key) }
     var descendants = Self.validDescendants(of: key, among: try await lock(customer))
     var alsoRevoked: [AccessKeyID] = []
     while withCreated, !descendants.isEmpty {
-      _ = try await revoke(customer, descendants.map(\.id))
+      _ = try await revoke(customer, descendants.map(\.keyId))
       before += descendants
-      alsoRevoked += descendants.map(\.id)
+      alsoRevoked += descendants.map(\.keyId)
       descendants = Self.validDescendants(of: key, among: try await lock(customer))
     }
     try await database.notify(.accessKey, customer.description)
     return AccessKeyRevocation(
-      key: revoked, before: before, alsoRevoked: alsoRevoked, stillValid: descendants.map(\.id))
+      key: revoked, before: before, alsoRevoked: alsoRevoked, stillValid: descendants.map(\.keyId))
   }
 
-  private func revoke(_ customer: CustomerID, _ keys: [AccessKeyID]) async throws -> [AccessKey] {
-    try await database.query(AccessKeyQueries.revoke, customer.rawValue, keys.map(\.rawValue)).map(AccessKey.init)
+  private func revoke(_ customer: CustomerID, _ keys: [AccessKeyID]) async throws -> [AccessKeyReply] {
+    try await database.query(AccessKeyQueries.revoke, customer.rawValue, keys.map(\.rawValue)).map { try $0.reply() }
   }
 
-  private func lock(_ customer: CustomerID) async throws -> [AccessKey] {
-    try await database.query(AccessKeyQueries.lock, customer.rawValue).map(AccessKey.init)
+  private func lock(_ customer: CustomerID) async throws -> [AccessKeyReply] {
+    try await database.query(AccessKeyQueries.lock, customer.rawValue).map { try $0.reply() }
   }
 
   /// What a key created, directly or through others that may be revoked by now. The order is that of the numbers, as a
   /// key is always created after its creator.
-  private static func validDescendants(of key: AccessKeyID, among keys: [AccessKey]) -> [AccessKey] {
+  private static func validDescendants(of key: AccessKeyID, among keys: [AccessKeyReply]) -> [AccessKeyReply] {
     var family: Set<AccessKeyID> = [key]
     return keys.filter { candidate in
       guard let creator = candidate.createdBy, family.contains(creator) else { return false }
-      family.insert(candidate.id)
-      return candidate.revokedAt == nil && candidate.expiresAt.map { $0 > Date() } ?? true
+      family.insert(candidate.keyId)
+      return candidate.revokedAt == nil && candidate.expiresAt.map { $0.date > Date() } ?? true
     }
   }
 
   /// Every key of a customer, revoked ones too, in the order they were created.
-  public func list(_ customer: CustomerID) async throws -> [AccessKey] {
-    try await database.query(AccessKeyQueries.list, customer.rawValue).map(AccessKey.init)
+  public func list(_ customer: CustomerID) async throws -> [AccessKeyReply] {
+    try await database.query(AccessKeyQueries.list, customer.rawValue).map { try $0.reply() }
   }
 
   /// The customer's key of that number; `nil` if there is none.
-  public func find(_ customer: CustomerID, _ key: AccessKeyID) async throws -> AccessKey? {
-    try await list(customer).first { $0.id == key }
+  public func find(_ customer: CustomerID, _ key: AccessKeyID) async throws -> AccessKeyReply? {
+    try await list(customer).first { $0.keyId == key }
   }
 
   /// What a token opens; `nil` for a token that is unknown, revoked, expired, no token at all, or not of `customer`.

@@ -1,4 +1,3 @@
-import FoundationEssentials
 public import Postgres
 public import Wire
 
@@ -14,11 +13,11 @@ public struct AuditLog: Sendable {
   ) async throws -> Page<AuditEntryReply, AuditEntryID> {
     let rows = try await database.query(
       AuditQueries.list, customer.rawValue, page.after?.rawValue, page.limit + 1)
-    return page.page(of: try rows.map { (try AuditEntryReply($0), try $0.isBeyondPage) }, cursor: \.auditId)
+    return page.page(of: try rows.map { (try $0.reply(AuditEntryReply.self), try $0.isBeyondPage) }, cursor: \.auditId)
   }
 }
 
-/// Statements on `audit_log`.
+/// Statements on `audit_log`. Columns have the names of the reply's fields.
 enum AuditQueries {
   static let add = Statement(
     "audit_log.add", .write,
@@ -32,26 +31,12 @@ enum AuditQueries {
     "audit_log.list", .read,
     BoundedPage.rows(
       of: """
-        SELECT audit_log_id, at, access_key_id, os_user, address, action, target, before, after FROM audit_log
+        SELECT audit_log_id AS audit_id, at, access_key_id AS key_id, os_user, address, action, target, before, after FROM audit_log
         WHERE customer_id = $1::bigint AND audit_log_id < coalesce($2::bigint, \(Int64.max))
         ORDER BY audit_log_id DESC
         LIMIT $3::bigint
         """, size: "coalesce(octet_length(before::text), 0) + coalesce(octet_length(after::text), 0)",
-      order: "audit_log_id DESC"))
+      order: "audit_id DESC"))
 
   static let all: [Statement] = [add, list]
-}
-
-extension AuditEntryReply {
-  fileprivate init(_ row: Row) throws {
-    let (id, at, key, user, address, action, target, before, after) = try row.decode(
-      Int64.self, Date.self, Int64?.self, String?.self, String?.self, String.self, String.self, JSONDocument?.self,
-      JSONDocument?.self)
-    func value(_ json: JSONDocument?) throws -> JSONValue? {
-      try json.map { try JSONValue(json: Array($0.text.utf8), rules: .own) }
-    }
-    self.init(
-      auditId: AuditEntryID(id), at: Timestamp(at), keyId: key.map { AccessKeyID($0) }, osUser: user, address: address,
-      action: action, target: target, before: try value(before), after: try value(after))
-  }
 }

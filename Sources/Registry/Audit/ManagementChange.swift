@@ -12,7 +12,7 @@ public enum ChangeAuthor: Sendable, Hashable {
 
 /// A management change under way: one transaction, whose data it changes, and who makes it.
 ///
-/// API and command line make every change through one of these (`ManagementChange+Operations` in room Web). The change
+/// API and command line make every change through one of these (room Operations). The change
 /// and its line in the audit log are then committed together or not at all.
 public struct ManagementChange: Sendable {
   /// The transaction. Stores made upon it take part in the change.

@@ -1,5 +1,6 @@
 import Hummingbird
 import NIOCore
+import Operations
 import Registry
 import Wire
 

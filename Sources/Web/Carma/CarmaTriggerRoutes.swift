@@ -1,6 +1,7 @@
 import Delivery
 import HTTPTypes
 import Hummingbird
+import Operations
 public import Registry
 public import Sendouts
 import Wire

@@ -3,6 +3,7 @@ import Hummingbird
 import NIOCore
 import NIOHTTP1
 import NIOHTTPTypesHTTP1
+import Operations
 
 #if canImport(Glibc)
   import Glibc

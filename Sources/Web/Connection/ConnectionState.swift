@@ -1,5 +1,6 @@
 import DequeModule
 import NIOCore
+import Operations
 
 /// What happens on one HTTP/1.1 connection: a value that touches no socket. It is told each event and returns an action.
 ///

@@ -1,6 +1,7 @@
 import HTTPTypes
 import NIOHTTP1
 import NIOHTTPTypesHTTP1
+import Operations
 import Wire
 
 /// What the head of a request says about its body's end and the connection's (RFC 9112, sections 3.2, 6 and 9.3). NIO's decoder checks

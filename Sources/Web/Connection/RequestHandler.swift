@@ -1,3 +1,4 @@
+import Operations
 import Wire
 import HTTPTypes
 import Hummingbird

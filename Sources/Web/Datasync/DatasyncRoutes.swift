@@ -2,6 +2,7 @@ import FoundationEssentials
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import Operations
 public import Registry
 public import Subscriptions
 public import Wire

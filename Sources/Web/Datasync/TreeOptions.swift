@@ -1,5 +1,6 @@
 import HTTPTypes
 import Hummingbird
+import Operations
 import Subscriptions
 import Wire
 

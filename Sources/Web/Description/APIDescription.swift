@@ -1,16 +1,11 @@
+import Operations
 import Wire
 
 /// Everything the server answers, described once. `/openapi.json`, the reference page and the tests are drawn from it.
 struct APIDescription: Sendable {
-  struct TagDescription: Sendable {
-    var tag: APIOperation.Tag
-    var description: String
-  }
-
   var title = "Pushcart"
   var version = "1"
   var description: String
-  var tags: [TagDescription]
   var operations: [APIOperation]
 
   /// Every schema that has a name, in the order in which operations use them.
@@ -63,74 +58,14 @@ extension APIDescription {
       change is committed. Moments are those of RFC 3339, with `Z` or an offset; a day or time that does not exist is refused, a leap second \
       too. Every reply carries an `X-Request-Id`; the hub's log names it for each 5xx reply.
       """,
-    tags: [
-      TagDescription(
-        tag: .pushDevices,
-        description: """
-          Carma's REST API, for apps and their back ends. Unknown fields are ignored. Dates are milliseconds since 1970.
-          """),
-      TagDescription(
-        tag: .keys,
-        description: """
-          The customer's access keys. A `device` key ships inside an app. A `send` key sends single messages too. A `backend` key opens \
-          all of Carma's API. An \
-          `admin` key opens the management API too. A `gateway` key opens the gateway of Hybrid Messaging alone, a `datasync` key the data tree \
-          of its app alone. The audit log tells who changed what.
-          """),
-      TagDescription(
-        tag: .apps, description: "The apps that receive pushes, and the credentials of their push services."),
-      TagDescription(
-        tag: .lists, description: "Named sets of contacts. A contact joins a list by the `listId` of its registration."),
-      TagDescription(
-        tag: .templates,
-        description: "Rich pages in Mustache. Saving adds a version. A sendout keeps the version it was made with."),
-      TagDescription(
-        tag: .sendouts,
-        description: "Messages to an audience of one app or several: make, start, pause, resume, cancel and count them."
-      ),
-      TagDescription(
-        tag: .messages, description: "Messages to one contact or one device, such as receipts and codes."),
-      TagDescription(
-        tag: .triggers,
-        description: """
-          Named messages, such as "Order shipped". People write the message once; back ends send it to one contact at a time, by \
-          Carma's routes.
-          """),
-      TagDescription(
-        tag: .hybrid,
-        description: """
-          CM Hybrid Messaging's apps, and the phones that have them. Phones sign their requests under `/v1.0` with their app's secret.
-          """),
-      TagDescription(
-        tag: .gateway,
-        description: """
-          Messages to telephone numbers, by push or SMS, as clients of CM's gateway send them. The product token is an access key of \
-          scope `gateway`.
-          """),
-      TagDescription(
-        tag: .softphones,
-        description: """
-          Cloud Softphone's gateway for pushes, for PBXs. It answers 200 with a code of its own: 200, 400 for what the client has to \
-          correct, 404 for a token that is dead and nothing else, 500 for what may pass.
-          """),
-      TagDescription(
-        tag: .datasync,
-        description: """
-          Small values of an app that its back end writes, and subscriptions of devices and webhooks to what changes in them (Webcom). \
-          The app's secret, an access key of scope `datasync`, is sent as `Authorization: Bearer`.
-          """),
-      TagDescription(
-        tag: .sms, description: "The provider that sends a customer's SMS, and what it reports of them."),
-      TagDescription(tag: .reports, description: "The views of schema `report`, for those without psql."),
-      TagDescription(
-        tag: .pages, description: "What a phone fetches. It sends no credentials: the link itself is the secret."),
-      TagDescription(tag: .operations, description: "For the hub's operators, and this description."),
-    ],
     operations: [
-      PushDeviceOperations.all, KeyOperations.all, AppOperations.all, ListOperations.all, TemplateOperations.all,
-      SendoutOperations.all, MessageOperations.all, TriggerOperations.all, GatewayOperations.all, HybridOperations.all,
-      GeoIPOperations.all, SoftphoneOperations.all, DatasyncOperations.all, SMSOperations.all, ReportOperations.all,
-      PageOperations.all,
-      HealthOperations.all,
-    ].flatMap { $0 })
+      ManagementOperations.all.map(\.description), PushDeviceOperations.all, AppOperations.all, MessageOperations.all,
+      CarmaTriggerOperations.all, GatewayOperations.all, HybridOperations.all, GeoIPOperations.all,
+      SoftphoneOperations.all, DataTreeOperations.all, SMSOperations.all, PageOperations.all, HealthOperations.all,
+    ].flatMap(\.self).byTag)
+}
+
+extension [APIOperation] {
+  /// In the order of their tags, and among those of one tag in their own.
+  fileprivate var byTag: [APIOperation] { APIOperation.Tag.allCases.flatMap { tag in filter { $0.tag == tag } } }
 }

@@ -1,5 +1,6 @@
 import HTTPTypes
 import Hummingbird
+import Operations
 import Wire
 
 /// An error that the API's description has, for documents that list them.
@@ -39,10 +40,10 @@ public struct DescribedError: Sendable {
   /// What stands before all operations.
   private static let ofEveryPath = [
     DescribedError("What arrived is no request of HTTP, or its head is too large.", .notHTTP),
-    ErrorReplies.response(for: HTTPError(.notFound)).map { DescribedError("There is no such path.", $0) },
+    DescribedError("There is no such path.", HTTPErrorResponse(HTTPError(.notFound))),
     DescribedError("The path has no such method. `Allow` names those that it has.", .methodNotAllowed([.get, .put])),
     DescribedError("The hub failed, and nobody expected it.", .internalError(requestID: "…")),
-  ].compactMap(\.self)
+  ]
 
   /// How many groups of operations there are.
   public static let groupCount = APIOperation.Tag.allCases.count

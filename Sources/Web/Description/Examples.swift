@@ -1,4 +1,5 @@
 import HTTPTypes
+import Operations
 import Wire
 
 /// An example as indented JSON for people, its fields in the order of the schema.

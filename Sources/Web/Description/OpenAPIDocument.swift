@@ -1,4 +1,5 @@
 import HTTPTypes
+import Operations
 import Wire
 
 /// The API's description as an OpenAPI 3.1 document.
@@ -14,7 +15,7 @@ enum OpenAPIDocument {
       ],
       "servers": [["url": .string(publicURL)]],
       "tags": .array(
-        description.tags.map { ["name": .string($0.tag.rawValue), "description": .string($0.description)] }),
+        APIOperation.Tag.allCases.map { ["name": .string($0.rawValue), "description": .string($0.description)] }),
       "paths": .object(paths(description.operations)),
       "components": [
         "schemas": .object(Dictionary(named: schemas)),

@@ -1,4 +1,5 @@
 import HTTPTypes
+import Operations
 import Wire
 
 /// The API's description as a page for people: one HTML document without scripts or resources from elsewhere.
@@ -25,7 +26,7 @@ struct ReferencePage {
     <p>The same description as OpenAPI 3.1 is <a href="/openapi.json">/openapi.json</a>. In the commands below, \
     <code>$PUSHCART_KEY</code> is an access key.</p>
     </header>
-    \(description.tags.map(section).joined(separator: "\n"))
+    \(APIOperation.Tag.allCases.map(section).joined(separator: "\n"))
     <section id="schemas">
     <h2>Schemas</h2>
     \(description.schemas.map(schemaSection).joined(separator: "\n"))
@@ -41,12 +42,12 @@ struct ReferencePage {
   }
 
   private var navigation: String {
-    let sections = description.tags.map { section in
-      let links = operations(of: section.tag).map {
+    let sections = APIOperation.Tag.allCases.map { tag in
+      let links = operations(of: tag).map {
         "<li><a href=\"#\($0.id)\">\(badge($0.method)) \($0.summary.htmlEscaped)</a></li>"
       }
       return """
-        <a class="tag" href="#\(anchor(section.tag))">\(section.tag.rawValue.htmlEscaped)</a>
+        <a class="tag" href="#\(anchor(tag))">\(tag.rawValue.htmlEscaped)</a>
         <ul>\(links.joined())</ul>
         """
     }
@@ -59,12 +60,12 @@ struct ReferencePage {
       """
   }
 
-  private func section(_ section: APIDescription.TagDescription) -> String {
+  private func section(_ tag: APIOperation.Tag) -> String {
     """
-    <section id="\(anchor(section.tag))">
-    <h2>\(section.tag.rawValue.htmlEscaped)</h2>
-    \(HTML.prose(section.description))
-    \(operations(of: section.tag).map(operationSection).joined(separator: "\n"))
+    <section id="\(anchor(tag))">
+    <h2>\(tag.rawValue.htmlEscaped)</h2>
+    \(HTML.prose(tag.description))
+    \(operations(of: tag).map(operationSection).joined(separator: "\n"))
     </section>
     """
   }

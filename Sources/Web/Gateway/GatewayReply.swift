@@ -2,6 +2,7 @@ import HTTPTypes
 import Hummingbird
 import Hybrid
 import NIOCore
+import Operations
 import Wire
 
 /// The gateway's replies, byte for byte as CM's gateway writes them.

@@ -3,6 +3,7 @@ import HTTPTypes
 import Hummingbird
 public import Hybrid
 import NIOCore
+import Operations
 import Registry
 import Locking
 import Wire

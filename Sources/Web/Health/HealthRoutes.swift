@@ -1,6 +1,7 @@
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import Operations
 import Wire
 
 /// Why a hub cannot serve now.

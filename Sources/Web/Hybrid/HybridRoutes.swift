@@ -3,6 +3,7 @@ import HTTPTypes
 public import Hummingbird
 public import Hybrid
 import NIOCore
+import Operations
 import Registry
 import Wire
 
@@ -190,14 +191,7 @@ extension HTTPErrorResponse {
     .unauthorized, "The request is not signed by a known app, or its clock is wrong.",
     headers: [.wwwAuthenticate: "MAC"])
 
-  /// Signatures count seconds and cover no body: two requests of a phone in one second have the same.
-  static let signedTwice = HTTPErrorResponse(
-    .tooManyRequests, "Another request of this phone was signed for the same second. Sign this one again in a second.",
-    headers: [.retryAfter: "1"])
-
   static let noPlatform = badRequest("User-Agent must name the platform: iOS, Android or WindowsPhone.")
 
-  /// iOS clients forget their DeviceID and register anew when they read this text.
-  static let noRegistration = "No registration with DeviceID: POST /v1.0/deviceregistrations makes one."
   static let deviceNotFound = notFound(noRegistration)
 }

@@ -1,6 +1,7 @@
 import Delivery
 import HTTPTypes
 import Hummingbird
+import Operations
 import Registry
 import Wire
 
@@ -78,24 +79,5 @@ struct AppRoutes: Sendable {
   private func find(_ access: Access, _ id: PushAppID) async throws -> PushApp {
     guard let app = try await apps.find(access.customer, id) else { throw RegistryError.pushAppUnknown(id) }
     return app
-  }
-}
-
-/// `/api/v1/lists`.
-struct ListRoutes: Sendable {
-  let endpoint: IdempotentEndpoint
-  let lists: ContactLists
-
-  func list(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let access = try await endpoint.authenticate(request)
-    let page = try QueryParameters(request, known: ["after", "limit"]).page(ListID.self)
-    let all = try await lists.all(access.customer).map { ListReply($0) }
-    return try endpoint.reply(page.slice(of: all, by: \.listId), to: access)
-  }
-
-  func add(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    try await endpoint.respond(to: request, context, body: ListRequest.self) { change, body in
-      IdempotentEndpoint.Reply(status: .created, body: try await change.addList(body))
-    }
   }
 }

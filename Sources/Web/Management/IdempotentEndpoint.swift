@@ -3,6 +3,7 @@ import FoundationEssentials
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import Operations
 import Registry
 import Locking
 import Wire
@@ -59,10 +60,11 @@ struct IdempotentEndpoint: Sendable {
     _ access: Access, _ context: WebRequestContext,
     _ action: @escaping @Sendable (ManagementChange) async throws -> Body
   ) async throws -> Response {
-    try JSONReply.make(.ok, try await replies.change(access.customer, by: actor(access, context), action))
+    try JSONReply.make(.ok, try await replies.change(access.customer, by: author(access, context), action))
   }
 
-  private func actor(_ access: Access, _ context: WebRequestContext) -> ChangeAuthor {
+  /// Who makes the change.
+  func author(_ access: Access, _ context: WebRequestContext) -> ChangeAuthor {
     .key(access.key, address: context.clientAddress.description)
   }
 
@@ -76,7 +78,7 @@ struct IdempotentEndpoint: Sendable {
   ) async throws -> Response {
     let isExecuted = Atomic(false)
     let stored = try await replies.once(
-      access.customer, by: actor(access, context), key: request.headers[.idempotencyKey],
+      access.customer, by: author(access, context), key: request.headers[.idempotencyKey],
       fingerprint: Self.fingerprint(request, body), limit: statementTimeout
     ) { change in
       let reply = try await action(change)

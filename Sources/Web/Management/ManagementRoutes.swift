@@ -1,26 +1,16 @@
-public import Content
-public import Delivery
-public import Hybrid
+package import Delivery
+package import Hybrid
 import Hummingbird
-public import Registry
-public import Sendouts
-public import Subscriptions
-public import Wire
+package import Operations
+package import Registry
+package import Sendouts
+package import Wire
 
 /// The management API under `/api/v1`: everything the command line does, for the customer of the access key.
 public struct ManagementRoutes: RouteSet {
-  private let keys: KeyRoutes
-  private let customer: CustomerRoutes
-  private let audit: AuditRoutes
+  private let operations: OperationRoutes
   private let apps: AppRoutes
-  private let lists: ListRoutes
-  private let templates: TemplateRoutes
-  private let sendouts: SendoutRoutes
-  private let reports: ReportRoutes
   private let messages: MessageRoutes
-  private let triggers: TriggerRoutes
-  private let hybrid: HybridAppRoutes
-  private let datasync: DatasyncManagementRoutes
   private let sms: SMSRoutes
 
   /// - Parameters:
@@ -30,39 +20,30 @@ public struct ManagementRoutes: RouteSet {
   ///   - smsAddresses: where these providers post their status reports.
   ///   - smsRule: where these providers may be.
   ///   - appCache: the hub's, which forgets what is changed here. So does `hybridCache`.
-  public init(
-    authenticator: Authenticator, replies: IdempotentReplies, keys: AccessKeys, apps: PushApps, vault: Vault,
-    credentials: CredentialCheck, lists: ContactLists, templates: Templates,
-    sendouts: SendoutStore, reports: Reports, customers: Customers, audit: AuditLog, appCache: PushAppCache,
-    messages: MessageService, triggers: Triggers, hybrid: HybridApps, hybridCache: HybridAppCache,
-    datasync: DatasyncApps, smsAccounts: PushCredentialVault, smsAddresses: SMSStatusAddresses, smsRule: EndpointRule
+  package init(
+    authenticator: Authenticator, replies: IdempotentReplies, parts: OperationParts, apps: PushApps, vault: Vault,
+    credentials: CredentialCheck, appCache: PushAppCache,
+    messages: MessageService, hybridCache: HybridAppCache,
+    smsAccounts: PushCredentialVault, smsAddresses: SMSStatusAddresses, smsRule: EndpointRule
   ) {
     let endpoint = IdempotentEndpoint(authenticator: authenticator, replies: replies)
-    self.keys = KeyRoutes(endpoint: endpoint, keys: keys)
-    customer = CustomerRoutes(endpoint: endpoint, customers: customers)
-    self.audit = AuditRoutes(endpoint: endpoint, log: audit)
+    operations = OperationRoutes(
+      operations: ManagementOperations.all, endpoint: endpoint, parts: parts
+    ) { cache in
+      switch cache {
+      case .accessKeys: authenticator.forget()
+      case .hybridApps: hybridCache.flush()
+      }
+    }
     self.apps = AppRoutes(endpoint: endpoint, apps: apps, cache: appCache, vault: vault, credentials: credentials)
-    self.lists = ListRoutes(endpoint: endpoint, lists: lists)
-    self.templates = TemplateRoutes(endpoint: endpoint, templates: templates)
-    self.sendouts = SendoutRoutes(endpoint: endpoint, sendouts: sendouts)
-    self.reports = ReportRoutes(endpoint: endpoint, reports: reports)
     self.messages = MessageRoutes(authenticator: authenticator, messages: messages)
-    self.triggers = TriggerRoutes(endpoint: endpoint, triggers: triggers)
-    self.hybrid = HybridAppRoutes(endpoint: endpoint, apps: hybrid, cache: hybridCache, vault: vault)
-    self.datasync = DatasyncManagementRoutes(endpoint: endpoint, apps: datasync)
     sms = SMSRoutes(
       endpoint: endpoint, apps: apps, cache: appCache, vault: vault, credentials: credentials, accounts: smsAccounts,
       addresses: smsAddresses, rule: smsRule)
   }
 
   public func addRoutes(to routes: RouteTable) {
-    routes.add(.get, "/api/v1/keys", bound: .refused, use: keys.list)
-    routes.add(.post, "/api/v1/keys", bound: .refused, use: keys.add)
-    routes.add(.delete, "/api/v1/keys/{id}", bound: .refused, use: keys.revoke)
-
-    routes.add(.get, "/api/v1/customer", bound: .refused, use: customer.show)
-    routes.add(.patch, "/api/v1/customer", bound: .refused, use: customer.change)
-    routes.add(.get, "/api/v1/audit", bound: .refused, use: audit.list)
+    operations.addRoutes(to: routes)
 
     routes.add(.get, "/api/v1/apps", bound: .refused, use: apps.list)
     routes.add(.post, "/api/v1/apps", bound: .refused, use: apps.add)
@@ -78,41 +59,8 @@ public struct ManagementRoutes: RouteSet {
     routes.add(.post, "/api/v1/sms/status-address", bound: .refused, use: sms.rotate)
     routes.add(.delete, "/api/v1/sms/optouts/{number}", bound: .refused, use: sms.allow)
 
-    routes.add(.get, "/api/v1/lists", bound: .refused, use: lists.list)
-    routes.add(.post, "/api/v1/lists", bound: .refused, use: lists.add)
-
-    routes.add(.get, "/api/v1/templates", bound: .refused, use: templates.list)
-    routes.add(.get, "/api/v1/templates/{name}", bound: .refused, use: templates.show)
-    routes.add(.put, "/api/v1/templates/{name}", bound: .refused, use: templates.save)
-
-    routes.add(.get, "/api/v1/sendouts", bound: .refused, use: sendouts.list)
-    routes.add(.post, "/api/v1/sendouts", bound: .refused, use: sendouts.add)
-    routes.add(.get, "/api/v1/sendouts/{id}", bound: .refused, use: sendouts.show)
-    routes.add(.get, "/api/v1/sendouts/{id}/pushes", bound: .refused, use: sendouts.pushes)
-    routes.add(.get, "/api/v1/sendouts/{id}/why", bound: .refused, use: sendouts.why)
-    routes.add(.post, "/api/v1/sendouts/{id}/start", bound: .refused, use: sendouts.control(.start))
-    routes.add(.post, "/api/v1/sendouts/{id}/pause", bound: .refused, use: sendouts.control(.pause))
-    routes.add(.post, "/api/v1/sendouts/{id}/resume", bound: .refused, use: sendouts.control(.resume))
-    routes.add(.post, "/api/v1/sendouts/{id}/cancel", bound: .refused, use: sendouts.control(.cancel))
-
     routes.fast(.post, "/api/v1/messages", bound: .ownApp, use: messages.send)
     routes.add(.post, "/api/v1/messages/preview", bound: .ownApp, use: messages.preview)
     routes.add(.get, "/api/v1/messages/{id}", bound: .ownApp, use: messages.show)
-
-    routes.add(.get, "/api/v1/triggers", bound: .refused, use: triggers.list)
-    routes.add(.post, "/api/v1/triggers", bound: .refused, use: triggers.add)
-    routes.add(.get, "/api/v1/triggers/{id}", bound: .refused, use: triggers.show)
-    routes.add(.patch, "/api/v1/triggers/{id}", bound: .refused, use: triggers.change)
-
-    routes.add(.get, "/api/v1/hybrid", bound: .refused, use: hybrid.list)
-    routes.add(.post, "/api/v1/hybrid", bound: .refused, use: hybrid.enable)
-    routes.add(.get, "/api/v1/hybrid/{appId}", bound: .refused, use: hybrid.show)
-    routes.add(.patch, "/api/v1/hybrid/{appId}", bound: .refused, use: hybrid.change)
-    routes.add(.post, "/api/v1/hybrid/{appId}/secret", bound: .refused, use: hybrid.rotate)
-    routes.add(.get, "/api/v1/hybrid/{appId}/phones", bound: .refused, use: hybrid.phones)
-    routes.add(.get, "/api/v1/datasync", bound: .refused, use: datasync.list)
-    routes.add(.post, "/api/v1/datasync", bound: .refused, use: datasync.enable)
-
-    routes.add(.get, "/api/v1/reports/{report}", bound: .refused, use: reports.show)
   }
 }

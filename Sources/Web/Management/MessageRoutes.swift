@@ -4,6 +4,7 @@ import FoundationEssentials
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import Operations
 import Registry
 import Sendouts
 import Wire

@@ -1,6 +1,7 @@
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import Operations
 import Sendouts
 
 /// The replies to phones; their headers are made once.

@@ -1,8 +1,9 @@
 public import Delivery
 import Hummingbird
+import Operations
 public import Registry
 import Locking
-public import Wire
+import Wire
 
 /// `/api/v1/sms`.
 struct SMSRoutes: Sendable {
@@ -122,22 +123,10 @@ public struct SMSStatusRoutes: RouteSet {
 extension HTTPErrorResponse {
   static let noSMS = notFound(
     "There is no provider of SMS. Set one by PUT /api/v1/sms, or by pushcart sms set --customer N.")
-  static let noOptOut = notFound("This number has not opted out of SMS.")
   static let noStatusAddress = notFound("There is no such address for status reports.")
   static let badStatusReport = badRequest("The body is no status report in the form of the customer's provider of SMS.")
   static let unsignedStatusReport = HTTPErrorResponse(
     .forbidden,
     "X-Twilio-Signature does not fit. It has to be made with the account's Auth Token, for this address under PUSHCART_PUBLIC_URL."
   )
-}
-
-extension SMSSettingsReply {
-  /// - Parameter statusURL: where its status reports go.
-  public init(_ app: PushApp, _ account: SMSAccount, statusURL: String) {
-    self.init(
-      pushAppId: app.id, provider: account.provider.kind, sender: account.sender, url: ShownURL(account.url),
-      voiceUrl: account.voiceURL.map { ShownURL($0) }, account: account.description, statusUrl: statusURL,
-      alarm: app.alarm.map { PushAppReply.Alarm(reason: $0.reason, since: Timestamp($0.since)) },
-      updatedAt: Timestamp(app.updatedAt))
-  }
 }

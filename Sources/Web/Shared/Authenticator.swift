@@ -1,6 +1,7 @@
 import FoundationEssentials
 public import Hummingbird
 import NIOCore
+import Operations
 public import Registry
 public import Wire
 

@@ -3,6 +3,7 @@ import Hummingbird
 import Logging
 import Metrics
 import Locking
+import Operations
 
 /// Turns errors of all routes into replies, logs one line for each request and records how long it took. The line of a 5xx is
 /// a warning at least, so that the id in the reply leads somewhere.
@@ -87,11 +88,22 @@ final class ErrorMiddleware: RouterMiddleware {
   private func errorResponse(for error: any Error, _ request: Started, _ id: String, _ route: String)
     -> HTTPErrorResponse
   {
+    if let error = error as? HTTPError { return HTTPErrorResponse(error) }
     if let response = ErrorReplies.response(for: error) { return response }
     logger.log(
       .error, "request failed with an unexpected error", of: id,
       ["method": "\(request.method.rawValue)", "route": "\(route)", "error": "\(error)"])
     return .internalError(requestID: id)
+  }
+}
+
+extension HTTPErrorResponse {
+  /// What the router or a reader of requests refuses.
+  init(_ error: HTTPError) {
+    self =
+      error.status == .notFound
+      ? .notFound("There is nothing at this path.")
+      : HTTPErrorResponse(error.status, error.body ?? error.status.reasonPhrase, headers: error.headers)
   }
 }
 

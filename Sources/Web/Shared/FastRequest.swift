@@ -3,6 +3,7 @@ public import Hummingbird
 import Hybrid
 public import NIOCore
 import NIOHTTP1
+public import Operations
 import Registry
 import Wire
 

@@ -2,6 +2,7 @@ import FoundationEssentials
 public import HTTPTypes
 public import Hummingbird
 public import NIOCore
+import Operations
 import Wire
 
 /// Replies in JSON.

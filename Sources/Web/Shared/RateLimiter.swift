@@ -1,4 +1,5 @@
 import Locking
+import Operations
 
 /// Token buckets, one for each key. The table of them is bounded.
 ///

@@ -2,15 +2,8 @@ import Locking
 import FoundationEssentials
 public import Hummingbird
 public import NIOCore
+public import Operations
 public import Wire
-
-/// The most that a request's body may have.
-public enum Limits {
-  /// Bytes of a body, unless a route says otherwise.
-  public static let body = 64 * 1024
-  /// Depth of nested arrays and objects in a JSON body.
-  public static let depth = 32
-}
 
 extension Request {
   /// The JSON body as bytes.
@@ -54,8 +47,7 @@ enum JSONBody {
   /// Schemas are made by reflection, so each is made once.
   private static let schemas = Mutex<[ObjectIdentifier: Schema]>([:])
 
-  /// Checks the body against its schema, which the reference documents, before it is decoded. Nesting is limited there too:
-  /// decoding goes one call deeper with each level, so a deep body could exhaust the stack.
+  /// Checks the body against its schema, which the reference documents, and decodes it.
   /// - Throws: `JSONProblem`, which becomes a 400 that names the field.
   static func decode<Body: APIRequest>(_: Body.Type = Body.self, from bytes: ByteBuffer) throws -> Body {
     let schema = schemas.withLock { schemas in
@@ -64,10 +56,7 @@ enum JSONBody {
       schemas[ObjectIdentifier(Body.self)] = schema
       return schema
     }
-    try bytes.withUnsafeReadableBytes { bytes in
-      try JSONReader.read(bytes) { reader throws(JSONProblem) in try schema.check(&reader) }
-    }
-    return try JSONCoding.decode(Body.self, from: bytes.readableBytesView)
+    return try schema.decode(from: Array(bytes.readableBytesView))
   }
 
   /// `application/json`, with or without parameters, in any case.

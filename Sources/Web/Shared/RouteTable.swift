@@ -1,5 +1,6 @@
 public import HTTPTypes
 public import Hummingbird
+import Operations
 
 /// Every route of a listener: what the router is built from, and what 405 and the API's description rely on. What answers GET
 /// answers HEAD, too.

@@ -2,6 +2,7 @@ public import HTTPTypes
 public import Hummingbird
 import Logging
 import NIOCore
+import Operations
 import Wire
 
 /// What belongs to one request while it is answered.

@@ -1,3 +1,4 @@
+import Operations
 import Wire
 
 /// The fields of a form or a query (`application/x-www-form-urlencoded`). Of a field given twice the last one counts.

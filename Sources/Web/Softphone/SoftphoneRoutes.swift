@@ -4,6 +4,7 @@ import HTTPTypes
 import Hummingbird
 import Logging
 import NIOCore
+import Operations
 public import Registry
 public import Sendouts
 public import Wire

@@ -56,16 +56,13 @@ public struct TriggerMessageReply: APIObject, Equatable {
     self.init(message: "Message \(reply.messageId) is accepted\(rest).")
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case message }
   public static let schemaName: String? = "TriggerMessageReply"
   public static let schemaDescription = "A message of a trigger that is committed."
   public static let example = TriggerMessageReply(message: "Message 7-15 is accepted.")
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .message: "A sentence with the message's id, which `GET /api/v1/messages/{id}` takes."
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "message": "A sentence with the message's id, which `GET /api/v1/messages/{id}` takes."
+  ]
 }
 
 /// A trigger as Carma shows it (protocol notes, section 12). Dates are milliseconds since 1970.
@@ -106,31 +103,25 @@ public struct CarmaTrigger: APIObject, Equatable {
     ]
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable {
-    case id, type, projectId, name, description, listId, dateCreated, dateModified, channelTypeId, activeCampaign,
-      ignoreOptOut, active, campaignVersions
-  }
   public static let schemaName: String? = "CarmaTrigger"
   public static let schemaDescription = "A trigger in Carma's form. Dates are milliseconds since 1970."
   public static let example = CarmaTrigger(.example, hasIOS: true)
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .id: "The trigger's number."
-    case .type: "Always 0."
-    case .projectId: "Always 0: there are no projects."
-    case .name: "A name for people."
-    case .description: "What it is for. Absent if nobody said."
-    case .listId: "Always 0: it sends to contacts of any list."
-    case .dateCreated: "When it was added."
-    case .dateModified: "When it was last changed."
-    case .channelTypeId: "Always 3: push."
-    case .activeCampaign: "The `campaignId` of its only version."
-    case .ignoreOptOut: "Always false."
-    case .active: "Whether it takes messages."
-    case .campaignVersions: "One version: what it sends now."
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "id": "The trigger's number.",
+    "type": "Always 0.",
+    "projectId": "Always 0: there are no projects.",
+    "name": "A name for people.",
+    "description": "What it is for. Absent if nobody said.",
+    "listId": "Always 0: it sends to contacts of any list.",
+    "dateCreated": "When it was added.",
+    "dateModified": "When it was last changed.",
+    "channelTypeId": "Always 3: push.",
+    "activeCampaign": "The `campaignId` of its only version.",
+    "ignoreOptOut": "Always false.",
+    "active": "Whether it takes messages.",
+    "campaignVersions": "One version: what it sends now.",
+  ]
 
   /// What a trigger sends.
   public struct CampaignVersion: APIObject, Equatable {
@@ -144,25 +135,20 @@ public struct CarmaTrigger: APIObject, Equatable {
     public var lastActivated: Int
     public var statDtos: [String: Int]
 
-    public enum CodingKeys: String, CodingKey, CaseIterable {
-      case campaignId, campaignName, campaignTypeId, active, locked, dateCreated, dateModified, lastActivated, statDtos
-    }
     public static let schemaName: String? = "CarmaCampaignVersion"
     public static let schemaDescription = "What a trigger sends, in Carma's form."
     public static let example = CarmaTrigger.example.campaignVersions[0]
 
-    public static func describe(_ field: CodingKeys) -> FieldDescription {
-      switch field {
-      case .campaignId: "The trigger's number."
-      case .campaignName: "The trigger's name."
-      case .campaignTypeId: "20 if it goes to an app on iOS, 19 if only to Android."
-      case .active: "Whether the trigger takes messages."
-      case .locked: "Always false."
-      case .dateCreated: "When the trigger was added."
-      case .dateModified: "When the trigger was last changed."
-      case .lastActivated: "When the trigger was last changed."
-      case .statDtos: "Always empty: `/api/v1/reports` has the numbers."
-      }
-    }
+    public static let fieldTable: FieldTable = [
+      "campaignId": "The trigger's number.",
+      "campaignName": "The trigger's name.",
+      "campaignTypeId": "20 if it goes to an app on iOS, 19 if only to Android.",
+      "active": "Whether the trigger takes messages.",
+      "locked": "Always false.",
+      "dateCreated": "When the trigger was added.",
+      "dateModified": "When the trigger was last changed.",
+      "lastActivated": "When the trigger was last changed.",
+      "statDtos": "Always empty: `/api/v1/reports` has the numbers.",
+    ]
   }
 }

@@ -4,16 +4,13 @@ public struct DatasyncRequest: APIRequest, Equatable {
 
   public init(app: String) { self.app = app }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case app }
   public static let schemaName: String? = "DatasyncRequest"
   public static let schemaDescription = "An app that gets a data tree."
   public static let example = DatasyncRequest(app: "com.acme.app")
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .app: FieldDescription("The `appId` of the app.", limits: 1...200)
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "app": FieldDescription("The `appId` of the app.", limits: 1...200)
+  ]
 }
 
 /// An app's data tree, and the only sight of a new secret.
@@ -28,19 +25,16 @@ public struct DatasyncSecret: APIObject, Equatable {
     self.keyId = keyId
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case app, secret, keyId }
   public static let schemaName: String? = "DatasyncSecret"
   public static let schemaDescription = "A data tree that is enabled, with a new secret."
   public static let example = DatasyncSecret(
     app: "com.acme.app", secret: "pck_1_…", keyId: AccessKeyID(3))
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .app: "The app."
-    case .secret: "Opens the app's data tree, as `Authorization: Bearer`. It is shown this once, and stored as a hash."
-    case .keyId: "The secret's number as an access key, by which it can be revoked."
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "app": "The app.",
+    "secret": "Opens the app's data tree, as `Authorization: Bearer`. It is shown this once, and stored as a hash.",
+    "keyId": "The secret's number as an access key, by which it can be revoked.",
+  ]
 }
 
 /// An app's data tree.
@@ -53,17 +47,14 @@ public struct DatasyncApp: APIObject, Equatable {
     self.createdAt = createdAt
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case app, createdAt }
   public static let schemaName: String? = "DatasyncApp"
   public static let schemaDescription = "An app's data tree."
   public static let example = DatasyncApp(app: "com.acme.app", createdAt: .example)
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .app: "The app."
-    case .createdAt: "When the tree was enabled."
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "app": "The app.",
+    "createdAt": "When the tree was enabled.",
+  ]
 }
 
 /// What POST of a value answers: the name of the new child.
@@ -72,16 +63,13 @@ public struct DatasyncChild: APIObject, Equatable {
 
   public init(name: String) { self.name = name }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case name }
   public static let schemaName: String? = "DatasyncChild"
   public static let schemaDescription = "A child that was added."
   public static let example = DatasyncChild(name: "0198f2a34b5c7d6e8f90a1b2")
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .name: "Its name, which the hub has made. Later names sort after earlier ones."
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "name": "Its name, which the hub has made. Later names sort after earlier ones."
+  ]
 }
 
 /// What a subscription is told.
@@ -143,9 +131,6 @@ public struct SubscriptionRequest: APIRequest, Equatable {
     self.encryptionKey = encryptionKey
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable {
-    case path, event, added, changed, removed, deviceToken, service, webhook, durationSeconds, encryptionKey
-  }
   public static let schemaName: String? = "SubscriptionRequest"
   public static let schemaDescription = "A subscription: to one place, by a device or a webhook."
   public static let example = SubscriptionRequest(
@@ -154,23 +139,21 @@ public struct SubscriptionRequest: APIRequest, Equatable {
   /// Longest duration in seconds: ten years.
   public static let longestDuration = 315_360_000
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .path: FieldDescription("The place in the data tree, as in `/users`.", limits: 1...25_000)
-    case .event: "What notifications tell."
-    case .added: "Whether added children are told. Of event `child`, which needs one of the three."
-    case .changed: "Whether changed children are told."
-    case .removed: "Whether removed children are told."
-    case .deviceToken: FieldDescription("The device's token at its messaging service.", limits: 1...4096)
-    case .service: "The device's messaging service. It comes with `deviceToken`."
-    case .webhook: FieldDescription("The webhook's name in the settings, in place of a device.", limits: 1...100)
-    case .durationSeconds:
+  public static let fieldTable: FieldTable = [
+    "path": FieldDescription("The place in the data tree, as in `/users`.", limits: 1...25_000),
+    "event": "What notifications tell.",
+    "added": "Whether added children are told. Of event `child`, which needs one of the three.",
+    "changed": "Whether changed children are told.",
+    "removed": "Whether removed children are told.",
+    "deviceToken": FieldDescription("The device's token at its messaging service.", limits: 1...4096),
+    "service": "The device's messaging service. It comes with `deviceToken`.",
+    "webhook": FieldDescription("The webhook's name in the settings, in place of a device.", limits: 1...100),
+    "durationSeconds":
       FieldDescription(
         "Seconds after which the subscription ends. Of a webhook the settings' own if absent; else it does not end.",
-        limits: 1...Int64(longestDuration))
-    case .encryptionKey: "32 bytes in base64. Notifications are then encrypted with it (AES-256-GCM)."
-    }
-  }
+        limits: 1...Int64(longestDuration)),
+    "encryptionKey": "32 bytes in base64. Notifications are then encrypted with it (AES-256-GCM).",
+  ]
 }
 
 /// A subscription.
@@ -205,28 +188,23 @@ public struct SubscriptionReply: APIObject, Equatable {
     self.expiresAt = expiresAt
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable {
-    case subscriptionId, path, event, added, changed, removed, deviceToken, service, webhook, encrypted, expiresAt
-  }
   public static let schemaName: String? = "Subscription"
   public static let schemaDescription = "A subscription to a place of a data tree."
   public static let example = SubscriptionReply(
     subscriptionId: SubscriptionID(12), path: "/users", event: .child, added: true, changed: true, removed: true,
     deviceToken: "fcm-registration-token", service: .fcm, encrypted: false, expiresAt: .example)
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .subscriptionId: "The subscription's number."
-    case .path: "The place."
-    case .event: "What notifications tell."
-    case .added: "Whether added children are told."
-    case .changed: "Whether changed children are told."
-    case .removed: "Whether removed children are told."
-    case .deviceToken: "The device's token. Absent for a webhook."
-    case .service: "The device's messaging service. Absent for a webhook."
-    case .webhook: "The webhook's name. Absent for a device."
-    case .encrypted: "Whether notifications are encrypted."
-    case .expiresAt: "When the subscription ends. Absent for never."
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "subscriptionId": "The subscription's number.",
+    "path": "The place.",
+    "event": "What notifications tell.",
+    "added": "Whether added children are told.",
+    "changed": "Whether changed children are told.",
+    "removed": "Whether removed children are told.",
+    "deviceToken": "The device's token. Absent for a webhook.",
+    "service": "The device's messaging service. Absent for a webhook.",
+    "webhook": "The webhook's name. Absent for a device.",
+    "encrypted": "Whether notifications are encrypted.",
+    "expiresAt": "When the subscription ends. Absent for never.",
+  ]
 }

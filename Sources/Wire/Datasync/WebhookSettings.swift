@@ -39,16 +39,13 @@ public struct WebhookSettings: APIRequest, Equatable {
     ).shown
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case destinations }
   public static let schemaName: String? = "WebhookSettings"
   public static let schemaDescription = "Where webhooks lead."
   public static let example = WebhookSettings(destinations: ["myWebhook": .example])
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .destinations: "Webhooks by their names, which subscriptions name."
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "destinations": "Webhooks by their names, which subscriptions name."
+  ]
 }
 
 /// Where a webhook leads.
@@ -70,9 +67,6 @@ public struct WebhookDestination: APIRequest, Equatable {
   /// The only header that a webhook can have.
   public static let tokenHeader = "X-webcom-webhook-token"
 
-  public enum CodingKeys: String, CodingKey, CaseIterable {
-    case enabled, subscribeDurationSeconds, destinationUris, headers
-  }
   public static let schemaName: String? = "WebhookDestination"
   public static let schemaDescription = "A webhook."
   public static let example = WebhookDestination(
@@ -80,16 +74,14 @@ public struct WebhookDestination: APIRequest, Equatable {
     destinationUris: [DestinationURI(uri: "https://hooks.example.com/changes", acceptAnyCertificate: false)],
     headers: [tokenHeader: "bar"])
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .enabled: "Whether anything is sent to it. What is due waits while it is false, for two hours at most."
-    case .subscribeDurationSeconds:
+  public static let fieldTable: FieldTable = [
+    "enabled": "Whether anything is sent to it. What is due waits while it is false, for two hours at most.",
+    "subscribeDurationSeconds":
       FieldDescription(
-        "How long subscriptions last that do not say so.", limits: 1...Int64(SubscriptionRequest.longestDuration))
-    case .destinationUris: FieldDescription("Addresses. Each attempt takes the next of them.", limits: 1...8)
-    case .headers: "Only `X-webcom-webhook-token` is allowed."
-    }
-  }
+        "How long subscriptions last that do not say so.", limits: 1...Int64(SubscriptionRequest.longestDuration)),
+    "destinationUris": FieldDescription("Addresses. Each attempt takes the next of them.", limits: 1...8),
+    "headers": "Only `X-webcom-webhook-token` is allowed.",
+  ]
 }
 
 /// An address of a webhook.
@@ -102,21 +94,18 @@ public struct DestinationURI: APIRequest, Equatable {
     self.acceptAnyCertificate = acceptAnyCertificate
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case uri, acceptAnyCertificate }
   public static let schemaName: String? = "DestinationURI"
   public static let schemaDescription = "An address of a webhook."
   public static let example = DestinationURI(uri: "https://hooks.example.com/changes", acceptAnyCertificate: false)
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .uri:
+  public static let fieldTable: FieldTable = [
+    "uri":
       FieldDescription(
         """
         An https address of the internet. Replies show it without its query; one that is sent back so keeps the query that it had.
-        """, limits: 1...2048)
-    case .acceptAnyCertificate: "Must be false: certificates are always checked."
-    }
-  }
+        """, limits: 1...2048),
+    "acceptAnyCertificate": "Must be false: certificates are always checked.",
+  ]
 }
 
 /// Reply of `GET /datasync/v2/{app}/settings`.
@@ -125,14 +114,11 @@ public struct DatasyncSettings: APIObject, Equatable {
 
   public init(webhooks: WebhookSettings) { self.webhooks = webhooks }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case webhooks }
   public static let schemaName: String? = "DatasyncSettings"
   public static let schemaDescription = "The settings of an app's data tree."
   public static let example = DatasyncSettings(webhooks: .example)
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .webhooks: "Where webhooks lead. Values of headers are secrets, and shown here as they are."
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "webhooks": "Where webhooks lead. Values of headers are secrets, and shown here as they are."
+  ]
 }

@@ -31,27 +31,13 @@ public struct AccessKeyRequest: APIRequest, Equatable {
     self.expiresAt = expiresAt
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case name, scope, appId, expiresAt }
   public static let schemaName: String? = "AccessKeyRequest"
   public static let schemaDescription = "An access key to make."
   public static let example = AccessKeyRequest(name: "app push user", scope: .backend)
-
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .name: FieldDescription("What the key is for, for people.", limits: 1...200)
-    case .scope:
-      "What the key may do. Each scope from device to admin includes the ones before it; gateway and datasync stand alone."
-    case .appId:
-      """
-      The only app whose routes the key opens. Not for the scopes `admin` and `gateway`; the scope `datasync` needs it. All apps if \
-      absent.
-      """
-    case .expiresAt: "When the key expires, in the future. Never if absent."
-    }
-  }
+  public static var fieldTable: FieldTable { AccessKeyReply.fieldTable }
 }
 
-/// An access key, without its token.
+/// An access key. The reply that makes it has its token too, and the reply that revokes it what became of the keys that it had made.
 public struct AccessKeyReply: APIObject, Equatable {
   public var keyId: AccessKeyID
   public var name: String
@@ -62,141 +48,54 @@ public struct AccessKeyReply: APIObject, Equatable {
   public var expiresAt: Timestamp?
   public var lastUsedAt: Timestamp?
   public var revokedAt: Timestamp?
+  public var token: String?
+  public var alsoRevoked: [AccessKeyID]?
+  public var validKeysCreated: Int?
 
-  public init(
-    keyId: AccessKeyID, name: String, scope: AccessScope, appId: String? = nil, createdBy: AccessKeyID? = nil,
-    createdAt: Timestamp, expiresAt: Timestamp? = nil, lastUsedAt: Timestamp? = nil, revokedAt: Timestamp? = nil
-  ) {
-    self.keyId = keyId
-    self.name = name
-    self.scope = scope
-    self.appId = appId
-    self.createdBy = createdBy
-    self.createdAt = createdAt
-    self.expiresAt = expiresAt
-    self.lastUsedAt = lastUsedAt
-    self.revokedAt = revokedAt
-  }
-
-  public enum CodingKeys: String, CodingKey, CaseIterable {
-    case keyId, name, scope, appId, createdBy, createdAt, expiresAt, lastUsedAt, revokedAt
-  }
   public static let schemaName: String? = "AccessKey"
   public static let schemaDescription = "An access key, without its token."
   public static let example = AccessKeyReply(
     keyId: AccessKeyID(2), name: "app push user", scope: .backend, createdBy: AccessKeyID(1), createdAt: .example,
     lastUsedAt: .example)
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .keyId: "The key's number."
-    case .name: "What the key is for."
-    case .scope:
-      "What the key may do. Each scope from device to admin includes the ones before it; gateway and datasync stand alone."
-    case .appId: "The only app whose routes the key opens. Absent for all apps."
-    case .createdBy: "The key that made this one. Absent for the command line."
-    case .createdAt: "When the key was made."
-    case .expiresAt: "When the key expires. Absent for never."
-    case .lastUsedAt: "When the key was last used, to a minute or two. Absent if it never was."
-    case .revokedAt: "When the key was revoked. Absent while it is valid."
-    }
+  public static var form: BodyForm<Self> {
+    BodyForm(
+      schemaName, schemaDescription, absent: ["token", "alsoRevoked", "validKeysCreated"], example: example)
   }
-}
+  public static let issued = BodyForm(
+    "IssuedAccessKey", "A new access key.", required: ["token"],
+    absent: ["lastUsedAt", "revokedAt", "alsoRevoked", "validKeysCreated"],
+    example: AccessKeyReply(
+      keyId: AccessKeyID(2), name: "app push user", scope: .backend, createdBy: AccessKeyID(1), createdAt: .example,
+      token: "pck_1_Vt0c2nUe0nEJzN0bXwKpQy8sR4LmZ7aHd3fGjK5oTiUx4Qw_A"))
+  public static let revoked = BodyForm(
+    "RevokedAccessKey", "A revoked key, and what became of the keys that it had made.",
+    required: ["revokedAt", "alsoRevoked", "validKeysCreated"], absent: ["token"],
+    example: AccessKeyReply(
+      keyId: AccessKeyID(2), name: "leaked", scope: .admin, createdAt: .example, revokedAt: .example, alsoRevoked: [],
+      validKeysCreated: 1))
 
-/// A new access key with its token. The token is shown only here.
-public struct IssuedAccessKey: APIObject, Equatable {
-  public var keyId: AccessKeyID
-  public var name: String
-  public var scope: AccessScope
-  public var appId: String?
-  public var createdAt: Timestamp
-  public var expiresAt: Timestamp?
-  public var token: String
-
-  public init(
-    keyId: AccessKeyID, name: String, scope: AccessScope, appId: String? = nil, createdAt: Timestamp,
-    expiresAt: Timestamp? = nil, token: String
-  ) {
-    self.keyId = keyId
-    self.name = name
-    self.scope = scope
-    self.appId = appId
-    self.createdAt = createdAt
-    self.expiresAt = expiresAt
-    self.token = token
-  }
-
-  public enum CodingKeys: String, CodingKey, CaseIterable {
-    case keyId, name, scope, appId, createdAt, expiresAt, token
-  }
-  public static let schemaName: String? = "IssuedAccessKey"
-  public static let schemaDescription = "A new access key."
-  public static let example = IssuedAccessKey(
-    keyId: AccessKeyID(2), name: "app push user", scope: .backend, createdAt: .example,
-    token: "pck_1_Vt0c2nUe0nEJzN0bXwKpQy8sR4LmZ7aHd3fGjK5oTiUx4Qw_A")
-
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .keyId: "The key's number."
-    case .name: "What the key is for."
-    case .scope:
-      "What the key may do. Each scope from device to admin includes the ones before it; gateway and datasync stand alone."
-    case .appId: "The only app whose routes the key opens. Absent for all apps."
-    case .createdAt: "When the key was made."
-    case .expiresAt: "When the key expires. Absent for never."
-    case .token:
+  public static let fieldTable: FieldTable = [
+    "keyId": "The key's number.",
+    "name": FieldDescription("What the key is for.", limits: 1...200),
+    "scope":
+      "What the key may do. Each scope from device to admin includes the ones before it; gateway and datasync stand alone.",
+    "appId":
       """
-      The token for `X-Carma-Authentication-Token` or `Authorization: Bearer`; of scope `gateway` the product token, a GUID. It is \
-      shown only once.
+    The only app whose routes the key opens. Not for the scopes `admin` and `gateway`; the scope `datasync` needs it. All apps if \
+    absent.
+    """,
+    "createdBy": "The key that made this one. Absent for the command line.",
+    "createdAt": "When the key was made.",
+    "expiresAt": "When the key expires, in the future when it is made. Absent for never.",
+    "lastUsedAt": "When the key was last used, to a minute or two. Absent if it never was.",
+    "revokedAt": "When the key was revoked. Absent while it is valid.",
+    "token":
       """
-    }
-  }
-}
-
-/// A revoked key, and what became of the keys that it had made.
-public struct RevokedAccessKey: APIObject, Equatable {
-  public var keyId: AccessKeyID
-  public var name: String
-  public var scope: AccessScope
-  public var appId: String?
-  public var createdAt: Timestamp
-  public var revokedAt: Timestamp
-  public var alsoRevoked: [AccessKeyID]
-  public var validKeysCreated: Int
-
-  public init(
-    keyId: AccessKeyID, name: String, scope: AccessScope, appId: String? = nil, createdAt: Timestamp,
-    revokedAt: Timestamp, alsoRevoked: [AccessKeyID], validKeysCreated: Int
-  ) {
-    self.keyId = keyId
-    self.name = name
-    self.scope = scope
-    self.appId = appId
-    self.createdAt = createdAt
-    self.revokedAt = revokedAt
-    self.alsoRevoked = alsoRevoked
-    self.validKeysCreated = validKeysCreated
-  }
-
-  public enum CodingKeys: String, CodingKey, CaseIterable {
-    case keyId, name, scope, appId, createdAt, revokedAt, alsoRevoked, validKeysCreated
-  }
-  public static let schemaName: String? = "RevokedAccessKey"
-  public static let schemaDescription = "A revoked key, and what became of the keys that it had made."
-  public static let example = RevokedAccessKey(
-    keyId: AccessKeyID(2), name: "leaked", scope: .admin, createdAt: .example, revokedAt: .example, alsoRevoked: [],
-    validKeysCreated: 1)
-
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .keyId: "The key's number."
-    case .name: "What the key was for."
-    case .scope: "What the key could do."
-    case .appId: "The only app whose routes the key opened. Absent for all apps."
-    case .createdAt: "When the key was made."
-    case .revokedAt: "When the key was revoked."
-    case .alsoRevoked: "The keys that it had made, directly or through others, and that were revoked with it."
-    case .validKeysCreated: .count("How many keys that it had made are still valid.")
-    }
-  }
+    The token for `X-Carma-Authentication-Token` or `Authorization: Bearer`; of scope `gateway` the product token, a GUID. It is \
+    shown only once.
+    """,
+    "alsoRevoked": "The keys that it had made, directly or through others, and that were revoked with it.",
+    "validKeysCreated": .count("How many keys that it had made are still valid."),
+  ]
 }

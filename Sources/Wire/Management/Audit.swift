@@ -11,24 +11,6 @@ public struct AuditEntryReply: APIObject, Equatable {
   public var before: JSONValue?
   public var after: JSONValue?
 
-  public init(
-    auditId: AuditEntryID, at: Timestamp, keyId: AccessKeyID?, osUser: String?, address: String?, action: String,
-    target: String, before: JSONValue?, after: JSONValue?
-  ) {
-    self.auditId = auditId
-    self.at = at
-    self.keyId = keyId
-    self.osUser = osUser
-    self.address = address
-    self.action = action
-    self.target = target
-    self.before = before
-    self.after = after
-  }
-
-  public enum CodingKeys: String, CodingKey, CaseIterable {
-    case auditId, at, keyId, osUser, address, action, target, before, after
-  }
   public static let schemaName: String? = "AuditEntry"
   public static let schemaDescription = "A management change: who made it, and what it changed."
   public static let example = AuditEntryReply(
@@ -36,19 +18,17 @@ public struct AuditEntryReply: APIObject, Equatable {
     action: AuditAction.startSendout.rawValue, target: "sendout 3", before: ["state": "draft"],
     after: ["state": "freezing"])
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .auditId: "The line's number."
-    case .at: "When the change was made."
-    case .keyId: "The access key that made the change. Absent for the command line."
-    case .osUser: "Who made the change at the command line, as the operating system calls them. Absent for the API."
-    case .address: "Where the API was called from. Behind a proxy that is not trusted this is the proxy's address."
-    case .action: "What was done: \(AuditAction.allCases.map { "`\($0.rawValue)`" }.joined(separator: ", "))."
-    case .target: "What it was done to, as in `key 7`."
-    case .before: "What this API showed of it before, without secrets. Absent if it was not there."
-    case .after: "What this API showed of it afterwards, without secrets."
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "auditId": "The line's number.",
+    "at": "When the change was made.",
+    "keyId": "The access key that made the change. Absent for the command line.",
+    "osUser": "Who made the change at the command line, as the operating system calls them. Absent for the API.",
+    "address": "Where the API was called from. Behind a proxy that is not trusted this is the proxy's address.",
+    "action": "What was done: \(AuditAction.allCases.map { "`\($0.rawValue)`" }.joined(separator: ", ")).",
+    "target": "What it was done to, as in `key 7`.",
+    "before": "What this API showed of it before, without secrets. Absent if it was not there.",
+    "after": "What this API showed of it afterwards, without secrets.",
+  ]
 }
 
 /// What a management change does, as the audit log writes it.

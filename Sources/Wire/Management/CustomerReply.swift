@@ -21,34 +21,28 @@ public struct CustomerReply: APIObject, Equatable {
     self.createdAt = createdAt
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable {
-    case customerId, name, linkMaxAgeDays, devicesPerContact, retentionDays, reporterFields, createdAt
-  }
   public static let schemaName: String? = "Customer"
   public static let schemaDescription = "A customer and the settings of all their apps."
   public static let example = CustomerReply(
     customerId: CustomerID(1), name: "ACME", linkMaxAgeDays: 90, devicesPerContact: 50, retentionDays: 365,
     createdAt: .example)
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .customerId: "The number in the paths of Carma's API."
-    case .name: "A name for people."
-    case .linkMaxAgeDays:
-      FieldDescription("Days after which a page link answers 404. Absent for never.", limits: 1...3650)
-    case .devicesPerContact:
+  public static let fieldTable: FieldTable = [
+    "customerId": "The number in the paths of Carma's API.",
+    "name": "A name for people.",
+    "linkMaxAgeDays": FieldDescription("Days after which a page link answers 404. Absent for never.", limits: 1...3650),
+    "devicesPerContact":
       FieldDescription(
         "Most valid devices of a contact. One more invalidates the one that was registered the longest time ago.",
-        limits: 1...1000)
-    case .retentionDays:
+        limits: 1...1000),
+    "retentionDays":
       FieldDescription(
         "Days after its end that a sendout keeps pushes, messages and opens. Absent for as long as the hub keeps them.",
-        limits: 1...36_500)
-    case .reporterFields:
-      "What softphones' push token reporter calls its fields. Absent for the names of the provisioning's variables."
-    case .createdAt: "When the customer was added."
-    }
-  }
+        limits: 1...36_500),
+    "reporterFields":
+      "What softphones' push token reporter calls its fields. Absent for the names of the provisioning's variables.",
+    "createdAt": "When the customer was added.",
+  ]
 }
 
 /// Body of `PATCH /api/v1/customer`. A field that is absent or null stays as it is.
@@ -68,34 +62,28 @@ public struct CustomerChangeRequest: APIRequest, Equatable {
     self.retentionDays = retentionDays
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable {
-    case linkMaxAgeDays, devicesPerContact, retentionDays, reporterFields
-  }
   public static let schemaName: String? = "CustomerChangeRequest"
   public static let schemaDescription = "What to change about a customer's settings."
   public static let example = CustomerChangeRequest(linkMaxAgeDays: 90, devicesPerContact: 50, retentionDays: 365)
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .linkMaxAgeDays:
-      FieldDescription("Days after which a page link answers 404. 0 for never.", limits: 0...3650)
-    case .devicesPerContact:
+  public static let fieldTable: FieldTable = [
+    "linkMaxAgeDays": FieldDescription("Days after which a page link answers 404. 0 for never.", limits: 0...3650),
+    "devicesPerContact":
       FieldDescription(
         "Most valid devices of a contact. One more invalidates the one that was registered the longest time ago.",
-        limits: 1...1000)
-    case .retentionDays:
+        limits: 1...1000),
+    "retentionDays":
       FieldDescription(
         """
         Days after its end that a sendout keeps pushes, messages and opens, if the hub keeps them longer. 0 for as long as the \
         hub keeps them. Its totals stay.
-        """, limits: 0...36_500)
-    case .reporterFields:
+        """, limits: 0...36_500),
+    "reporterFields":
       """
-      What softphones' push token reporter calls its fields, by the names of the provisioning's variables, as in \
-      `{"selector": "acc", "pushTokenOther": "tok"}`. It replaces the mapping as a whole; `{}` stands for the variables' names.
-      """
-    }
-  }
+    What softphones' push token reporter calls its fields, by the names of the provisioning's variables, as in \
+    `{"selector": "acc", "pushTokenOther": "tok"}`. It replaces the mapping as a whole; `{}` stands for the variables' names.
+    """,
+  ]
 }
 
 /// The key that signs page links from now on, as `pushcart links rotate` prints it. The REST API has none: all customers share it.

@@ -8,9 +8,9 @@ public enum HybridMessageType: String, Sendable, Hashable, Codable, CaseIterable
   case critical
 }
 
-/// Body of `POST /api/v1/hybrid`.
+/// Body of `POST /api/v1/hybrid`, and of `PATCH /api/v1/hybrid/{appId}`: there a field that is absent or null stays as it is.
 public struct HybridAppRequest: APIRequest, Equatable {
-  public var appId: String
+  public var appId: String?
   public var messageType: HybridMessageType?
   public var sender: String?
   public var pinText: String?
@@ -23,7 +23,7 @@ public struct HybridAppRequest: APIRequest, Equatable {
   public var statusUrl: String?
 
   public init(
-    appId: String, messageType: HybridMessageType? = nil, sender: String? = nil, pinText: String? = nil,
+    appId: String? = nil, messageType: HybridMessageType? = nil, sender: String? = nil, pinText: String? = nil,
     voiceText: String? = nil, movedText: String? = nil, pinDigits: Int? = nil, clockZone: String? = nil,
     pinsPerHour: Int? = nil, registrationsPerHour: Int? = nil, statusUrl: String? = nil
   ) {
@@ -40,10 +40,6 @@ public struct HybridAppRequest: APIRequest, Equatable {
     self.statusUrl = statusUrl
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable {
-    case appId, messageType, sender, pinText, voiceText, movedText, pinDigits, clockZone, pinsPerHour,
-      registrationsPerHour, statusUrl
-  }
   /// What `pinsPerHour` is if it is absent.
   public static let defaultPINsPerHour = 1000
   /// What `registrationsPerHour` is if it is absent.
@@ -54,104 +50,63 @@ public struct HybridAppRequest: APIRequest, Equatable {
   public static let schemaDescription = "An app whose phones are to be reached by their numbers."
   public static let example = HybridAppRequest(appId: "com.acme.app", sender: "ACME")
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .appId: "The app, on all platforms that it has."
-    default: HybridAppChangeRequest.describe(HybridAppChangeRequest.CodingKeys(rawValue: field.rawValue) ?? .sender)
-    }
+  public static var form: BodyForm<Self> {
+    BodyForm(schemaName, schemaDescription, required: ["appId"], example: example)
   }
-}
+  public static let change = BodyForm(
+    "HybridAppChangeRequest", "What to change about an app's Hybrid Messaging. Absent fields stay as they are.",
+    absent: ["appId"], example: HybridAppRequest(clockZone: "Europe/Amsterdam"))
 
-/// Body of `PATCH /api/v1/hybrid/{appId}`. A field that is absent or null stays as it is.
-public struct HybridAppChangeRequest: APIRequest, Equatable {
-  public var messageType: HybridMessageType?
-  public var sender: String?
-  public var pinText: String?
-  public var voiceText: String?
-  public var movedText: String?
-  public var pinDigits: Int?
-  public var clockZone: String?
-  public var pinsPerHour: Int?
-  public var registrationsPerHour: Int?
-  public var statusUrl: String?
-
-  public init(
-    messageType: HybridMessageType? = nil, sender: String? = nil, pinText: String? = nil, voiceText: String? = nil,
-    movedText: String? = nil, pinDigits: Int? = nil, clockZone: String? = nil, pinsPerHour: Int? = nil,
-    registrationsPerHour: Int? = nil, statusUrl: String? = nil
-  ) {
-    self.messageType = messageType
-    self.sender = sender
-    self.pinText = pinText
-    self.voiceText = voiceText
-    self.movedText = movedText
-    self.pinDigits = pinDigits
-    self.clockZone = clockZone
-    self.pinsPerHour = pinsPerHour
-    self.registrationsPerHour = registrationsPerHour
-    self.statusUrl = statusUrl
-  }
-
-  public enum CodingKeys: String, CodingKey, CaseIterable {
-    case messageType, sender, pinText, voiceText, movedText, pinDigits, clockZone, pinsPerHour, registrationsPerHour,
-      statusUrl
-  }
-  public static let schemaName: String? = "HybridAppChangeRequest"
-  public static let schemaDescription =
-    "What to change about an app's Hybrid Messaging. Absent fields stay as they are."
-  public static let example = HybridAppChangeRequest(clockZone: "Europe/Amsterdam")
-
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .messageType:
+  public static let fieldTable: FieldTable = [
+    "appId": "The app, on all platforms that it has.",
+    "messageType":
       """
-      When an SMS stands in for a push, of messages that do not say it: `default` once the pushes have failed, `otp` never, \
-      `critical` after 30 seconds without a confirmation. `default` if absent.
-      """
-    case .sender:
+    When an SMS stands in for a push, of messages that do not say it: `default` once the pushes have failed, `otp` never, \
+    `critical` after 30 seconds without a confirmation. `default` if absent.
+    """,
+    "sender":
       FieldDescription(
         "The sender of PINs by SMS: \(SMSAccount.senderForm). `\"\"` for the provider's own.",
-        limits: 0...17)
-    case .pinText:
-      FieldDescription("The SMS with a PIN. `{{pin}}` stands for the PIN. `\"\"` for the hub's own.", limits: 0...300)
-    case .voiceText:
-      FieldDescription("What a call says. `{{pin}}` stands for the PIN. `\"\"` for the hub's own.", limits: 0...300)
-    case .movedText:
+        limits: 0...17),
+    "pinText": FieldDescription(
+      "The SMS with a PIN. `{{pin}}` stands for the PIN. `\"\"` for the hub's own.", limits: 0...300),
+    "voiceText": FieldDescription(
+      "What a call says. `{{pin}}` stands for the PIN. `\"\"` for the hub's own.", limits: 0...300),
+    "movedText":
       FieldDescription(
         """
         The push to a phone that gets the messages of its number no more, as its registration has another push token or number, or \
         its notifications are off. `\"\"` for the hub's own.
-        """, limits: 0...300)
-    case .pinDigits:
+        """, limits: 0...300),
+    "pinDigits":
       FieldDescription(
         """
         How many digits new PINs have: \(HybridAppRequest.defaultPINDigits) if absent, as shipped apps expect. An app that takes more \
         is harder to guess at.
-        """, limits: 4...8)
-    case .clockZone:
+        """, limits: 4...8),
+    "clockZone":
       FieldDescription(
         """
         The time zone of moments that phones send without one: UTC if absent, Europe/Amsterdam for CM's Android client. Replies \
         are in UTC, whatever this says.
-        """, limits: 1...100)
-    case .pinsPerHour:
+        """, limits: 1...100),
+    "pinsPerHour":
       FieldDescription(
         """
         Most PINs an hour for all the app's phones: who has unpacked the app can ask for SMS to any numbers. \
         \(HybridAppRequest.defaultPINsPerHour) if absent. A tenth as many wrong codes are taken, 20 at least.
-        """, limits: 1...1_000_000)
-    case .registrationsPerHour:
+        """, limits: 1...1_000_000),
+    "registrationsPerHour":
       FieldDescription(
         """
         Most phones that register for the app within an hour: who has unpacked the app can make up any number. \
         \(HybridAppRequest.defaultRegistrationsPerHour) if absent. Those of one address are a tenth as many, 50 at least.
-        """, limits: 1...1_000_000)
-    case .statusUrl:
+        """, limits: 1...1_000_000),
+    "statusUrl":
       FieldDescription(
         "An https address that gets status reports of the app's messages. `\"\"` for none; reports that wait are deleted.",
-        limits: 0...1000)
-    }
-  }
+        limits: 0...1000),
+  ]
 }
 
 /// An app of CM Hybrid Messaging.
@@ -197,10 +152,6 @@ public struct HybridAppReply: APIObject, Equatable {
     self.updatedAt = updatedAt
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable {
-    case appId, appKey, messageType, sender, pinText, voiceText, movedText, pinDigits, clockZone, pinsPerHour,
-      registrationsPerHour, statusUrl, hasPreviousSecret, alarm, createdAt, updatedAt
-  }
   /// What `movedText` is if it is absent.
   public static let movedTextOfHub =
     "This phone no longer gets the messages to your number. If you have not asked for this, verify your number again."
@@ -215,26 +166,24 @@ public struct HybridAppReply: APIObject, Equatable {
     createdAt: .example,
     updatedAt: .example)
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .appId: "The app, on all platforms that it has."
-    case .appKey: "Names the app in requests of its phones and of gateways: a GUID."
-    case .messageType: "When an SMS stands in for a push, of messages that do not say it."
-    case .sender: "The sender of PINs by SMS. Absent for the provider's own."
-    case .pinText: "The SMS with a PIN."
-    case .voiceText: "What a call says."
-    case .movedText: "The push to a phone that gets the messages of its number no more."
-    case .pinDigits: "How many digits new PINs have."
-    case .clockZone: "The time zone of moments that phones send without one."
-    case .pinsPerHour: "Most PINs an hour for all the app's phones."
-    case .registrationsPerHour: "Most phones that register for the app within an hour."
-    case .statusUrl: "The address that gets status reports, without its query. Absent for none."
-    case .hasPreviousSecret: "Whether the secret before the current one still signs."
-    case .alarm: "Why the app needs attention. Absent if all is well, and of replies to changes."
-    case .createdAt: "When Hybrid Messaging was enabled for the app."
-    case .updatedAt: "When a setting or the secret last changed."
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "appId": "The app, on all platforms that it has.",
+    "appKey": "Names the app in requests of its phones and of gateways: a GUID.",
+    "messageType": "When an SMS stands in for a push, of messages that do not say it.",
+    "sender": "The sender of PINs by SMS. Absent for the provider's own.",
+    "pinText": "The SMS with a PIN.",
+    "voiceText": "What a call says.",
+    "movedText": "The push to a phone that gets the messages of its number no more.",
+    "pinDigits": "How many digits new PINs have.",
+    "clockZone": "The time zone of moments that phones send without one.",
+    "pinsPerHour": "Most PINs an hour for all the app's phones.",
+    "registrationsPerHour": "Most phones that register for the app within an hour.",
+    "statusUrl": "The address that gets status reports, without its query. Absent for none.",
+    "hasPreviousSecret": "Whether the secret before the current one still signs.",
+    "alarm": "Why the app needs attention. Absent if all is well, and of replies to changes.",
+    "createdAt": "When Hybrid Messaging was enabled for the app.",
+    "updatedAt": "When a setting or the secret last changed.",
+  ]
 }
 
 /// Why an app of CM Hybrid Messaging needs attention: many codes are wrong, as when somebody guesses PINs.
@@ -247,18 +196,15 @@ public struct HybridAppAlarm: APIObject, Equatable {
     self.since = since
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case reason, since }
   public static let schemaName: String? = "HybridAppAlarm"
   public static let schemaDescription = "Why an app of Hybrid Messaging needs attention."
   public static let example = HybridAppAlarm(
     reason: "34 of the 40 codes of the last hour were wrong. Somebody may be guessing PINs.", since: .example)
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .reason: "What has happened, and what it may mean."
-    case .since: "When the first of it happened."
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "reason": "What has happened, and what it may mean.",
+    "since": "When the first of it happened.",
+  ]
 }
 
 /// A phone of an app of CM Hybrid Messaging, without what opens its registration.
@@ -295,10 +241,6 @@ public struct HybridPhoneReply: APIObject, Equatable {
     self.changedAt = changedAt
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable {
-    case registrationId, number, status, verifiedAt, platform, userAgent, hasPushToken, getsPushes, tokenChangedAt,
-      tokenChangedFrom, createdAt, changedAt
-  }
   public static let schemaName: String? = "HybridPhone"
   public static let schemaDescription = "A phone of an app of Hybrid Messaging."
   public static let example = HybridPhoneReply(
@@ -307,22 +249,20 @@ public struct HybridPhoneReply: APIObject, Equatable {
     getsPushes: true, tokenChangedAt: .example, tokenChangedFrom: "203.0.113.7", createdAt: .example,
     changedAt: .example)
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .registrationId: "The registration's number. Its DeviceID is stored nowhere."
-    case .number: "The telephone number that it gave last. Absent if it gave none."
-    case .status: "How far the number is verified, in the words of the phones' protocol."
-    case .verifiedAt: "When the number was verified. Absent if it is not."
-    case .platform: "iOS, Android or WindowsPhone."
-    case .userAgent: "User-Agent of its last POST or PUT."
-    case .hasPushToken: "Whether it gave a push token."
-    case .getsPushes: "Whether it is a device of its number."
-    case .tokenChangedAt: "When another push token last took the place of one. Absent if that never happened."
-    case .tokenChangedFrom: "The address that the newer token came from."
-    case .createdAt: "When it registered."
-    case .changedAt: "When it last changed its registration, or got a PIN."
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "registrationId": "The registration's number. Its DeviceID is stored nowhere.",
+    "number": "The telephone number that it gave last. Absent if it gave none.",
+    "status": "How far the number is verified, in the words of the phones' protocol.",
+    "verifiedAt": "When the number was verified. Absent if it is not.",
+    "platform": "iOS, Android or WindowsPhone.",
+    "userAgent": "User-Agent of its last POST or PUT.",
+    "hasPushToken": "Whether it gave a push token.",
+    "getsPushes": "Whether it is a device of its number.",
+    "tokenChangedAt": "When another push token last took the place of one. Absent if that never happened.",
+    "tokenChangedFrom": "The address that the newer token came from.",
+    "createdAt": "When it registered.",
+    "changedAt": "When it last changed its registration, or got a PIN.",
+  ]
 }
 
 /// What an app's phones sign their requests with. The secret is never shown again.
@@ -337,18 +277,15 @@ public struct IssuedHybridApp: APIObject, Equatable {
     self.appId = appId
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case appKey, appSecret, appId }
   public static let schemaName: String? = "IssuedHybridApp"
   public static let schemaDescription = "What an app's phones sign their requests with."
   public static let example = IssuedHybridApp(
     appKey: "00000000-0001-8c3a-9d5e-27c1b0a4f388", appSecret: "5f0c6d0e-95d7-4b61-8a0c-3d2f7c5f1b7a",
     appId: "com.acme.app")
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .appKey: "Names the app: a GUID."
-    case .appSecret: "Signs requests: a GUID. Store it now, since it is never shown again."
-    case .appId: "The app, on all platforms that it has."
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "appKey": "Names the app: a GUID.",
+    "appSecret": "Signs requests: a GUID. Store it now, since it is never shown again.",
+    "appId": "The app, on all platforms that it has.",
+  ]
 }

@@ -8,17 +8,11 @@ public struct ListRequest: APIRequest, Equatable {
     self.listId = listId
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case name, listId }
   public static let schemaName: String? = "ListRequest"
   public static let schemaDescription = "A list to add."
   public static let example = ListRequest(name: "newsletter", listId: ListID(1_000_000_005))
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .name: FieldDescription("A name for people, unique among the customer's lists.", limits: 1...200)
-    case .listId: "The number that apps already send. The next free number if absent."
-    }
-  }
+  public static var fieldTable: FieldTable { ListReply.fieldTable }
 }
 
 /// A list of contacts.
@@ -27,22 +21,14 @@ public struct ListReply: APIObject, Equatable {
   public var name: String
   public var createdAt: Timestamp
 
-  public init(listId: ListID, name: String, createdAt: Timestamp) {
-    self.listId = listId
-    self.name = name
-    self.createdAt = createdAt
-  }
-
-  public enum CodingKeys: String, CodingKey, CaseIterable { case listId, name, createdAt }
   public static let schemaName: String? = "List"
   public static let schemaDescription = "A list of contacts."
   public static let example = ListReply(listId: ListID(1_000_000_005), name: "newsletter", createdAt: .example)
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .listId: "The number that apps send as `listId`, and that sendouts name as their audience."
-    case .name: "A name for people."
-    case .createdAt: "When the list was added."
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "listId":
+      "The number that apps send as `listId`, and that sendouts name as their audience. The next free number if a request has none.",
+    "name": FieldDescription("A name for people, unique among the customer's lists.", limits: 1...200),
+    "createdAt": "When the list was added.",
+  ]
 }

@@ -66,21 +66,20 @@ public struct MessageBody: APIRequest, Hashable {
   public static let example = MessageBody(
     alert: "Hi {{firstName}}", info: "20 % off today", badge: 1, fields: ["campaign": "friday"])
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .verbatim:
+  public static let fieldTable: FieldTable = [
+    "verbatim":
       """
-      Whether texts are sent as they are, `{{` too. False if absent: they are templates. Neither contact nor device is read for \
-      a verbatim message.
-      """
-    case .alert: "The line next to the app's icon."
-    case .info: "The line below it."
-    case .badge: "The number on the app's icon, or a template for it. 0 removes the number."
-    case .sound: "The name of the sound."
-    case .category: "Which actions the notification offers."
-    case .image: "The address of a picture to show, by https. On iOS the app's service extension has to load it."
-    case .url: "Where a tap leads, if there is no template: a link of your own in place of the rich page."
-    case .ttl:
+    Whether texts are sent as they are, `{{` too. False if absent: they are templates. Neither contact nor device is read for \
+    a verbatim message.
+    """,
+    "alert": "The line next to the app's icon.",
+    "info": "The line below it.",
+    "badge": "The number on the app's icon, or a template for it. 0 removes the number.",
+    "sound": "The name of the sound.",
+    "category": "Which actions the notification offers.",
+    "image": "The address of a picture to show, by https. On iOS the app's service extension has to load it.",
+    "url": "Where a tap leads, if there is no template: a link of your own in place of the rich page.",
+    "ttl":
       FieldDescription(
         """
         Seconds after which the message is not sent any more, counted from the moment when it is due, or its sendout is started. \
@@ -88,39 +87,38 @@ public struct MessageBody: APIRequest, Hashable {
         holds: what APNs stores by its policy, up to about 30 days, four weeks at FCM and one day at Push Kit. WNS gets none, and \
         Web Push four weeks.
         """,
-        limits: 0...Int64(maximumTTL))
-    case .priority: "`high` if absent, or `normal` for a silent message."
-    case .collapseKey:
+        limits: 0...Int64(maximumTTL)),
+    "priority": "`high` if absent, or `normal` for a silent message.",
+    "collapseKey":
       FieldDescription(
         """
         A later message with the same key replaces this one on the screen. A key of more than 64 bytes, or with other than \
         visible ASCII, is sent as its hash. Without one, FCM and Push Kit keep each message for a phone that is away.
         """,
-        limits: 1...200)
-    case .threadId:
-      FieldDescription("Messages with the same name are shown as a group. Android has none.", limits: 1...200)
-    case .silent:
+        limits: 1...200),
+    "threadId": FieldDescription(
+      "Messages with the same name are shown as a group. Android has none.", limits: 1...200),
+    "silent":
       """
-      Whether nothing is shown and the app alone gets the message, its alert too. It has no badge and no sound. Browsers have to \
-      show it.
+    Whether nothing is shown and the app alone gets the message, its alert too. It has no badge and no sound. Browsers have to \
+    show it.
+    """,
+    "pushType":
       """
-    case .pushType:
+    The kind of push at APNs. Of other services WNS alone heeds it: `background` is a raw notification. The default is \
+    `alert`, or `background` if nothing is shown or heard. `background` allows no alert, badge or sound. An app with \
+    certificates alone cannot send `liveactivity` and `location`.
+    """,
+    "fields": "Further fields for the app. The hub's own fields cannot be replaced.",
+    "optionalFields": FieldDescription(
+      "Names of `fields` that are left out where the message is too large otherwise.", limits: 0...100),
+    "trackOpens":
       """
-      The kind of push at APNs. Of other services WNS alone heeds it: `background` is a raw notification. The default is \
-      `alert`, or `background` if nothing is shown or heard. `background` allows no alert, badge or sound. An app with \
-      certificates alone cannot send `liveactivity` and `location`.
-      """
-    case .fields: "Further fields for the app. The hub's own fields cannot be replaced."
-    case .optionalFields:
-      FieldDescription("Names of `fields` that are left out where the message is too large otherwise.", limits: 0...100)
-    case .trackOpens:
-      """
-      Whether each push has a `pushreadurl` that counts its open. True if absent. Pushes without one that say the same share \
-      requests to Huawei's Push Kit.
-      """
-    case .overrides: "What a push service gets beside or in place of what the hub makes of the message."
-    }
-  }
+    Whether each push has a `pushreadurl` that counts its open. True if absent. Pushes without one that say the same share \
+    requests to Huawei's Push Kit.
+    """,
+    "overrides": "What a push service gets beside or in place of what the hub makes of the message.",
+  ]
 }
 
 /// Changes for one push service each, merged into its request last (RFC 7396: null removes). Texts in them are templates.
@@ -179,16 +177,14 @@ public struct MessageOverrides: APIRequest, Hashable {
     apns: .example, fcm: ["android": ["notification": ["channel_id": "offers"]]],
     hms: ["android": ["category": "MARKETING"]])
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .apns: "Headers and payload at APNs."
-    case .fcm: "Members of FCM's `message`, in snake_case. The target is the hub's."
-    case .hms: "Members of Push Kit's `message`. The target is the hub's."
-    case .wns: "Headers and the kind of notification at WNS."
-    case .webpush: "Headers of Web Push."
-    case .sms: "Sender, text and length of SMS."
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "apns": "Headers and payload at APNs.",
+    "fcm": "Members of FCM's `message`, in snake_case. The target is the hub's.",
+    "hms": "Members of Push Kit's `message`. The target is the hub's.",
+    "wns": "Headers and the kind of notification at WNS.",
+    "webpush": "Headers of Web Push.",
+    "sms": "Sender, text and length of SMS.",
+  ]
 }
 
 /// What a message is as an SMS.
@@ -205,24 +201,20 @@ public struct SMSOverride: APIRequest, Hashable {
     self.maximumParts = maximumParts
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case from, text, coding, maximumParts }
   public static let schemaName: String? = "SMSOverride"
   public static let schemaDescription = "What a message is as an SMS."
   public static let example = SMSOverride(from: "Acme", text: "Hi {{firstName}}, 20 % off today: acme.example/friday")
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .from:
+  public static let fieldTable: FieldTable = [
+    "from":
       FieldDescription(
         "The sender: \(SMSAccount.senderForm). The provider's own sender if absent.",
-        limits: 1...200)
-    case .text: "The text in place of the alert."
-    case .coding:
-      "`auto` for GSM-7 where the text has only its characters, and UCS-2 else, which is the default; or `gsm7` or `ucs2`."
-    case .maximumParts:
-      FieldDescription("The most SMS that the text takes; it is cut there. 8 if absent.", limits: 1...8)
-    }
-  }
+        limits: 1...200),
+    "text": "The text in place of the alert.",
+    "coding":
+      "`auto` for GSM-7 where the text has only its characters, and UCS-2 else, which is the default; or `gsm7` or `ucs2`.",
+    "maximumParts": FieldDescription("The most SMS that the text takes; it is cut there. 8 if absent.", limits: 1...8),
+  ]
 }
 
 public struct APNsOverride: APIRequest, Hashable {
@@ -234,22 +226,19 @@ public struct APNsOverride: APIRequest, Hashable {
     self.payload = payload
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case headers, payload }
   public static let schemaName: String? = "APNsOverride"
   public static let schemaDescription = "Changes for APNs."
   public static let example = APNsOverride(
     headers: ["apns-priority": "5"], payload: ["aps": ["interruption-level": "time-sensitive"]])
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .headers:
+  public static let fieldTable: FieldTable = [
+    "headers":
       """
-      Texts for `apns-topic`, `apns-push-type`, `apns-priority`, `apns-expiration` and `apns-collapse-id`. Null removes the last \
-      two.
-      """
-    case .payload: "Members of the payload, `aps` among them."
-    }
-  }
+    Texts for `apns-topic`, `apns-push-type`, `apns-priority`, `apns-expiration` and `apns-collapse-id`. Null removes the last \
+    two.
+    """,
+    "payload": "Members of the payload, `aps` among them.",
+  ]
 }
 
 public struct WNSOverride: APIRequest, Hashable {
@@ -261,18 +250,15 @@ public struct WNSOverride: APIRequest, Hashable {
     self.type = type
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case headers, type }
   public static let schemaName: String? = "WNSOverride"
   public static let schemaDescription = "Changes for WNS."
   public static let example = WNSOverride(headers: ["X-WNS-Cache-Policy": "no-cache"], type: "wns/toast")
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .headers:
-      "Texts for `X-WNS-Cache-Policy`, `X-WNS-TTL`, `X-WNS-RequestForStatus`, `X-WNS-Tag`, `X-WNS-Group` and `MS-CV`."
-    case .type: "`wns/toast`, `wns/badge`, `wns/tile` or `wns/raw`."
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "headers":
+      "Texts for `X-WNS-Cache-Policy`, `X-WNS-TTL`, `X-WNS-RequestForStatus`, `X-WNS-Tag`, `X-WNS-Group` and `MS-CV`.",
+    "type": "`wns/toast`, `wns/badge`, `wns/tile` or `wns/raw`.",
+  ]
 }
 
 public struct WebPushOverride: APIRequest, Hashable {
@@ -280,16 +266,13 @@ public struct WebPushOverride: APIRequest, Hashable {
 
   public init(headers: [UTF8String: JSONValue]? = nil) { self.headers = headers }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case headers }
   public static let schemaName: String? = "WebPushOverride"
   public static let schemaDescription = "Changes for Web Push."
   public static let example = WebPushOverride(headers: ["Urgency": "low"])
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .headers: "Texts for `TTL`, `Urgency` and `Topic`. Null removes the last two."
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "headers": "Texts for `TTL`, `Urgency` and `Topic`. Null removes the last two."
+  ]
 }
 
 /// How urgently a push service delivers a message.

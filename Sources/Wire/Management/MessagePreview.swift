@@ -28,30 +28,25 @@ public struct MessagePreviewRequest: APIRequest, Equatable {
     self.wait = wait
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable {
-    case appId, appIds, appType, to, message, properties, template, deliverAt, reference, wait
-  }
   public static let schemaName: String? = "MessagePreviewRequest"
   public static let schemaDescription = "A message that is shown as push services would get it, and not sent."
   public static let example = MessagePreviewRequest(
     appId: "com.acme.app", message: MessageBody(alert: "Your parcel is here, {{firstName}}"),
     properties: ["firstName": "Lars"])
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .appId: "The app. Without `appId` and `appIds` it is every app of the customer."
-    case .appIds: FieldDescription("Several apps.", limits: 1...20)
-    case .appType: "The platform. If it is absent, an appId stands for all its platforms."
-    case .to:
-      "Whose fields the texts name, and whose devices. If absent, contact and device are empty, and the token is an example."
-    case .message: "What the push says."
-    case .properties: "What the texts can name, before the contact's own properties."
-    case .template: "The name of the rich page's template."
-    case .deliverAt: "Ignored: the request is the one of this moment."
-    case .reference: FieldDescription("Ignored: nothing is stored.", limits: 1...200)
-    case .wait: FieldDescription("Ignored: nothing is sent.", limits: 0...Int64(MessageRequest.maximumWait))
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "appId": "The app. Without `appId` and `appIds` it is every app of the customer.",
+    "appIds": FieldDescription("Several apps.", limits: 1...20),
+    "appType": "The platform. If it is absent, an appId stands for all its platforms.",
+    "to":
+      "Whose fields the texts name, and whose devices. If absent, contact and device are empty, and the token is an example.",
+    "message": "What the push says.",
+    "properties": "What the texts can name, before the contact's own properties.",
+    "template": "The name of the rich page's template.",
+    "deliverAt": "Ignored: the request is the one of this moment.",
+    "reference": FieldDescription("Ignored: nothing is stored.", limits: 1...200),
+    "wait": FieldDescription("Ignored: nothing is sent.", limits: 0...Int64(MessageRequest.maximumWait)),
+  ]
 }
 
 /// A message as push services would get it.
@@ -60,16 +55,13 @@ public struct MessagePreviewReply: APIObject, Equatable {
 
   public init(requests: [PreviewedRequest]) { self.requests = requests }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case requests }
   public static let schemaName: String? = "MessagePreview"
   public static let schemaDescription = "A message as push services would get it."
   public static let example = MessagePreviewReply(requests: [.example])
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .requests: "One for each app."
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "requests": "One for each app."
+  ]
 }
 
 /// The request for one app.
@@ -110,10 +102,6 @@ public struct PreviewedRequest: APIObject, Equatable {
     self.problem = problem
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable {
-    case pushAppId, appId, appType, service, method, url, headers, body, bytes, limit, parts, mostParts,
-      dropped, problem
-  }
   public static let schemaName: String? = "PreviewedRequest"
   public static let schemaDescription = "The request for one app, or why there is none."
   public static let example = PreviewedRequest(
@@ -121,22 +109,20 @@ public struct PreviewedRequest: APIObject, Equatable {
     url: "https://api.push.apple.com/3/device/c0ffee", headers: ["apns-topic": "com.acme.app"],
     body: ["aps": ["alert": "Your parcel is here, Lars"]], bytes: 48, limit: 4096)
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .pushAppId: "The app's number."
-    case .appId: "Its bundle id or package name."
-    case .appType: "Its platform."
-    case .service: "The push service."
-    case .method: "The request's method."
-    case .url: "Where it goes."
-    case .headers: "Its headers. What signs in is masked."
-    case .body: "Its body: JSON, or a text of what is no JSON."
-    case .bytes: "The message's size as the service counts it. Absent for an SMS."
-    case .limit: "The largest size that the service takes. Absent for an SMS."
-    case .parts: "How many SMS the text takes. Absent for other pushes."
-    case .mostParts: "How many SMS it may take: what is longer is cut. Absent for other pushes."
-    case .dropped: "What was left out of the message so that it fits. Absent if nothing was."
-    case .problem: "Why nothing can be sent: the app has no credentials, or the push service would refuse the message."
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "pushAppId": "The app's number.",
+    "appId": "Its bundle id or package name.",
+    "appType": "Its platform.",
+    "service": "The push service.",
+    "method": "The request's method.",
+    "url": "Where it goes.",
+    "headers": "Its headers. What signs in is masked.",
+    "body": "Its body: JSON, or a text of what is no JSON.",
+    "bytes": "The message's size as the service counts it. Absent for an SMS.",
+    "limit": "The largest size that the service takes. Absent for an SMS.",
+    "parts": "How many SMS the text takes. Absent for other pushes.",
+    "mostParts": "How many SMS it may take: what is longer is cut. Absent for other pushes.",
+    "dropped": "What was left out of the message so that it fits. Absent if nothing was.",
+    "problem": "Why nothing can be sent: the app has no credentials, or the push service would refuse the message.",
+  ]
 }

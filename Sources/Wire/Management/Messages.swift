@@ -37,39 +37,34 @@ public struct MessageRequest: APIRequest, Equatable {
     self.wait = wait
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable {
-    case appId, appIds, appType, to, message, properties, template, deliverAt, reference, wait
-  }
   public static let schemaName: String? = "MessageRequest"
   public static let schemaDescription = "A message to one contact or one device."
   public static let example = MessageRequest(
     appId: "com.acme.app", to: MessageTarget(originalId: "lars@example.com"),
     message: MessageBody(alert: "Your parcel is here, {{firstName}}"), reference: "parcel-42", wait: 0)
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .appId: "The app to send to. Either `appId` or `appIds` is present."
-    case .appIds: FieldDescription("The apps to send to, those of one brand for instance.", limits: 1...20)
-    case .appType: "The platform. If it is absent, an appId stands for all its platforms that a push service sends to."
-    case .to: "Who gets the message."
-    case .message: "What the push says."
-    case .properties: "What the texts can name for this message alone, before the contact's own properties."
-    case .template: "The name of the rich page's template. Without it there is no page and no `url`."
-    case .deliverAt:
+  public static let fieldTable: FieldTable = [
+    "appId": "The app to send to. Either `appId` or `appIds` is present.",
+    "appIds": FieldDescription("The apps to send to, those of one brand for instance.", limits: 1...20),
+    "appType": "The platform. If it is absent, an appId stands for all its platforms that a push service sends to.",
+    "to": "Who gets the message.",
+    "message": "What the push says.",
+    "properties": "What the texts can name for this message alone, before the contact's own properties.",
+    "template": "The name of the rich page's template. Without it there is no page and no `url`.",
+    "deliverAt":
       """
-      When the message is due, at most \(MessageRequest.maximumDelay) days ahead. Now if it is absent or past. The devices are \
-      those of the moment of the request.
-      """
-    case .reference: FieldDescription("Your own name for the message.", limits: 1...200)
-    case .wait:
+    When the message is due, at most \(MessageRequest.maximumDelay) days ahead. Now if it is absent or past. The devices are \
+    those of the moment of the request.
+    """,
+    "reference": FieldDescription("Your own name for the message.", limits: 1...200),
+    "wait":
       FieldDescription(
         """
         Seconds to wait for the push services' verdicts. Without it the reply comes once the message is committed, as it does for \
         a message that is due later.
         """,
-        limits: 0...Int64(maximumWait))
-    }
-  }
+        limits: 0...Int64(maximumWait)),
+  ]
 }
 
 /// Who gets a message: a contact on all its valid devices in the apps, or one device.
@@ -84,26 +79,23 @@ public struct MessageTarget: APIRequest, Equatable {
     self.appType = appType
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case originalId, deviceToken, appType }
   public static let schemaName: String? = "MessageTarget"
   public static let schemaDescription =
     "A contact on all its valid devices in the apps, or one device. At least one of `originalId` and `deviceToken` is present."
   public static let example = MessageTarget(originalId: "lars@example.com")
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .originalId:
+  public static let fieldTable: FieldTable = [
+    "originalId":
       FieldDescription(
         "The contact. Beside a `deviceToken` that is not registered yet, the contact whose device it becomes.",
-        limits: 1...255)
-    case .deviceToken:
+        limits: 1...255),
+    "deviceToken":
       """
-      The device alone. Of a browser it is the subscription, as an object or as its JSON. Of SMS it is the number \
-      \(PhoneNumber.form).
-      """
-    case .appType: "The device's platform, if the app exists on several."
-    }
-  }
+    The device alone. Of a browser it is the subscription, as an object or as its JSON. Of SMS it is the number \
+    \(PhoneNumber.form).
+    """,
+    "appType": "The device's platform, if the app exists on several.",
+  ]
 }
 
 /// A device token in a request: a string, or the object that a browser's subscription is.
@@ -233,24 +225,21 @@ public struct MessageReply: APIObject, Equatable {
     return writer.bytes
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case messageId, state, reference, deliverAt, pushes }
   public static let schemaName: String? = "MessageStatus"
   public static let schemaDescription = "A message and what became of it."
   public static let example = MessageReply(
     messageId: MessageID(SendoutID(7), 15), reference: "parcel-42", pushes: [.example])
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .messageId: "The message's id: its stream's number and its own within it."
-    case .state:
+  public static let fieldTable: FieldTable = [
+    "messageId": "The message's id: its stream's number and its own within it.",
+    "state":
       """
-      `queued` until it is due, `sending`, `waiting` for another attempt, `accepted` by a push service, `failed`, or `noDevice`.
-      """
-    case .reference: "The caller's own name for the message."
-    case .deliverAt: "When it is due. Absent if that was at once."
-    case .pushes: "One push for each device."
-    }
-  }
+    `queued` until it is due, `sending`, `waiting` for another attempt, `accepted` by a push service, `failed`, or `noDevice`.
+    """,
+    "reference": "The caller's own name for the message.",
+    "deliverAt": "When it is due. Absent if that was at once.",
+    "pushes": "One push for each device.",
+  ]
 
   /// The push to one device.
   public struct Push: APIObject, Equatable {
@@ -266,20 +255,17 @@ public struct MessageReply: APIObject, Equatable {
       self.reason = reason
     }
 
-    public enum CodingKeys: String, CodingKey, CaseIterable { case pushNo, appType, state, reason }
     public static let schemaName: String? = "MessagePush"
     public static let schemaDescription = "The push to one device."
     public static let example = Push(pushNo: PushNumber(31), appType: .ios, state: .accepted)
 
-    public static func describe(_ field: CodingKeys) -> FieldDescription {
-      switch field {
-      case .pushNo: "The push's number in the stream's ledger."
-      case .appType: "Platform: \(AppType.list)."
-      case .state: "The push's state. `queued` until it is due, and while it is being sent."
-      case .reason:
-        "The push service's reason, or the hub's; if accepted, what was left out of a message that was too large. Absent if there is none."
-      }
-    }
+    public static let fieldTable: FieldTable = [
+      "pushNo": "The push's number in the stream's ledger.",
+      "appType": "Platform: \(AppType.list).",
+      "state": "The push's state. `queued` until it is due, and while it is being sent.",
+      "reason":
+        "The push service's reason, or the hub's; if accepted, what was left out of a message that was too large. Absent if there is none.",
+    ]
   }
 }
 

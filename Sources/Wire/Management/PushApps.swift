@@ -56,23 +56,22 @@ public struct PushAppRequest: APIRequest, Equatable {
   public static let schemaDescription = "An app to add."
   public static let example = PushAppRequest(name: "Acme", appId: "com.acme.app", appType: .ios)
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .name: FieldDescription("A name for people.", limits: 1...200)
-    case .appId: FieldDescription("Bundle id or package name.", limits: 1...200)
-    case .appType: "Platform: \(AppType.listOfApps)."
-    case .kind:
+  public static let fieldTable: FieldTable = [
+    "name": FieldDescription("A name for people.", limits: 1...200),
+    "appId": FieldDescription("Bundle id or package name.", limits: 1...200),
+    "appType": "Platform: \(AppType.listOfApps).",
+    "kind":
       """
-      `app` if absent, or `softphone` beside `voipAppId`. `softphone` is for \(PushAppKind.softphonePlatforms). `pushkit` is the \
-      PushKit AppId of a softphone on iOS, if that is to have credentials of its own.
-      """
-    case .voipAppId:
+    `app` if absent, or `softphone` beside `voipAppId`. `softphone` is for iOS, Android, Firebase and Huawei. `pushkit` is the \
+    PushKit AppId of a softphone on iOS, if that is to have credentials of its own.
+    """,
+    "voipAppId":
       FieldDescription(
         """
         The softphone's PushKit AppId, which is added too, as an app of the kind `pushkit` with the same credentials. iOS only.
-        """, limits: 1...200)
-    }
-  }
+        """, limits: 1...200),
+    "fields": .fields(of: PushAppFields.self),
+  ]
 }
 
 /// Body of `PATCH /api/v1/apps/{id}`. A field that is absent or null stays as it is.
@@ -103,11 +102,10 @@ public struct PushAppChangeRequest: APIRequest, Equatable {
   public static let schemaDescription = "What to change about an app."
   public static let example = PushAppChangeRequest(name: "Acme for iPhone")
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .name: FieldDescription("A name for people.", limits: 1...200)
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "name": FieldDescription("A name for people.", limits: 1...200),
+    "fields": .fields(of: PushAppFields.self),
+  ]
 }
 
 /// What can be said of an app when it is added, and changed later: its credentials and the rules for device keys.
@@ -155,27 +153,20 @@ public struct PushAppFields: APIRequest, Equatable {
   public static let schemaDescription = ""
   public static let example = PushAppFields()
 
-  public static func valueType(of field: CodingKeys) -> (any SchemaProviding.Type)? {
-    switch field {
-    case .identity: IdentityMode?.self
-    case .deviceFields: [String]?.self
-    default: String?.self
-    }
-  }
-
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .identity:
-      "Whether requests with a device key must carry `X-Pushcart-Identity`, to this and every other app of the customer."
-    case .deviceFields:
+  public static let fieldTable: FieldTable = [
+    "credentials": .fields(
+      CredentialField.all.map {
+        $0.fieldDescription.field($0.name, String?.schema, allowsNull: allowsNull, isChange: false)
+      }),
+    "identity":
+      "Whether requests with a device key must carry `X-Pushcart-Identity`, to this and every other app of the customer.",
+    "deviceFields":
       FieldDescription(
         """
         What requests with a device key may write: contact fields such as `firstName`, `listId`, `properties`, or one property \
         as in `properties.food`. Other fields are ignored. `["all"]` for no limit.
-        """, limits: 0...100)
-    default: CredentialField.all.first { $0.name == field.stringValue }?.fieldDescription ?? ""
-    }
-  }
+        """, limits: 0...100),
+  ]
 }
 
 /// An app on one platform. Its credentials are named, never shown.
@@ -225,13 +216,6 @@ public struct PushAppReply: APIObject, Equatable {
     self.updatedAt = updatedAt
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable {
-    case pushAppId, appId, appType, kind, name, teamId, keyId, vapidPublicKey, contact, identity, deviceFields,
-      credentials,
-      alarm, sandboxAlarm, warnings,
-      createdAt,
-      updatedAt
-  }
   public static let schemaName: String? = "PushApp"
   public static let schemaDescription = "An app on one platform."
   public static let example = PushAppReply(
@@ -243,29 +227,27 @@ public struct PushAppReply: APIObject, Equatable {
     warnings: ["There is no signingKey, so nothing can be sent to this app yet."], createdAt: .example,
     updatedAt: .example)
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .pushAppId: "The app's number in this API."
-    case .appId: "Bundle id or package name, as apps send it in Carma's paths."
-    case .appType: "Platform: \(AppType.list)."
-    case .kind: "`app`, `softphone`, or `pushkit` for the PushKit AppId of a softphone, which takes calls alone."
-    case .name: "A name for people."
-    case .teamId: "Apple's Team Id. iOS only."
-    case .keyId: "Apple's Key Id of the signing key. iOS only."
-    case .vapidPublicKey: "The key that pages give to `subscribe` as `applicationServerKey`. Web only."
-    case .contact: "Whom push services can contact about the app. Web only."
-    case .identity:
-      "Whether requests with a device key must carry `X-Pushcart-Identity`, to this and every other app of the customer."
-    case .deviceFields: "What requests with a device key may write. Absent for everything."
-    case .credentials: "The stored credentials, without their secrets."
-    case .alarm:
-      "Why the app needs attention, such as refused credentials or a certificate that expires within 30 days. Absent if all is well."
-    case .sandboxAlarm: "The same of the push service's sandbox. iOS only. Absent if all is well there."
-    case .warnings: "What looks odd but may be right, a sentence each."
-    case .createdAt: "When the app was added."
-    case .updatedAt: "When the app or one of its credentials last changed."
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "pushAppId": "The app's number in this API.",
+    "appId": "Bundle id or package name, as apps send it in Carma's paths.",
+    "appType": "Platform: \(AppType.list).",
+    "kind": "`app`, `softphone`, or `pushkit` for the PushKit AppId of a softphone, which takes calls alone.",
+    "name": "A name for people.",
+    "teamId": "Apple's Team Id. iOS only.",
+    "keyId": "Apple's Key Id of the signing key. iOS only.",
+    "vapidPublicKey": "The key that pages give to `subscribe` as `applicationServerKey`. Web only.",
+    "contact": "Whom push services can contact about the app. Web only.",
+    "identity":
+      "Whether requests with a device key must carry `X-Pushcart-Identity`, to this and every other app of the customer.",
+    "deviceFields": "What requests with a device key may write. Absent for everything.",
+    "credentials": "The stored credentials, without their secrets.",
+    "alarm":
+      "Why the app needs attention, such as refused credentials or a certificate that expires within 30 days. Absent if all is well.",
+    "sandboxAlarm": "The same of the push service's sandbox. iOS only. Absent if all is well there.",
+    "warnings": "What looks odd but may be right, a sentence each.",
+    "createdAt": "When the app was added.",
+    "updatedAt": "When the app or one of its credentials last changed.",
+  ]
 
   /// A credential that is stored for the app.
   public struct Credential: APIObject, Equatable {
@@ -286,22 +268,19 @@ public struct PushAppReply: APIObject, Equatable {
       self.updatedAt = updatedAt
     }
 
-    public enum CodingKeys: String, CodingKey, CaseIterable { case kind, account, fingerprint, notAfter, updatedAt }
     public static let schemaName: String? = "PushCredential"
     public static let schemaDescription = "A stored credential, without its secret."
     public static let example = Credential(
       kind: .apnsSigningKey, fingerprint: "3f0b9c1d2e4a5867", updatedAt: .example)
 
-    public static func describe(_ field: CodingKeys) -> FieldDescription {
-      switch field {
-      case .kind: "What the credential is."
-      case .account: "Who signs in with it; of a VAPID key, its public key. Absent where `teamId` and `keyId` say so."
-      case .fingerprint:
-        "The first 16 hex digits of the SHA-256 of the public key, or of client id and secret, to tell two apart."
-      case .notAfter: "When a certificate expires. Absent for keys."
-      case .updatedAt: "When the credential was stored."
-      }
-    }
+    public static let fieldTable: FieldTable = [
+      "kind": "What the credential is.",
+      "account": "Who signs in with it; of a VAPID key, its public key. Absent where `teamId` and `keyId` say so.",
+      "fingerprint":
+        "The first 16 hex digits of the SHA-256 of the public key, or of client id and secret, to tell two apart.",
+      "notAfter": "When a certificate expires. Absent for keys.",
+      "updatedAt": "When the credential was stored.",
+    ]
   }
 
   /// Why an app needs attention.
@@ -314,17 +293,14 @@ public struct PushAppReply: APIObject, Equatable {
       self.since = since
     }
 
-    public enum CodingKeys: String, CodingKey, CaseIterable { case reason, since }
     public static let schemaName: String? = "PushAppAlarm"
     public static let schemaDescription = "Why an app needs attention."
     public static let example = Alarm(reason: "InvalidProviderToken", since: .example)
 
-    public static func describe(_ field: CodingKeys) -> FieldDescription {
-      switch field {
-      case .reason: "The push service's reason."
-      case .since: "When the alarm was raised."
-      }
-    }
+    public static let fieldTable: FieldTable = [
+      "reason": "The push service's reason.",
+      "since": "When the alarm was raised.",
+    ]
   }
 }
 
@@ -340,7 +316,6 @@ public struct PushAppCheckReply: APIObject, Equatable {
     self.checks = checks
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case pushAppId, appId, checks }
   public static let schemaName: String? = "PushAppCheck"
   public static let schemaDescription = "A push service's answer about an app's credentials."
   public static let example = PushAppCheckReply(
@@ -350,13 +325,11 @@ public struct PushAppCheckReply: APIObject, Equatable {
       Check(environment: .sandbox, verdict: .refused, reason: "BadEnvironmentKeyInToken"),
     ])
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .pushAppId: "The app's number."
-    case .appId: "The app's bundle id."
-    case .checks: "One check for each environment."
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "pushAppId": "The app's number.",
+    "appId": "The app's bundle id.",
+    "checks": "One check for each environment.",
+  ]
 
   /// One environment's answer.
   public struct Check: APIObject, Equatable {
@@ -377,19 +350,16 @@ public struct PushAppCheckReply: APIObject, Equatable {
       self.advice = advice
     }
 
-    public enum CodingKeys: String, CodingKey, CaseIterable { case environment, verdict, reason, advice }
     public static let schemaName: String? = "EnvironmentCheck"
     public static let schemaDescription = "One environment's answer about an app's credentials."
     public static let example = Check(environment: .production, verdict: .accepted)
 
-    public static func describe(_ field: CodingKeys) -> FieldDescription {
-      switch field {
-      case .environment: "The environment that was asked."
-      case .verdict: "Whether the credentials were accepted. `unasked` if no service tells that without a push."
-      case .reason: "The push service's reason, or why it was not asked or could not be reached. Absent if accepted."
-      case .advice: "What to do about a refusal, if that is known."
-      }
-    }
+    public static let fieldTable: FieldTable = [
+      "environment": "The environment that was asked.",
+      "verdict": "Whether the credentials were accepted. `unasked` if no service tells that without a push.",
+      "reason": "The push service's reason, or why it was not asked or could not be reached. Absent if accepted.",
+      "advice": "What to do about a refusal, if that is known.",
+    ]
   }
 }
 
@@ -415,19 +385,16 @@ public struct AppIdentityReply: APIObject, Equatable {
     self.previousAccepted = previousAccepted
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case pushAppId, appId, identitySecret, previousAccepted }
   public static let schemaName: String? = "AppIdentity"
   public static let schemaDescription = "A new identity secret of an app."
   public static let example = AppIdentityReply(
     pushAppId: PushAppID(1), appId: "com.acme.app",
     identitySecret: "pis_Vt0c2nUe0nEJzN0bXwKpQy8sR4LmZ7aHd3fGjK5oTiU", previousAccepted: false)
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .pushAppId: "The app's number in this API."
-    case .appId: "Bundle id or package name."
-    case .identitySecret: "The key of the HMAC, as it stands. It is shown only once."
-    case .previousAccepted: "Whether identities of the secret before it are accepted for another 30 days."
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "pushAppId": "The app's number in this API.",
+    "appId": "Bundle id or package name.",
+    "identitySecret": "The key of the HMAC, as it stands. It is shown only once.",
+    "previousAccepted": "Whether identities of the secret before it are accepted for another 30 days.",
+  ]
 }

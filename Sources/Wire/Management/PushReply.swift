@@ -44,10 +44,6 @@ public struct PushReply: APIObject, Equatable {
     self.reportedAt = reportedAt
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable {
-    case pushNo, deviceId, contactId, state, attempts, reason, resentBecause, sentAt, settledAt, notBefore,
-      openedAt, delivery, deliveryReason, reportedAt
-  }
   public static let schemaName: String? = "Push"
   public static let schemaDescription = "One push of a sendout: a row of the ledger."
   public static let example = PushReply(
@@ -55,22 +51,20 @@ public struct PushReply: APIObject, Equatable {
     reason: "Unregistered",
     sentAt: .example, settledAt: .example)
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .pushNo: "The push's number within the sendout."
-    case .deviceId: "The device's number."
-    case .contactId: "The contact that had the device when the audience was frozen."
-    case .state: "The push's state."
-    case .attempts: .count("How often the push was sent, or may have been sent.")
-    case .reason: "The reason of the last outcome, from the push service or the hub. Absent if accepted at once."
-    case .resentBecause: "Why the push was sent more than once."
-    case .sentAt: "When the push was last sent."
-    case .settledAt: "When the push's outcome was written."
-    case .notBefore: "The earliest time of the next attempt."
-    case .openedAt: "When a person first opened the push."
-    case .delivery: "`delivered` or `failed`: the last word of the provider on an SMS that it had accepted."
-    case .deliveryReason: "Why an SMS was not delivered, as the provider has it."
-    case .reportedAt: "When that word came."
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "pushNo": "The push's number within the sendout.",
+    "deviceId": "The device's number.",
+    "contactId": "The contact that had the device when the audience was frozen.",
+    "state": "The push's state.",
+    "attempts": .count("How often the push was sent, or may have been sent."),
+    "reason": "The reason of the last outcome, from the push service or the hub. Absent if accepted at once.",
+    "resentBecause": "Why the push was sent more than once.",
+    "sentAt": "When the push was last sent.",
+    "settledAt": "When the push's outcome was written.",
+    "notBefore": "The earliest time of the next attempt.",
+    "openedAt": "When a person first opened the push.",
+    "delivery": "`delivered` or `failed`: the last word of the provider on an SMS that it had accepted.",
+    "deliveryReason": "Why an SMS was not delivered, as the provider has it.",
+    "reportedAt": "When that word came.",
+  ]
 }

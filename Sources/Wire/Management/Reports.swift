@@ -37,16 +37,13 @@ public struct ReportReply: APIObject, Equatable {
     self.rows = rows
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case report, rows }
   public static let schemaName: String? = "Report"
   public static let schemaDescription = "A report's rows, the newest first."
   public static let example = ReportReply(
     report: .failures, rows: [["sendoutId": 7, "state": "failed", "reason": "Unregistered", "pushes": 12]])
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .report: "The report's name."
-    case .rows: "An object for each row of the view, with a field for each column."
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "report": "The report's name.",
+    "rows": "An object for each row of the view, with a field for each column.",
+  ]
 }

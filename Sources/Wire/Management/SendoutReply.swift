@@ -60,10 +60,6 @@ public struct SendoutReply: APIObject, Equatable {
     self.counts = counts
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable {
-    case sendoutId, name, apps, state, haltReason, audience, unknownOriginalIds, message, template,
-      templateVersion, onUncertain, createdAt, startedAt, frozenAt, finishedAt, expiredAt, counts
-  }
   public static let schemaName: String? = "Sendout"
   public static let schemaDescription = "A sendout and its progress."
   public static let example = SendoutReply(
@@ -76,29 +72,26 @@ public struct SendoutReply: APIObject, Equatable {
     state: .finished, template: "offer", templateVersion: 3, onUncertain: .resend, createdAt: .example,
     startedAt: .example, frozenAt: .example, finishedAt: .example)
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .sendoutId: "The sendout's number."
-    case .name: "A name for people."
-    case .apps: "The apps it goes to."
-    case .state: "draft → freezing → running ⇄ paused; any of them → cancelled; running → finished."
-    case .haltReason: "Why the hub paused or cancelled the sendout, such as refused credentials."
-    case .audience: "Who receives the sendout. Absent in lists, and once retention has deleted its original ids."
-    case .unknownOriginalIds: .count("How many of the audience's original ids no contact has.")
-    case .message: "What the push says. Absent in lists."
-    case .template: "The name of the rich page's template."
-    case .templateVersion:
-      FieldDescription("The template's version, fixed for this sendout.", limits: 1...Int64(Int32.max))
-    case .onUncertain: "What to do with uncertain pushes: `resend` (nobody is missed) or `skip` (nobody receives two)."
-    case .createdAt: "When the sendout was made."
-    case .startedAt: "When the sendout was started."
-    case .frozenAt: "When the audience was written into the ledger."
-    case .finishedAt: "When the last push had its outcome, or the sendout was cancelled."
-    case .expiredAt: "When retention had deleted its pushes, messages and opens. The counts stay."
-    case .counts:
-      "How many pushes are in each state. Absent in lists, and in replies to start, pause, resume and cancel."
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "sendoutId": "The sendout's number.",
+    "name": "A name for people.",
+    "apps": "The apps it goes to.",
+    "state": "draft → freezing → running ⇄ paused; any of them → cancelled; running → finished.",
+    "haltReason": "Why the hub paused or cancelled the sendout, such as refused credentials.",
+    "audience": "Who receives the sendout. Absent in lists, and once retention has deleted its original ids.",
+    "unknownOriginalIds": .count("How many of the audience's original ids no contact has."),
+    "message": "What the push says. Absent in lists.",
+    "template": "The name of the rich page's template.",
+    "templateVersion": FieldDescription(
+      "The template's version, fixed for this sendout.", limits: 1...Int64(Int32.max)),
+    "onUncertain": "What to do with uncertain pushes: `resend` (nobody is missed) or `skip` (nobody receives two).",
+    "createdAt": "When the sendout was made.",
+    "startedAt": "When the sendout was started.",
+    "frozenAt": "When the audience was written into the ledger.",
+    "finishedAt": "When the last push had its outcome, or the sendout was cancelled.",
+    "expiredAt": "When retention had deleted its pushes, messages and opens. The counts stay.",
+    "counts": "How many pushes are in each state. Absent in lists, and in replies to start, pause, resume and cancel.",
+  ]
 
   /// One of the apps that a sendout goes to.
   public struct App: APIObject, Equatable {
@@ -112,18 +105,15 @@ public struct SendoutReply: APIObject, Equatable {
       self.appType = appType
     }
 
-    public enum CodingKeys: String, CodingKey, CaseIterable { case pushAppId, appId, appType }
     public static let schemaName: String? = "SendoutApp"
     public static let schemaDescription = "One of the apps that a sendout goes to."
     public static let example = App(pushAppId: PushAppID(1), appId: "com.acme.app", appType: .ios)
 
-    public static func describe(_ field: CodingKeys) -> FieldDescription {
-      switch field {
-      case .pushAppId: "The app's number."
-      case .appId: "Bundle id or package name."
-      case .appType: "Platform: \(AppType.list)."
-      }
-    }
+    public static let fieldTable: FieldTable = [
+      "pushAppId": "The app's number.",
+      "appId": "Bundle id or package name.",
+      "appType": "Platform: \(AppType.list).",
+    ]
   }
 }
 
@@ -160,27 +150,22 @@ public struct SendoutCounts: APIObject, Hashable {
     self.opened = opened
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable {
-    case audience, queued, sending, waiting, sent, accepted, failed, uncertain, skipped, cancelled, opened
-  }
   public static let schemaName: String? = "SendoutCounts"
   public static let schemaDescription =
     "How many of a sendout's pushes are in each state. The view `report.sendout_totals` has the same numbers."
   public static let example = SendoutCounts(audience: 2, sending: 1, sent: 1, accepted: 1)
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .audience: .count("Devices in the frozen audience. 0 before the freeze.")
-    case .queued: .count("Not claimed by a hub yet.")
-    case .sending: .count("Claimed by a hub.")
-    case .waiting: .count("To be tried again later.")
-    case .sent: .count("Sent, or possibly sent, at least once.")
-    case .accepted: .count("Accepted by the push service.")
-    case .failed: .count("Refused by the push service for good.")
-    case .uncertain: .count("Possibly sent and never answered. The sendout's policy does not send them again.")
-    case .skipped: .count("Not sent: the device was invalidated or changed hands after the freeze.")
-    case .cancelled: .count("Not sent: the sendout was cancelled.")
-    case .opened: .count("Opened by a person at least once.")
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "audience": .count("Devices in the frozen audience. 0 before the freeze."),
+    "queued": .count("Not claimed by a hub yet."),
+    "sending": .count("Claimed by a hub."),
+    "waiting": .count("To be tried again later."),
+    "sent": .count("Sent, or possibly sent, at least once."),
+    "accepted": .count("Accepted by the push service."),
+    "failed": .count("Refused by the push service for good."),
+    "uncertain": .count("Possibly sent and never answered. The sendout's policy does not send them again."),
+    "skipped": .count("Not sent: the device was invalidated or changed hands after the freeze."),
+    "cancelled": .count("Not sent: the sendout was cancelled."),
+    "opened": .count("Opened by a person at least once."),
+  ]
 }

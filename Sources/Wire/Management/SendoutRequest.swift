@@ -25,28 +25,22 @@ public struct SendoutRequest: APIRequest, Equatable {
     self.start = start
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable {
-    case name, appId, appIds, appType, audience, message, template, onUncertain, start
-  }
   public static let schemaName: String? = "SendoutRequest"
   public static let schemaDescription = "A sendout to make."
   public static let example = SendoutRequest(
     name: "Friday offer", appId: "com.acme.app", audience: .example, message: .example, start: true)
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .name: FieldDescription("A name for people. The beginning of the alert if absent.", limits: 1...200)
-    case .appId: "The app to send to. Either `appId` or `appIds` is present."
-    case .appIds: FieldDescription("The apps to send to, those of one brand for instance.", limits: 1...20)
-    case .appType:
-      "The platform. If it is absent, an appId stands for all its platforms that a push service sends to."
-    case .audience: "Who receives the sendout."
-    case .message: "What the push says."
-    case .template: "The name of the rich page's template. Without it there is no page and no `url`."
-    case .onUncertain: "What to do with uncertain pushes. `resend` if absent."
-    case .start: "Whether to start the sendout at once. It stays a draft if absent or false."
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "name": FieldDescription("A name for people. The beginning of the alert if absent.", limits: 1...200),
+    "appId": "The app to send to. Either `appId` or `appIds` is present.",
+    "appIds": FieldDescription("The apps to send to, those of one brand for instance.", limits: 1...20),
+    "appType": "The platform. If it is absent, an appId stands for all its platforms that a push service sends to.",
+    "audience": "Who receives the sendout.",
+    "message": "What the push says.",
+    "template": "The name of the rich page's template. Without it there is no page and no `url`.",
+    "onUncertain": "What to do with uncertain pushes. `resend` if absent.",
+    "start": "Whether to start the sendout at once. It stays a draft if absent or false.",
+  ]
 }
 
 /// What to do with an uncertain push: one that may have been sent before a crash or a lost reply.

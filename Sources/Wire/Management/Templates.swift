@@ -8,22 +8,15 @@ public struct TemplateRequest: APIRequest, Equatable {
     self.body = body
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case contentType, body }
   public static let schemaName: String? = "TemplateRequest"
   public static let schemaDescription = "A new version of a template."
   public static let example = TemplateRequest(
     contentType: "text/html; charset=utf-8",
     body: "<h1>Hi {{firstName}}</h1><p>{{properties.food}} is 20 % off today.</p>")
-
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .contentType: "The page's media type. `text/html; charset=utf-8` if absent."
-    case .body: FieldDescription("The Mustache text.", limits: 1...262_144)
-    }
-  }
+  public static var fieldTable: FieldTable { TemplateReply.fieldTable }
 }
 
-/// One version of a template.
+/// One version of a template. Lists have it without `body`.
 public struct TemplateReply: APIObject, Equatable {
   public var name: String
   public var version: Int32
@@ -32,39 +25,30 @@ public struct TemplateReply: APIObject, Equatable {
   public var body: String?
   public var warnings: [String]?
 
-  public init(
-    name: String, version: Int32, contentType: String, createdAt: Timestamp, body: String? = nil,
-    warnings: [String]? = nil
-  ) {
-    self.name = name
-    self.version = version
-    self.contentType = contentType
-    self.createdAt = createdAt
-    self.body = body
-    self.warnings = warnings
+  public init(name: String, version: Int32, contentType: String, createdAt: Timestamp, body: String? = nil) {
+    (self.name, self.version, self.contentType, self.createdAt, self.body) = (
+      name, version, contentType, createdAt, body
+    )
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable {
-    case name, version, contentType, createdAt, body, warnings
-  }
   public static let schemaName: String? = "Template"
   public static let schemaDescription = "One version of a template."
   public static let example = TemplateReply(
     name: "offer", version: 3, contentType: "text/html; charset=utf-8", createdAt: .example,
     body: TemplateRequest.example.body)
-  /// A template as lists have it.
-  public static let listedExample = TemplateReply(
-    name: "offer", version: 3, contentType: "text/html; charset=utf-8", createdAt: .example)
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .name: "The template's name, as sendouts refer to it."
-    case .version: FieldDescription("The version within the name: 1, 2, 3, …", limits: 1...Int64(Int32.max))
-    case .contentType: "The page's media type."
-    case .createdAt: "When this version was saved."
-    case .body: "The Mustache text. Absent in lists."
-    case .warnings:
-      "What of it never works in a browser, a sentence each. Only when it is saved, and absent for nothing."
-    }
+  /// As lists have it, and the audit log.
+  public var withoutBody: TemplateReply {
+    TemplateReply(name: name, version: version, contentType: contentType, createdAt: createdAt)
   }
+
+  public static let fieldTable: FieldTable = [
+    "name": "The template's name, as sendouts refer to it.",
+    "version": FieldDescription("The version within the name: 1, 2, 3, …", limits: 1...Int64(Int32.max)),
+    "contentType": "The page's media type. `text/html; charset=utf-8` if a request has none.",
+    "createdAt": "When this version was saved.",
+    "body": FieldDescription("The Mustache text. Absent in lists.", limits: 1...262_144),
+    "warnings":
+      "What of it never works in a browser, a sentence each. Only when it is saved, and absent for nothing.",
+  ]
 }

@@ -10,20 +10,17 @@ public struct WhyReply: APIObject, Equatable {
     self.lines = lines
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case sendoutId, originalId, lines }
   public static let schemaName: String? = "Why"
   public static let schemaDescription = "What became of a sendout for one recipient, line by line."
   public static let example = WhyReply(
     sendoutId: SendoutID(7), originalId: "lars@example.com",
     lines: [WhyLine(at: .example, text: "The audience was written into the ledger."), .example])
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .sendoutId: "The sendout's number."
-    case .originalId: "The contact's id, as it was asked for."
-    case .lines: "The lines, in the order of what happened."
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "sendoutId": "The sendout's number.",
+    "originalId": "The contact's id, as it was asked for.",
+    "lines": "The lines, in the order of what happened.",
+  ]
 }
 
 /// One thing that happened to a recipient, or that kept the recipient out of the audience.
@@ -40,19 +37,16 @@ public struct WhyLine: APIObject, Equatable {
     self.text = text
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case at, deviceId, pushNo, text }
   public static let schemaName: String? = "WhyLine"
   public static let schemaDescription =
     "One thing that happened to a recipient, or that kept the recipient out of the audience."
   public static let example = WhyLine(
     at: .example, deviceId: DeviceID(12), pushNo: PushNumber(3), text: "Failed: Unregistered. It is not sent again.")
 
-  public static func describe(_ field: CodingKeys) -> FieldDescription {
-    switch field {
-    case .at: "When it happened. Absent for what is so now."
-    case .deviceId: "The device concerned."
-    case .pushNo: "The push concerned, by its number within the sendout."
-    case .text: "A sentence for people."
-    }
-  }
+  public static let fieldTable: FieldTable = [
+    "at": "When it happened. Absent for what is so now.",
+    "deviceId": "The device concerned.",
+    "pushNo": "The push concerned, by its number within the sendout.",
+    "text": "A sentence for people.",
+  ]
 }

@@ -3,19 +3,18 @@ public protocol SchemaProviding {
   static var schema: Schema { get }
 }
 
-/// A JSON object of the API. Its Swift declaration is its only one: the schema takes names, types and optionality from the
-/// stored properties, and `describe` adds what Swift cannot say. The compiler asks for a description of every field.
+/// A JSON object of the API. Names, types and optionality are those of its stored properties, in their order. The field table says what
+/// Swift cannot. A schema cannot be made while a property has no line in the table, so tests and the hub's start find it.
 public protocol APIObject: SchemaProviding, Codable, Sendable {
-  /// In the order in which people should read the fields.
-  associatedtype CodingKeys: CodingKey & CaseIterable
   /// The name in the OpenAPI document; `nil` to write the schema in place.
   static var schemaName: String? { get }
   static var schemaDescription: String { get }
   /// Shown in the OpenAPI document; its stored properties tell the schema their types.
   static var example: Self { get }
-  static func describe(_ field: CodingKeys) -> FieldDescription
-  /// The type of a field, of an object whose fields are no stored properties; nil for others.
-  static func valueType(of field: CodingKeys) -> (any SchemaProviding.Type)?
+  /// Types of one resource share a table.
+  static var fieldTable: FieldTable { get }
+  /// As requests or replies usually have it.
+  static var form: BodyForm<Self> { get }
   /// Whether null means the same as an absent field.
   static var allowsNull: Bool { get }
 }
@@ -26,58 +25,139 @@ public protocol APIRequest: APIObject {}
 
 extension APIObject {
   public static var allowsNull: Bool { false }
-  public static func valueType(of field: CodingKeys) -> (any SchemaProviding.Type)? { nil }
-
-  public static var schema: Schema {
-    Schema(.object(fields, others: nil, count: nil), name: schemaName, description: schemaDescription)
-  }
-
-  /// A property without a coding key is an object whose fields stand after the others, in the same JSON object.
-  private static var fields: [Schema.Field] {
-    let properties = Mirror(reflecting: example).children.map { (name: $0.label ?? "", type: type(of: $0.value)) }
-    let keys = CodingKeys.allCases
-    let own = keys.map { key in
-      let property = properties.first { $0.name == key.stringValue }
-      guard let type = valueType(of: key) ?? property?.type as? any SchemaProviding.Type else {
-        preconditionFailure("\(Self.self).\(key.stringValue) is missing, or of a type without a schema")
-      }
-      return describe(key).field(key.stringValue, type.schema, allowsNull: allowsNull)
-    }
-    guard keys.allSatisfy({ valueType(of: $0) == nil }) else { return own }
-    let others = properties.filter { property in !keys.contains { $0.stringValue == property.name } }
-    return others.reduce(into: own) { fields, property in
-      guard let part = property.type as? any APIObject.Type else {
-        preconditionFailure("\(Self.self).\(property.name) has no coding key, and is no object")
-      }
-      fields += part.fields
-    }
-  }
+  public static var schema: Schema { form.schema }
+  public static var form: BodyForm<Self> { BodyForm(schemaName, schemaDescription, example: example) }
 }
 
 extension APIRequest {
   public static var allowsNull: Bool { true }
+
+  /// What `current` becomes by this change: fields that are present replace those of the same name. "" removes those that the table says
+  /// can be removed.
+  /// - Throws: `DecodingError` if the result lacks a field.
+  public func applied(to current: some Encodable) throws -> Self {
+    guard case .object(var members) = try JSONValue(encoding: current),
+      case .object(let changes) = try JSONValue(encoding: self)
+    else { return self }
+    for (name, value) in changes {
+      members[name] = value == "" && Self.fieldTable[name.text]?.isRemovable == true ? nil : value
+    }
+    return try Self(from: .object(members))
+  }
+}
+
+/// One of the forms that a type has in the API, such as a resource that is added and one that is changed.
+public struct BodyForm<Body: APIObject>: Sendable {
+  /// The name in the OpenAPI document; `nil` to write the schema in place.
+  public let name: String?
+  public let example: Body
+  private let description: String
+  private let required: Set<String>
+  private let absent: Set<String>
+  private let isChange: Bool
+
+  /// - Parameters:
+  ///   - required: optional properties that this form must have.
+  ///   - absent: properties that it does not have.
+  ///   - isChange: whether "" removes fields that can be removed.
+  public init(
+    _ name: String?, _ description: String, required: Set<String> = [], absent: Set<String> = [],
+    isChange: Bool = false, example: Body
+  ) {
+    self.name = name
+    self.description = description
+    self.required = required
+    self.absent = absent
+    self.isChange = isChange
+    self.example = example
+  }
+
+  public var schema: Schema {
+    Schema(.object(fields, others: nil, count: nil), name: name, description: description)
+  }
+
+  private var fields: [Schema.Field] {
+    let all = Body.fields(changing: isChange)
+    let unknown = required.union(absent).subtracting(all.map(\.name))
+    precondition(unknown.isEmpty, "\(Body.self) has no \(unknown.sorted())")
+    return all.filter { !absent.contains($0.name) }.map { field in
+      guard required.contains(field.name) else { return field }
+      var field = field
+      (field.isRequired, field.schema.allowsNull) = (true, false)
+      return field
+    }
+  }
+}
+
+extension APIObject {
+  fileprivate static func fields(changing isChange: Bool) -> [Schema.Field] {
+    Mirror(reflecting: example).children.flatMap { property in
+      let name = property.label ?? ""
+      guard let line = fieldTable[name] else {
+        preconditionFailure("\(Self.self).\(name) has no line in the field table")
+      }
+      if let fields = line.fields { return fields }
+      guard let type = type(of: property.value) as? any SchemaProviding.Type else {
+        preconditionFailure("\(Self.self).\(name) is of a type without a schema")
+      }
+      return [line.field(name, type.schema, allowsNull: allowsNull, isChange: isChange)]
+    }
+  }
+}
+
+/// What fields of the API mean, and their limits, by their names. A name stands once, whatever requests and replies have it.
+public struct FieldTable: Sendable, ExpressibleByDictionaryLiteral {
+  private let lines: [String: FieldDescription]
+
+  public init(dictionaryLiteral lines: (String, FieldDescription)...) {
+    self.lines = Dictionary(uniqueKeysWithValues: lines)
+  }
+
+  public subscript(_ name: String) -> FieldDescription? { lines[name] }
+
+  /// The most characters or items that a field may have.
+  public func maximum(of name: String) -> Int { Int(lines[name]?.limits?.upperBound ?? .max) }
 }
 
 /// What a field's type does not say: its meaning and its limits.
 public struct FieldDescription: Sendable, ExpressibleByStringInterpolation {
   let text: String
   let limits: ClosedRange<Int64>?
+  let isRemovable: Bool
+  /// Those that stand in the property's place, in the same JSON object.
+  var fields: [Schema.Field]?
 
-  /// - Parameter limits: characters of a string, items of an array, values of an integer.
-  public init(_ text: String, limits: ClosedRange<Int64>? = nil) {
+  /// - Parameters:
+  ///   - limits: characters of a string, items of an array, values of an integer.
+  ///   - isRemovable: whether "" removes the field in a change.
+  public init(_ text: String, limits: ClosedRange<Int64>? = nil, isRemovable: Bool = false) {
     self.text = text
     self.limits = limits
+    self.isRemovable = isRemovable
   }
 
   public init(stringLiteral text: String) { self.init(text) }
 
+  /// Of a property whose value is written as these fields, in the same JSON object.
+  public static func fields(_ fields: [Schema.Field]) -> FieldDescription {
+    var description: FieldDescription = ""
+    description.fields = fields
+    return description
+  }
+
+  /// Of a property whose fields stand in the same JSON object.
+  public static func fields(of part: (some APIObject).Type) -> FieldDescription {
+    .fields(part.fields(changing: false))
+  }
+
   /// Of a number that counts something.
   public static func count(_ text: String) -> FieldDescription { FieldDescription(text, limits: 0 ... .max) }
 
-  func field(_ name: String, _ schema: Schema, allowsNull: Bool) -> Schema.Field {
-    var limited = limits.map { schema.limited(to: $0) } ?? schema
+  func field(_ name: String, _ schema: Schema, allowsNull: Bool, isChange: Bool) -> Schema.Field {
+    var limited = limits.map { schema.limited(to: isRemovable ? 0...$0.upperBound : $0) } ?? schema
     limited.allowsNull = schema.allowsNull && allowsNull
-    return Schema.Field(name, limited, isRequired: !schema.allowsNull, text)
+    return Schema.Field(
+      name, limited, isRequired: !schema.allowsNull, isChange && isRemovable ? text + " `\"\"` removes it." : text)
   }
 }
 

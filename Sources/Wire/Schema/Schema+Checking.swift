@@ -25,6 +25,19 @@ extension Schema {
     }
   }
 
+  /// Checks JSON before it is decoded. Nesting is limited there too: decoding goes one call deeper with each level, so a deep body could
+  /// exhaust the stack.
+  /// - Throws: `JSONProblem`, naming the first field that does not match.
+  public func decode<Body: Decodable>(_: Body.Type = Body.self, from json: [UInt8]) throws -> Body {
+    let checked = json.withUnsafeBytes { bytes in
+      Result { () throws(JSONProblem) in
+        try JSONReader.read(bytes) { reader throws(JSONProblem) in try check(&reader) }
+      }
+    }
+    try checked.get()
+    return try JSONCoding.decode(Body.self, from: json)
+  }
+
   private func check(
     _ reader: inout JSONReader, _ fields: [Field], _ others: Schema?, _ count: ClosedRange<Int>?
   ) throws(JSONProblem) {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import Operations
 import Providers
 import Registry
 import Simulator

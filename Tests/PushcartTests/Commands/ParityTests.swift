@@ -18,20 +18,17 @@ import Wire
       let key = try await AccessKeys(bench.pool).make(bench.customer, name: "parity", scope: .admin).token
       let customer = ["--customer", "\(bench.customer)", "--json"]
       for days in ["90", "30"] { _ = try await pushcart.run(["links", "max-age", "--days", days] + customer) }
-      var pairs = [
-        ("keys", ["key", "list"]), ("audit", ["audit"]), ("audit?limit=1", ["audit", "--limit", "1"]),
-        ("apps", ["app", "list"]), ("lists", ["list", "list"]),
-        ("templates", ["template", "list"]), ("templates/offer", ["template", "show", "offer"]),
+      var pairs = ManagedCommand.readings(["id": "1", "appId": SendingBench.appID])
+      #expect(pairs.count > 5)
+      pairs += [
+        ("audit?limit=1", ["audit", "--limit", "1"]), ("apps", ["app", "list"]),
+        ("templates/offer", ["template", "show", "offer"]),
         ("templates/offer?version=1", ["template", "show", "offer", "--version", "1"]),
-        ("triggers", ["trigger", "list"]), ("triggers/1", ["trigger", "show", "1"]),
-        ("hybrid", ["hybrid", "list"]), ("hybrid/com.acme.app", ["hybrid", "show", "com.acme.app"]),
-        ("hybrid/com.acme.app/phones", ["hybrid", "phones", "com.acme.app"]),
         (
           "hybrid/com.acme.app/phones?number=0031612345678&limit=1",
           ["hybrid", "phones", "com.acme.app", "--number", "0031612345678", "--limit", "1"]
         ),
-        ("datasync", ["datasync", "list"]),
-        ("sendouts", ["sendout", "list"]), ("sendouts?limit=1", ["sendout", "list", "--limit", "1"]),
+        ("sendouts?limit=1", ["sendout", "list", "--limit", "1"]),
         ("sendouts/\(sendout)", ["sendout", "show", "\(sendout)"]),
         ("sendouts/\(sendout)/pushes", ["sendout", "show", "\(sendout)", "--pushes"]),
         (

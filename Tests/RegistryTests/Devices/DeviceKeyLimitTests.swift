@@ -124,7 +124,7 @@ import Wire
   func `With a device key an unknown list is ignored and the rest is registered`(_ returnsContact: Bool) async throws {
     try await withDatabase { database in
       let registry = try await RegistryFixture(database)
-      let list = try await ContactLists(database.pool).add(registry.customer, name: "all").id
+      let list = try await ContactLists(database.pool).add(registry.customer, name: "all").listId
       func put(_ list: Int64, city: String) async throws -> Contact? {
         let body = try PushDevicesBody(
           #"{"originalId":"lars","listId":\#(list),"city":"\#(city)","deviceInfo":[{"devicetoken":"aa"}]}"#)
@@ -169,8 +169,8 @@ import Wire
       let registry = try await RegistryFixture(database)
       let customer = registry.customer
       let key = try await AccessKeys(database.pool).make(customer, name: "app", scope: .device)
-      let device = Access(customer: customer, key: key.key.id, scope: .device)
-      let backend = Access(customer: customer, key: key.key.id, scope: .backend)
+      let device = Access(customer: customer, key: key.key.keyId, scope: .device)
+      let backend = Access(customer: customer, key: key.key.keyId, scope: .backend)
       func properties(_ name: String) -> String {
         (0..<15).map { #""\#(name)\#($0)":"\#(String(repeating: "x", count: 4096))""# }.joined(separator: ",")
       }
@@ -202,7 +202,7 @@ import Wire
       let keys = AccessKeys(database.pool)
       var accesses: [Access] = []
       for name in ["one", "two"] {
-        let id = try await keys.make(customer, name: name, scope: .device).key.id
+        let id = try await keys.make(customer, name: name, scope: .device).key.keyId
         accesses.append(Access(customer: customer, key: id, scope: .device))
       }
       for (access, contact) in zip(accesses, ["lars", "eve"]) {

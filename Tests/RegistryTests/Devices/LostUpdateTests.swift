@@ -144,11 +144,11 @@ import Wire
   @Test func `A list that was erased meanwhile is unknown, and a device key is not told`() async throws {
     try await withDatabase { database in
       let fixture = try await RegistryFixture(database)
-      let list = try await ContactLists(database.pool).add(fixture.customer, name: "all").id
+      let list = try await ContactLists(database.pool).add(fixture.customer, name: "all").listId
       let body = try PushDevicesBody(
         #"{"originalId":"a","city":"Lund","listId":\#(list),"deviceInfo":[{"devicetoken":"t"}]}"#)
       for scope in [AccessScope.backend, .device] {
-        let key = try await AccessKeys(database.pool).make(fixture.customer, name: "key", scope: scope).key.id
+        let key = try await AccessKeys(database.pool).make(fixture.customer, name: "key", scope: scope).key.keyId
         let registration = try Registration(
           body, apps: fixture.app, access: Access(customer: fixture.customer, key: key, scope: scope))
         func register() async throws {
@@ -204,7 +204,7 @@ import Wire
   @Test func `A contact that came meanwhile takes what the registration sets, clears and removes`() async throws {
     try await withDatabase { database in
       let fixture = try await RegistryFixture(database)
-      let list = try await ContactLists(database.pool).add(fixture.customer, name: "all").id
+      let list = try await ContactLists(database.pool).add(fixture.customer, name: "all").listId
       let adding = """
         INSERT INTO contact (customer_id, original_id, list_id, first_name, last_name, date_of_birth, properties)
         VALUES (\(fixture.customer), 'a', \(list), 'Ann', 'Lee', '1980-02-29', '{"x": 1, "y": 1}')

@@ -159,7 +159,7 @@ import Wire
       let fixture = try await RegistryFixture(database)
       // A row that PostgreSQL alone can refuse: no check in front of it knows of this.
       try await database.query("ALTER TABLE contact ADD CONSTRAINT no_villain CHECK (title <> 'villain')")
-      let list = try await ContactLists(database.pool).add(fixture.customer, name: "all").id
+      let list = try await ContactLists(database.pool).add(fixture.customer, name: "all").listId
       let outcomes = await withTaskGroup(of: (Int, Bool).self) { group in
         for number in 0..<300 {
           group.addTask {

@@ -263,7 +263,7 @@ import Wire
   @Test func `An unknown list is refused and nothing of that request is written`() async throws {
     try await withDatabase { database in
       let fixture = try await RegistryFixture(database)
-      let list = try await ContactLists(database.pool).add(fixture.customer, name: "all").id
+      let list = try await ContactLists(database.pool).add(fixture.customer, name: "all").listId
       func put(_ list: String) async throws -> Contact {
         try await fixture.register(#"{"originalId":"a","listId":\#(list),"deviceInfo":[{"devicetoken":"t"}]}"#)
       }

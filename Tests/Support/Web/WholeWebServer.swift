@@ -2,6 +2,7 @@ public import Content
 public import Delivery
 public import Hybrid
 public import Logging
+import Operations
 public import Postgres
 public import Providers
 public import Registry
@@ -93,13 +94,13 @@ public struct WholeWebServer: Sendable {
           webhooks: WebhookStore(pool, vault: vault), rule: endpoints.webhook,
           replies: IdempotentReplies(pool, vault: vault)),
         management: ManagementRoutes(
-          authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault), keys: AccessKeys(pool),
+          authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault),
+          parts: OperationParts(database: pool, slowReads: pool, vault: vault),
           apps: PushApps(pool, vault: vault), vault: vault,
           credentials: CredentialCheck(PushCredentialVault(pool, vault: vault), services: services),
-          lists: ContactLists(pool), templates: Templates(pool), sendouts: SendoutStore(pool),
-          reports: Reports(pool), customers: Customers(pool), audit: AuditLog(pool), appCache: pushApps,
-          messages: messageService, triggers: Triggers(pool), hybrid: HybridApps(pool), hybridCache: hybridCache,
-          datasync: DatasyncApps(pool), smsAccounts: PushCredentialVault(pool, vault: vault),
+          appCache: pushApps,
+          messages: messageService, hybridCache: hybridCache,
+          smsAccounts: PushCredentialVault(pool, vault: vault),
           smsAddresses: smsAddresses, smsRule: endpoints.sms),
         pages: pages,
         smsStatus: SMSStatusRoutes(

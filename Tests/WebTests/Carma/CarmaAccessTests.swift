@@ -89,7 +89,7 @@ import Wire
       _ = try await carma.put("a", token: "t")
       let keys = AccessKeys(carma.database.pool)
       let revoked = try await keys.make(carma.acme.id, name: "gone", scope: .admin)
-      _ = try await keys.revoke(carma.acme.id, revoked.key.id)
+      _ = try await keys.revoke(carma.acme.id, revoked.key.keyId)
       let altered = String(carma.acme.admin.dropLast()) + (carma.acme.admin.hasSuffix("A") ? "B" : "A")
       let wrong = [
         nil, "", "x", altered, revoked.token, "pck_\(carma.acme.id)_", carma.acme.admin + "x",

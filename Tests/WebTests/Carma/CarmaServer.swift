@@ -101,7 +101,7 @@ func customer(_ name: String, _ pool: Pool) async throws -> CarmaServer.Customer
     id: id, device: try await keys.make(id, name: "app", scope: .device).token,
     backend: try await keys.make(id, name: "back end", scope: .backend).token,
     admin: try await keys.make(id, name: "people", scope: .admin).token,
-    list: try await ContactLists(pool).add(id, name: "all").id)
+    list: try await ContactLists(pool).add(id, name: "all").listId)
 }
 
 extension CarmaRoutes {

@@ -1,4 +1,5 @@
 import NIOCore
+import Operations
 import Support
 import Testing
 

@@ -351,7 +351,7 @@ private struct BodyVariants {
 
 extension JSONValue {
   /// The object with these members in place of its own.
-  fileprivate func with(_ members: [UTF8String: JSONValue]) -> JSONValue {
+  func with(_ members: [UTF8String: JSONValue]) -> JSONValue {
     if case .object(let own) = self { .object(own.merging(members) { $1 }) } else { self }
   }
 

@@ -3,6 +3,7 @@ import Foundation
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import Operations
 import Postgres
 import Registry
 import Support
@@ -201,7 +202,7 @@ import Wire
       #expect(upper.status == 200)
       let key = try #require(try await keys.list(customer).first { $0.scope == .gateway })
       let admin = try await keys.make(customer, name: "k", scope: .admin).token
-      _ = try await gateway.server.send("DELETE", "/api/v1/keys/\(key.id)", key: admin)
+      _ = try await gateway.server.send("DELETE", "/api/v1/keys/\(key.keyId)", key: admin)
       #expect(try await gateway.post(gateway.json(gateway.message())).text.contains(#""errorCode":101"#))
     }
   }

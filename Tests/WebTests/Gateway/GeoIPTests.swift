@@ -1,4 +1,5 @@
 import Foundation
+import Operations
 import Support
 import Testing
 import Wire

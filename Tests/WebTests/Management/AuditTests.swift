@@ -1,4 +1,6 @@
 import Crypto
+import HTTPTypes
+import Operations
 import Postgres
 import Registry
 import Support
@@ -14,22 +16,8 @@ import Wire
     var lines: [String]
   }
 
-  /// By operation. The app, the list and the sendouts get the numbers 1, 2, …; key 1 makes the changes.
+  /// Those of other operations are made from their examples. The app and the sendouts get the numbers 1, 2, …; key 1 makes the changes.
   private let cases: [(operation: String, Case)] = [
-    (
-      "POST /api/v1/keys",
-      Case(method: "POST", path: "/api/v1/keys", json: #"{"name":"k","scope":"device"}"#, lines: ["key.add key 3"])
-    ),
-    (
-      "DELETE /api/v1/keys/{id}", Case(method: "DELETE", path: "/api/v1/keys/3", lines: ["key.revoke key 3"])
-    ),
-    ("DELETE /api/v1/keys/{id}", Case(method: "DELETE", path: "/api/v1/keys/3", lines: [])),
-    (
-      "PATCH /api/v1/customer",
-      Case(
-        method: "PATCH", path: "/api/v1/customer", json: #"{"linkMaxAgeDays":90}"#,
-        lines: ["customer.change customer 1"])
-    ),
     (
       "POST /api/v1/apps",
       Case(
@@ -47,16 +35,6 @@ import Wire
     (
       "DELETE /api/v1/apps/{id}/identity/previous",
       Case(method: "DELETE", path: "/api/v1/apps/1/identity/previous", lines: ["app.revoke_previous_identity app 1"])
-    ),
-    (
-      "POST /api/v1/lists",
-      Case(method: "POST", path: "/api/v1/lists", json: #"{"name":"news","listId":7}"#, lines: ["list.add list 7"])
-    ),
-    (
-      "PUT /api/v1/templates/{name}",
-      Case(
-        method: "PUT", path: "/api/v1/templates/offer", json: #"{"body":"<p>Hi</p>"}"#,
-        lines: ["template.save template offer"])
     ),
     (
       "POST /api/v1/sendouts",
@@ -86,12 +64,6 @@ import Wire
         lines: ["sendout.add sendout 2", "sendout.start sendout 2"])
     ),
     (
-      "POST /api/v1/triggers",
-      Case(
-        method: "POST", path: "/api/v1/triggers", json: #"{"name":"t","appId":"com.acme.app","message":{"alert":"x"}}"#,
-        lines: ["trigger.add trigger 1"])
-    ),
-    (
       "POST /api/v1/hybrid",
       Case(
         method: "POST", path: "/api/v1/hybrid", json: #"{"appId":"com.acme.app"}"#,
@@ -109,20 +81,10 @@ import Wire
         method: "POST", path: "/api/v1/hybrid/com.acme.app/secret", lines: ["hybrid.rotate hybrid com.acme.app"])
     ),
     (
-      "PATCH /api/v1/triggers/{id}",
-      Case(
-        method: "PATCH", path: "/api/v1/triggers/1", json: #"{"message":{"alert":"y"}}"#,
-        lines: ["trigger.change trigger 1"])
-    ),
-    (
-      "PATCH /api/v1/triggers/{id}",
-      Case(method: "PATCH", path: "/api/v1/triggers/1", json: #"{"message":{"alert":"y"}}"#, lines: [])
-    ),
-    (
       "POST /api/v1/datasync",
       Case(
         method: "POST", path: "/api/v1/datasync", json: #"{"app":"com.acme.app"}"#,
-        lines: ["key.add key 4", "datasync.enable datasync com.acme.app"])
+        lines: ["key.add key 3", "datasync.enable datasync com.acme.app"])
     ),
     (
       "PUT /api/v1/sms",
@@ -153,21 +115,38 @@ import Wire
         // SMSTests has its line.
         "DELETE /api/v1/sms/optouts/{number}",
       ]
+      let known = Set(cases.map(\.operation))
+      let changes = ManagementOperations.all.filter { $0.audit != nil && !known.contains($0.description.name) }
       #expect(
-        Set(operations.map { "\($0.method) \($0.path)" }).subtracting(unchanging) == Set(cases.map(\.operation)))
+        Set(operations.map { "\($0.method) \($0.path)" }).subtracting(unchanging)
+          == known.union(changes.map(\.description.name)))
 
       var last: Int64 = 0
-      for (operation, change) in cases {
-        let reply = try await managed.send(change.method, change.path, json: change.json)
-        #expect(reply.status < 300, "\(operation): \(reply.text)")
+      func lines(_ method: String, _ path: String, _ json: String?) async throws -> (TestReply, [JSONValue]) {
+        let reply = try await managed.send(method, path, json: json)
+        #expect(reply.status < 300, "\(method) \(path): \(reply.text)")
         let page = try await managed.send("GET", "/api/v1/audit").json
         let new = (page.array("items") ?? []).filter { $0.integer("auditId") ?? 0 > last }.reversed()
-        #expect(new.map { "\($0.string("action") ?? "") \($0.string("target") ?? "")" } == change.lines, "\(operation)")
         for line in new {
           #expect(line.integer("keyId") == 1 && line.string("address") == "127.0.0.1" && line["osUser"] == nil)
           #expect(line["after"] != nil && (line["before"] != nil) == !Self.adds(line.string("action") ?? ""))
         }
         last = new.last?.integer("auditId") ?? last
+        return (reply, Array(new))
+      }
+      for (operation, change) in cases {
+        let (_, new) = try await lines(change.method, change.path, change.json)
+        #expect(new.map { "\($0.string("action") ?? "") \($0.string("target") ?? "")" } == change.lines, "\(operation)")
+      }
+      var examples = ExampleRequests()
+      for change in changes {
+        let (path, json) = examples.request(for: change.description)
+        let (reply, new) = try await lines(change.description.method.rawValue, path, json)
+        #expect(new.map { $0.string("action") } == [change.audit?.rawValue], "\(change.description.name)")
+        try examples.note(reply, to: change.description)
+        guard [.patch, .delete].contains(change.description.method) else { continue }
+        let (_, again) = try await lines(change.description.method.rawValue, path, json)
+        #expect(again == [], "\(change.description.name)")
       }
       let log = try await managed.send("GET", "/api/v1/audit")
       #expect(!log.text.contains("lars@example.com") && !log.text.contains("Secret offer"))

@@ -1,3 +1,5 @@
+import HTTPTypes
+import Operations
 import Providers
 import Simulator
 import Support
@@ -13,15 +15,13 @@ import Wire
     var state: String?
   }
 
-  /// By operation. The app is number 1, the sendout number 1.
+  /// Those of other operations are made from their examples. The app is number 1, the sendout number 1.
   private let cases: [String: Case] = [
-    "/api/v1/keys": Case(path: "/api/v1/keys", json: #"{"name":"k","scope":"device"}"#),
     "/api/v1/apps": Case(path: "/api/v1/apps", json: #"{"name":"New","appId":"com.new","appType":1}"#),
     "/api/v1/apps/{id}/check": Case(path: "/api/v1/apps/1/check"),
     "/api/v1/apps/{id}/identity": Case(path: "/api/v1/apps/1/identity"),
     "/api/v1/sms/check": Case(path: "/api/v1/sms/check"),
     "/api/v1/sms/status-address": Case(path: "/api/v1/sms/status-address"),
-    "/api/v1/lists": Case(path: "/api/v1/lists", json: #"{"name":"newsletter"}"#),
     "/api/v1/sendouts": Case(
       path: "/api/v1/sendouts", json: #"{"appId":"com.acme.app","audience":{"all":true},"message":{"alert":"x"}}"#),
     "/api/v1/messages": Case(
@@ -30,8 +30,6 @@ import Wire
         {"appId":"com.acme.app","to":{"originalId":"lars@example.com","deviceToken":"\(String(repeating: "ab", count: 32))"},
          "message":{"alert":"x"},"wait":30}
         """),
-    "/api/v1/triggers": Case(
-      path: "/api/v1/triggers", json: #"{"name":"t","appId":"com.acme.app","message":{"alert":"x"}}"#),
     "/api/v1/hybrid": Case(path: "/api/v1/hybrid", json: #"{"appId":"com.acme.app"}"#),
     "/api/v1/hybrid/{appId}/secret": Case(path: "/api/v1/hybrid/com.acme.rotated/secret"),
     "/api/v1/datasync": Case(path: "/api/v1/datasync", json: #"{"app":"com.acme.app"}"#),
@@ -45,6 +43,12 @@ import Wire
     try await withSimulator { simulator in
       try await withManagementServer(apns: .init(simulator)) { managed in
         let posts = managed.contract.operations.filter { $0.method == "POST" && $0.path.hasPrefix("/api/v1/") }
+        var cases = self.cases
+        for operation in ManagementOperations.all.map(\.description)
+        where operation.method == .post && cases[operation.path] == nil {
+          let (path, json) = ExampleRequests().request(for: operation)
+          cases[operation.path] = Case(path: path, json: json)
+        }
         // A preview changes nothing, however often it is asked for.
         #expect(Set(posts.map(\.path)).subtracting(["/api/v1/messages/preview"]) == Set(cases.keys))
         try await managed.addApp(credentials: .sample)

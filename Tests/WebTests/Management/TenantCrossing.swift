@@ -1,3 +1,7 @@
+import HTTPTypes
+import Operations
+import Wire
+
 /// A request in which one customer names what is another's, and the same with what is nobody's: the replies must not differ.
 struct TenantCrossing: Sendable {
   /// As the contract has it: `GET /api/v1/keys/{id}`.
@@ -36,23 +40,48 @@ extension TenantCrossing {
   /// key 1, sendout 1, template `secretive`, and a contact and a token of that name. The second customer has app 2,
   /// `com.other`.
   static func all(from second: String, into first: String) -> [TenantCrossing] {
-    keys + apps + lists + templates + sendouts + verbs + messages + triggers + hybrid + softphones + reports
-      + carma(second, first) + carmaTriggers(second, first) + datasync
+    let special =
+      apps + sendouts + messages + hybrid + softphones + reports + carma(second, first) + carmaTriggers(second, first)
+      + datasync
+    let known = Set(special.map(\.operation))
+    return special
+      + ManagementOperations.all.filter { !known.contains($0.description.name) }.flatMap { all(of: $0.description) }
   }
 
   private static let number = (foreign: "1", absent: "999999")
+  private static let app = (foreign: "com.secretive.app", absent: "com.nothing")
 
-  private static let keys = [
-    TenantCrossing("GET /api/v1/keys", at: "/api/v1/keys"),
-    TenantCrossing("GET /api/v1/keys", at: "/api/v1/keys?after=1"),
-    TenantCrossing("POST /api/v1/keys", at: "/api/v1/keys", json: #"{"name":"mine","scope":"device"}"#),
-    TenantCrossing("DELETE /api/v1/keys/{id}", { "/api/v1/keys/\($0)" }, number),
-    TenantCrossing("DELETE /api/v1/keys/{id}", { "/api/v1/keys/\($0)?withCreated=true" }, number),
-    TenantCrossing("GET /api/v1/audit", at: "/api/v1/audit"),
-    TenantCrossing("GET /api/v1/audit", at: "/api/v1/audit?after=99"),
-    TenantCrossing("GET /api/v1/customer", at: "/api/v1/customer"),
-    TenantCrossing("PATCH /api/v1/customer", at: "/api/v1/customer", json: #"{"linkMaxAgeDays":9}"#),
+  /// By parameters of paths, in braces, and fields of bodies that name something.
+  private static let names: [String: (foreign: String, absent: String)] = [
+    "{id}": number, "{name}": ("secretive", "nothing"), "appId": app, "template": ("secretive", "nothing"),
   ]
+
+  /// What an operation is asked for by its description. What its path names is crossed if it can be unknown, else its body's app and
+  /// template.
+  private static func all(of operation: APIOperation) -> [TenantCrossing] {
+    let (name, body) = (operation.name, operation.exampleBody)
+    if let parameter = operation.parameters.first(where: { $0.location == .path }),
+      let names = names["{\(parameter.name)}"],
+      operation.errors.contains(where: { $0.status == .notFound })
+    {
+      return operation.queries.map { query in
+        TenantCrossing(
+          name, { operation.path(replacing: [parameter.name: $0]) + query }, names, json: body?.written)
+      }
+    }
+    let own: [UTF8String: JSONValue] = operation.bodyFields.contains("appId") ? ["appId": "com.other"] : [:]
+    let plain = operation.queries.map { query in
+      TenantCrossing(name, at: operation.path() + query, json: body?.with(own).written)
+    }
+    let crossed = operation.bodyFields.compactMap { field in
+      names[field].map { names in
+        TenantCrossing(
+          name, json: { body?.with(own).with([UTF8String(field): .string($0)]).written ?? "" }, names,
+          at: operation.path())
+      }
+    }
+    return plain + crossed
+  }
 
   private static let apps = [
     TenantCrossing("GET /api/v1/apps", at: "/api/v1/apps"),
@@ -69,18 +98,6 @@ extension TenantCrossing {
     TenantCrossing("POST /api/v1/sms/check", at: "/api/v1/sms/check"),
     TenantCrossing("POST /api/v1/sms/status-address", at: "/api/v1/sms/status-address"),
     TenantCrossing("DELETE /api/v1/sms/optouts/{number}", at: "/api/v1/sms/optouts/0031612345678"),
-  ]
-
-  private static let lists = [
-    TenantCrossing("GET /api/v1/lists", at: "/api/v1/lists"),
-    TenantCrossing("POST /api/v1/lists", at: "/api/v1/lists", json: #"{"name":"mine"}"#),
-  ]
-
-  private static let templates = [
-    TenantCrossing("GET /api/v1/templates", at: "/api/v1/templates?after=secretiv"),
-    TenantCrossing("GET /api/v1/templates/{name}", { "/api/v1/templates/\($0)" }, ("secretive", "nothing")),
-    TenantCrossing("GET /api/v1/templates/{name}", { "/api/v1/templates/\($0)?version=1" }, ("secretive", "nothing")),
-    TenantCrossing("PUT /api/v1/templates/{name}", at: "/api/v1/templates/mine", json: #"{"body":"mine"}"#),
   ]
 
   private static func sendout(_ app: String, _ audience: String, template: String = "null") -> String {
@@ -105,10 +122,6 @@ extension TenantCrossing {
       "GET /api/v1/sendouts/{id}/why", { "/api/v1/sendouts/\($0)/why?originalId=secretive@example.com" }, number),
   ]
 
-  private static let verbs = ["start", "pause", "resume", "cancel"].map { verb in
-    TenantCrossing("POST /api/v1/sendouts/{id}/\(verb)", { "/api/v1/sendouts/\($0)/\(verb)" }, number)
-  }
-
   private static func message(_ app: String, _ originalID: String) -> String {
     #"{"appId":"\#(app)","to":{"originalId":"\#(originalID)"},"message":{"alert":"x"}}"#
   }
@@ -128,22 +141,6 @@ extension TenantCrossing {
       at: "/api/v1/messages/preview"),
     TenantCrossing("GET /api/v1/messages/{id}", { "/api/v1/messages/\($0)" }, ("1-1", "999999-1")),
   ]
-
-  private static let triggers = [
-    TenantCrossing("GET /api/v1/triggers", at: "/api/v1/triggers"),
-    TenantCrossing("GET /api/v1/triggers", at: "/api/v1/triggers?limit=1"),
-    TenantCrossing(
-      "POST /api/v1/triggers", json: { #"{"name":"x","appId":"\#($0)","message":{"alert":"x"}}"# },
-      ("com.secretive.app", "com.nothing"), at: "/api/v1/triggers"),
-    TenantCrossing(
-      "POST /api/v1/triggers",
-      json: { #"{"name":"x","appId":"com.other","template":"\#($0)","message":{"alert":"x"}}"# },
-      ("secretive", "nothing"), at: "/api/v1/triggers"),
-    TenantCrossing("GET /api/v1/triggers/{id}", { "/api/v1/triggers/\($0)" }, number),
-    TenantCrossing("PATCH /api/v1/triggers/{id}", { "/api/v1/triggers/\($0)" }, number, json: #"{"active":false}"#),
-  ]
-
-  private static let app = (foreign: "com.secretive.app", absent: "com.nothing")
 
   private static let hybrid =
     [

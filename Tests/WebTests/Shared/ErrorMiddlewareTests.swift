@@ -69,20 +69,18 @@ private struct Second: RouteSet {
     struct Item: APIRequest {
       var count: Int
 
-      enum CodingKeys: String, CodingKey, CaseIterable { case count }
       static let schemaName: String? = nil
       static let schemaDescription = ""
       static let example = Item(count: 1)
-      static func describe(_ field: CodingKeys) -> FieldDescription { "" }
+      static let fieldTable: FieldTable = ["count": ""]
     }
 
     var items: [Item]
 
-    enum CodingKeys: String, CodingKey, CaseIterable { case items }
     static let schemaName: String? = nil
     static let schemaDescription = ""
     static let example = Body(items: [.example])
-    static func describe(_ field: CodingKeys) -> FieldDescription { "" }
+    static let fieldTable: FieldTable = ["items": ""]
   }
 
   func addRoutes(to routes: RouteTable) {

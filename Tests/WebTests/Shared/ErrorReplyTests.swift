@@ -1,4 +1,5 @@
 import Delivery
+import Operations
 import Postgres
 import Registry
 import Sendouts

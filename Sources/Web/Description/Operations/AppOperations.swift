@@ -1,4 +1,5 @@
 import HTTPTypes
+import Operations
 import Registry
 import Wire
 
@@ -91,31 +92,4 @@ enum AppOperations {
   private static let id = APIParameter.path("id", .id, "The app's `pushAppId`.", example: 1)
   private static let unknown = APIResponse.error(
     "The customer has no app of this number.", RegistryError.pushAppUnknown(PushAppID(1)))
-}
-
-/// `/api/v1/lists`.
-enum ListOperations {
-  static let all: [APIOperation] = [list, add]
-
-  private static let list = APIOperation(
-    method: .get, path: "/api/v1/lists", id: "listLists", tag: .lists, security: .key(.admin),
-    summary: "List the lists", description: "Lists every list of the customer by number.",
-    parameters: [.after("list"), .limit],
-    responses: [.ok("A page of lists.", Page<ListReply, ListID>.example)])
-
-  private static let add = APIOperation(
-    method: .post, path: "/api/v1/lists", id: "addList", tag: .lists, security: .key(.admin),
-    summary: "Add a list",
-    description: """
-      The name is unique among the customer's lists. If apps already send a number for the list, give it as `listId`. \
-      Without one the list gets the next free number.
-      """,
-    parameters: [.idempotencyKey],
-    requestBody: APIContent(ListRequest.example),
-    responses: [.created("The list.", ListReply.example)],
-    errors: [
-      .error(
-        "The customer already has a list of this name or number.", RegistryError.listNameTaken("newsletter"),
-        RegistryError.listNumberTaken(ListID(1_000_000_005)))
-    ])
 }

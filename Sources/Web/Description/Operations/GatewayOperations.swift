@@ -1,4 +1,5 @@
 import HTTPTypes
+import Operations
 import Wire
 
 /// The gateway of CM Hybrid Messaging.

@@ -1,4 +1,5 @@
 import HTTPTypes
+import Operations
 import Wire
 
 /// For the hub's operators: health, metrics, and this description.

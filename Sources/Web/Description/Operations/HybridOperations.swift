@@ -1,76 +1,12 @@
 import HTTPTypes
 import Hybrid
+import Operations
 import Registry
 import Wire
 
-/// `/v1.0`, CM Hybrid Messaging's REST for phones, and `/api/v1/hybrid`, its apps.
+/// `/v1.0`, CM Hybrid Messaging's REST for phones.
 enum HybridOperations {
-  static let all: [APIOperation] = [
-    list, enable, show, change, rotate, phones, showPhone, addPhone, changePhone, call, messages, confirm,
-  ]
-
-  private static let list = APIOperation(
-    method: .get, path: "/api/v1/hybrid", id: "listHybridApps", tag: .hybrid, security: .key(.admin),
-    summary: "List the apps of Hybrid Messaging",
-    description: "Lists every app whose phones are reached by their numbers.",
-    parameters: [
-      .query("after", .string(), "Starts behind this appId: `next` of the page before.", example: "com.acme.app"),
-      .limit,
-    ],
-    responses: [.ok("A page of apps.", Page<HybridAppReply, String>.example)])
-
-  private static let enable = APIOperation(
-    method: .post, path: "/api/v1/hybrid", id: "enableHybridApp", tag: .hybrid, security: .key(.admin),
-    summary: "Enable Hybrid Messaging for an app",
-    description: """
-      The reply has the app key and the app secret that the app is built with. Only this reply has the secret. One app key stands \
-      for all platforms of the appId.
-      """,
-    parameters: [.idempotencyKey], requestBody: APIContent(HybridAppRequest.example),
-    responses: [.created("What the app's phones sign with.", IssuedHybridApp.example)],
-    errors: [
-      .error("The app is unknown.", RegistryError.appUnknown(appID: "com.acme.app")),
-      .error("It is enabled already.", HybridError.appTaken(appID: "com.acme.app")),
-    ])
-
-  private static let show = APIOperation(
-    method: .get, path: "/api/v1/hybrid/{appId}", id: "showHybridApp", tag: .hybrid, security: .key(.admin),
-    summary: "Show an app of Hybrid Messaging", description: "The app as it is now, without its secret.",
-    parameters: [appID], responses: [.ok("The app.", HybridAppReply.example)], errors: [unknown])
-
-  private static let change = APIOperation(
-    method: .patch, path: "/api/v1/hybrid/{appId}", id: "changeHybridApp", tag: .hybrid, security: .key(.admin),
-    summary: "Change an app of Hybrid Messaging",
-    description: "Other hubs go by the new settings within a moment.", parameters: [appID],
-    requestBody: APIContent(HybridAppChangeRequest.example),
-    responses: [.ok("The app as it is now.", HybridAppReply.example)], errors: [unknown])
-
-  private static let rotate = APIOperation(
-    method: .post, path: "/api/v1/hybrid/{appId}/secret", id: "rotateHybridSecret", tag: .hybrid,
-    security: .key(.admin),
-    summary: "Make a new app secret",
-    description: """
-      Only this reply has the secret. The one before it works until the next rotation. A secret that leaked is rotated twice, \
-      which stops apps that are installed. Other hubs know the new one within a moment.
-      """,
-    parameters: [appID, .idempotencyKey],
-    responses: [.created("What the app's phones sign with.", IssuedHybridApp.example)],
-    errors: [unknown])
-
-  private static let phones = APIOperation(
-    method: .get, path: "/api/v1/hybrid/{appId}/phones", id: "listHybridPhones", tag: .hybrid, security: .key(.admin),
-    summary: "List the phones of an app",
-    description: """
-      How far their numbers are verified, and when and from where a push token changed last. That needs no PIN: a phone whose place \
-      another token takes is told by a push, as far as its push service takes one.
-      """,
-    parameters: [
-      appID, .after("registration"), .limit,
-      .query(
-        "number", .string(), "Only phones that gave this number last: \(PhoneNumber.form).", example: "0031612345678"),
-    ],
-    responses: [.ok("A page of phones.", Page<HybridPhoneReply, RegistrationID>.example)],
-    errors: [unknown, .error("The number is none.", HTTPErrorResponse.noNumber)])
+  static let all: [APIOperation] = [showPhone, addPhone, changePhone, call, messages, confirm]
 
   private static let showPhone = APIOperation(
     method: .get, path: "/v1.0/deviceregistrations", id: "showPhone", tag: .hybrid, security: .mac,
@@ -161,7 +97,6 @@ enum HybridOperations {
       ]),
     responses: [done("It is noted.")], errors: [badRequest])
 
-  private static let appID = APIParameter.path("appId", .string(1...200), "The app.", example: "com.acme.app")
   private static let device = APIParameter(
     location: .header, name: "DeviceID", schema: .string(), description: "The phone's `DeviceID`.",
     example: "9386b95d-d31b-49bd-8bf8-f203bed9236e", isRequired: true)
@@ -177,8 +112,6 @@ enum HybridOperations {
   private static func done(_ what: String) -> APIResponse {
     .ok(what, APIContent(Schema(.object([], others: nil, count: nil)), examples: [[:]]))
   }
-  private static let unknown = APIResponse.error(
-    "Hybrid Messaging is not enabled for the app.", HybridError.appUnknown(appID: "com.acme.app"))
   private static let notFound = APIResponse.error("The phone is unknown.", HTTPErrorResponse.deviceNotFound)
   private static let badRequest = APIResponse.error(
     "The phone is unknown, User-Agent names no platform, or a value is wrong.", HybridError.deviceUnknown,

@@ -1,4 +1,5 @@
 import HTTPTypes
+import Operations
 import Registry
 import Sendouts
 import Wire

@@ -1,5 +1,6 @@
 import Content
 import HTTPTypes
+import Operations
 import Wire
 
 /// What a phone fetches: `/c/{token}` and `/r/{token}`.

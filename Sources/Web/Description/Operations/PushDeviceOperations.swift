@@ -1,4 +1,5 @@
 import HTTPTypes
+import Operations
 import Registry
 import Wire
 
@@ -125,4 +126,14 @@ enum PushDeviceOperations {
     "The contact and its devices.", APIContent(ContactReply.example))
 
   private static let token: JSONValue = .string(ContactReply.example.deviceInfo[0].deviceToken)
+}
+
+extension APIContent {
+  /// Of a body that writes itself.
+  init(_ contact: ContactReply) {
+    guard let example = try? JSONValue(json: contact.json) else {
+      preconditionFailure("the example of a contact is not JSON")
+    }
+    self.init(CarmaSchemas.contact, examples: [example])
+  }
 }

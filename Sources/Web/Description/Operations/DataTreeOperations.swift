@@ -1,32 +1,14 @@
 import HTTPTypes
+import Operations
 import Registry
 import Subscriptions
 import Wire
 
-/// `/datasync/v2/{app}` and `/api/v1/datasync`.
-enum DatasyncOperations {
+/// `/datasync/v2/{app}`.
+enum DataTreeOperations {
   static let all: [APIOperation] = [
-    enable, list, read, put, patch, post, remove, subscribe, listSubscriptions, unsubscribe, settings, saveWebhooks,
+    read, put, patch, post, remove, subscribe, listSubscriptions, unsubscribe, settings, saveWebhooks,
   ]
-
-  private static let enable = APIOperation(
-    method: .post, path: "/api/v1/datasync", id: "enableDatasync", tag: .datasync, security: .key(.admin),
-    summary: "Give an app a data tree",
-    description: """
-      The reply shows a new secret once. It is an access key of scope `datasync` that is bound to the app, opens its data tree alone, and can be revoked as one. \
-      Enabling it again makes another secret; earlier ones stay valid.
-      """,
-    parameters: [.idempotencyKey], requestBody: APIContent(DatasyncRequest.example),
-    responses: [.created("The data tree and its secret.", DatasyncSecret.example)],
-    errors: [.error("The customer has no app of this `appId`.", RegistryError.appUnknown(appID: "com.acme.app"))])
-
-  private static let list = APIOperation(
-    method: .get, path: "/api/v1/datasync", id: "listDatasync", tag: .datasync, security: .key(.admin),
-    summary: "List the data trees", description: "Lists the apps that have a data tree, by their ids.",
-    parameters: [
-      .query("after", .string(), "Starts behind this app: `next` of the page before.", example: "com.acme.app"), .limit,
-    ],
-    responses: [.ok("A page of data trees.", Page<DatasyncApp, String>.example)])
 
   // MARK: Data
 

@@ -44,14 +44,14 @@ extension HTTPErrorResponse {
   }
 
   /// A body that names its sender itself, and does not do so at its beginning.
-  static let tooLargeForStrangers = HTTPErrorResponse(
+  package static let tooLargeForStrangers = HTTPErrorResponse(
     .contentTooLarge,
     "The body is larger than \(Limits.body) bytes, and these have no valid product token. Put it before the messages.")
 
   public static let brokenBody = badRequest("The body is incomplete or its framing is invalid.")
 
   /// Where clients take a 404 for something else.
-  static let unknownPath = badRequest("There is nothing at this path. Are its slashes right?")
+  package static let unknownPath = badRequest("There is nothing at this path. Are its slashes right?")
 
   public static let notHTTP = badRequest(
     "This is not a valid HTTP request, or its head is too large: 100 fields, 16 KiB each, 32 KiB in all.")
@@ -65,7 +65,7 @@ extension HTTPErrorResponse {
   }
 
   /// Of a client that does not take its reply. Nobody reads it.
-  static let tooSlow = HTTPErrorResponse(.requestTimeout, "The reply was not taken in time.")
+  package static let tooSlow = HTTPErrorResponse(.requestTimeout, "The reply was not taken in time.")
 
   public static let notJSON = HTTPErrorResponse(
     .unsupportedMediaType, "The body must be JSON, sent as Content-Type: application/json.")
@@ -110,4 +110,17 @@ extension HTTPErrorResponse {
     HTTPErrorResponse(
       .internalServerError, "The hub failed. Its log has details under request id \(requestID).")
   }
+
+  package static let noNumber = badRequest("number must be a telephone number \(PhoneNumber.form).")
+
+  /// A telephone number that gets SMS already.
+  package static let noOptOut = notFound("This number has not opted out of SMS.")
+
+  /// Signatures count seconds and cover no body: two requests of a phone in one second have the same.
+  package static let signedTwice = HTTPErrorResponse(
+    .tooManyRequests, "Another request of this phone was signed for the same second. Sign this one again in a second.",
+    headers: [.retryAfter: "1"])
+
+  /// iOS clients of CM Hybrid Messaging forget their DeviceID and register anew when they read this text.
+  package static let noRegistration = "No registration with DeviceID: POST /v1.0/deviceregistrations makes one."
 }

@@ -1,6 +1,6 @@
 import Content
 import Delivery
-import Hummingbird
+import HTTPTypes
 import Hybrid
 import Registry
 import Sendouts
@@ -20,7 +20,6 @@ public enum ErrorReplies {
     case let error as SubscriptionsError: subscriptions(error)
     case is DeliveryError, is CancellationError: .busy
     case let problem as JSONProblem: .badRequest(problem.sentence + ".")
-    case let error as HTTPError: http(error)
     default: DatabaseUnavailable(error).map(unavailable)
     }
   }
@@ -121,11 +120,5 @@ public enum ErrorReplies {
         "path: the value has more than \(leaves) leaves, or twice as many with its objects, or more than \(bytes) bytes of them and their paths. Read what is below it."
       )
     }
-  }
-
-  private static func http(_ error: HTTPError) -> HTTPErrorResponse {
-    error.status == .notFound
-      ? .notFound("There is nothing at this path.")
-      : HTTPErrorResponse(error.status, error.body ?? error.status.reasonPhrase, headers: error.headers)
   }
 }

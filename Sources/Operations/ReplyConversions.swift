@@ -1,4 +1,3 @@
-public import Content
 public import Registry
 public import Wire
 
@@ -11,33 +10,6 @@ extension CustomerReply {
         ? nil
         : Dictionary(uniqueKeysWithValues: customer.settings.reporterFields.map { ($0.key.rawValue, $0.value) }),
       createdAt: Timestamp(customer.createdAt))
-  }
-}
-
-extension AccessKeyReply {
-  public init(_ key: AccessKey) {
-    self.init(
-      keyId: key.id, name: key.name, scope: key.scope, appId: key.appID, createdBy: key.createdBy,
-      createdAt: Timestamp(key.createdAt), expiresAt: key.expiresAt.map { Timestamp($0) },
-      lastUsedAt: key.lastUsedAt.map { Timestamp($0) }, revokedAt: key.revokedAt.map { Timestamp($0) })
-  }
-}
-
-extension IssuedAccessKey {
-  public init(_ new: NewAccessKey) {
-    self.init(
-      keyId: new.key.id, name: new.key.name, scope: new.key.scope, appId: new.key.appID,
-      createdAt: Timestamp(new.key.createdAt), expiresAt: new.key.expiresAt.map { Timestamp($0) }, token: new.token)
-  }
-}
-
-extension RevokedAccessKey {
-  public init(_ revocation: AccessKeyRevocation) {
-    let key = revocation.key
-    self.init(
-      keyId: key.id, name: key.name, scope: key.scope, appId: key.appID, createdAt: Timestamp(key.createdAt),
-      revokedAt: Timestamp(key.revokedAt ?? key.createdAt), alsoRevoked: revocation.alsoRevoked,
-      validKeysCreated: revocation.stillValid.count)
   }
 }
 
@@ -71,12 +43,6 @@ extension PushAppReply.Credential {
   }
 }
 
-extension ListReply {
-  public init(_ list: ContactList) {
-    self.init(listId: list.id, name: list.name, createdAt: Timestamp(list.createdAt))
-  }
-}
-
 extension NewPushApp {
   public init(_ request: PushAppRequest) {
     self.init(
@@ -107,18 +73,13 @@ extension AppIdentityReply {
   }
 }
 
-extension TemplateReply {
-  /// With its text.
-  public init(_ template: Template) {
+extension SMSSettingsReply {
+  /// - Parameter statusURL: where its status reports go.
+  public init(_ app: PushApp, _ account: SMSAccount, statusURL: String) {
     self.init(
-      name: template.name, version: template.version, contentType: template.format.contentType,
-      createdAt: Timestamp(template.createdAt), body: template.body)
-  }
-
-  /// Without its text, for lists.
-  public init(_ summary: TemplateSummary) {
-    self.init(
-      name: summary.name, version: summary.version, contentType: summary.format.contentType,
-      createdAt: Timestamp(summary.createdAt))
+      pushAppId: app.id, provider: account.provider.kind, sender: account.sender, url: ShownURL(account.url),
+      voiceUrl: account.voiceURL.map { ShownURL($0) }, account: account.description, statusUrl: statusURL,
+      alarm: app.alarm.map { PushAppReply.Alarm(reason: $0.reason, since: Timestamp($0.since)) },
+      updatedAt: Timestamp(app.updatedAt))
   }
 }

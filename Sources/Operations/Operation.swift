@@ -1,0 +1,224 @@
+package import HTTPTypes
+package import Registry
+package import Sendouts
+package import Wire
+
+/// One thing that can be done to what a customer manages: how it is asked for, what people read about it, and what does it.
+///
+/// Routes, authentication, the API's description, lines of the audit log, replies by `Idempotency-Key`, commands and tests come from it.
+/// GET reads. A POST is executed once for an `Idempotency-Key`. What changes something runs in one transaction with its line in the
+/// audit log.
+package struct Operation<Target: Sendable, Body: Sendable, Reply: APIObject>: Sendable {
+  private enum Work: Sendable {
+    case read(@Sendable (OperationCall, Target, Body) async throws -> Reply)
+    case change(AuditAction, @Sendable (OperationCall, Target, Body) async throws -> Changed<Reply>)
+  }
+
+  package let description: APIOperation
+  /// What of the hub's memory does not hold any more.
+  package let outdates: HubCache?
+  /// How long each statement may take; `nil` for the pool's own.
+  package let statementLimit: Duration?
+  private let target: Parameters<Target>
+  private let body: RequestBody<Body>
+  private let work: Work
+
+  /// An operation that changes nothing.
+  /// - Parameters:
+  ///   - id: unique; a verb and its noun, as in `listKeys`.
+  ///   - summary: a few words, without a full stop.
+  ///   - description: whole sentences; an empty line separates paragraphs.
+  ///   - target: what stands in path and query.
+  package init(
+    get path: String, id: String, _ tag: APIOperation.Tag, _ summary: String, _ description: String,
+    needs scope: AccessScope = .admin, at target: Parameters<Target>,
+    replies: Replies<Reply>, errors: [APIResponse] = [],
+    read: @escaping @Sendable (OperationCall, Target, Body) async throws -> Reply
+  ) where Body == Void {
+    self.init(
+      .get, path, id, tag, summary, description, scope, target, .none, replies, errors, nil, nil, .read(read))
+  }
+
+  /// An operation that changes something.
+  /// - Parameters:
+  ///   - audit: what the audit log calls it.
+  ///   - change: runs in a transaction, which it must not leave for anything slow.
+  package init(
+    _ method: HTTPRequest.Method, _ path: String, id: String, _ tag: APIOperation.Tag, _ summary: String,
+    _ description: String, needs scope: AccessScope = .admin, at target: Parameters<Target>,
+    body: RequestBody<Body>, replies: Replies<Reply>, errors: [APIResponse] = [],
+    audit: AuditAction, outdates: HubCache? = nil, statementLimit: Duration? = nil,
+    change: @escaping @Sendable (OperationCall, Target, Body) async throws -> Changed<Reply>
+  ) {
+    self.init(
+      method, path, id, tag, summary, description, scope, target, body, replies, errors, outdates, statementLimit,
+      .change(audit, change))
+  }
+
+  private init(
+    _ method: HTTPRequest.Method, _ path: String, _ id: String, _ tag: APIOperation.Tag, _ summary: String,
+    _ description: String, _ scope: AccessScope, _ target: Parameters<Target>, _ body: RequestBody<Body>,
+    _ replies: Replies<Reply>, _ errors: [APIResponse], _ outdates: HubCache?, _ statementLimit: Duration?, _ work: Work
+  ) {
+    self.description = APIOperation(
+      method: method, path: path, id: id, tag: tag, security: .key(scope), summary: summary, description: description,
+      parameters: target.described + (method == .post ? [.idempotencyKey] : []), requestBody: body.content,
+      bodyLimit: body.limit, responses: [replies.response], errors: errors)
+    self.outdates = outdates
+    self.statementLimit = statementLimit
+    self.target = target
+    self.body = body
+    self.work = work
+  }
+
+  /// What the audit log calls it; `nil` for what changes nothing.
+  package var audit: AuditAction? { if case .change(let action, _) = work { action } else { nil } }
+
+  /// Does it.
+  /// - Parameter call: of a transaction, for what changes something.
+  package func run(_ call: OperationCall, _ target: Target, _ body: Body) async throws -> Reply {
+    switch work {
+    case .read(let read): return try await read(call, target, body)
+    case .change(let action, let change):
+      let changed = try await change(call, target, body)
+      for line in changed.lines {
+        try await call.record(line.action ?? action, line.target, before: line.before, after: line.after)
+      }
+      return changed.reply
+    }
+  }
+
+  /// Reads a request.
+  /// - Throws: what becomes a 400 that names the parameter or the field.
+  /// - Returns: does what is asked for.
+  fileprivate func prepare(_ values: RequestValues, _ json: [UInt8]) throws -> AnyOperation.Work {
+    let (target, body) = (try target.read(values), try body.read(json))
+    return { call in try await run(call, target, body) }
+  }
+}
+
+/// An operation whose types do not matter: for routes, documents and tests.
+package struct AnyOperation: Sendable {
+  package typealias Work = @Sendable (OperationCall) async throws -> any Encodable & Sendable
+
+  package let description: APIOperation
+  package let audit: AuditAction?
+  package let outdates: HubCache?
+  package let statementLimit: Duration?
+  /// Reads a request, and returns what does what it asks for.
+  package let prepare: @Sendable (RequestValues, [UInt8]) throws -> Work
+
+  package init<Target, Body, Reply>(_ operation: Operation<Target, Body, Reply>) {
+    description = operation.description
+    audit = operation.audit
+    outdates = operation.outdates
+    statementLimit = operation.statementLimit
+    prepare = operation.prepare
+  }
+}
+
+/// What a hub keeps in memory of what operations change.
+package enum HubCache: Sendable, Hashable {
+  case accessKeys, hybridApps
+}
+
+/// What operations work with, made once by a hub or a command.
+package struct OperationParts: Sendable {
+  /// What operations read that change nothing.
+  package let database: Database
+  /// For reads that may take long, so that they do not hold up others.
+  package let slowReads: Database
+  package let reports: Reports
+  /// Seals and opens secrets; `nil` for commands that need none.
+  package let vault: Vault?
+
+  package init(database: Database, slowReads: Database, vault: Vault?) {
+    self.database = database
+    self.slowReads = slowReads
+    self.vault = vault
+    reports = Reports(slowReads)
+  }
+}
+
+/// One call of an operation: for whom, and on what.
+package struct OperationCall: Sendable {
+  package let customer: CustomerID
+  /// The transaction of what changes something; the pool for what only reads.
+  package let database: Database
+  package let parts: OperationParts
+  private let change: ManagementChange?
+
+  /// For an operation that changes nothing.
+  package init(reading parts: OperationParts, of customer: CustomerID) {
+    self.customer = customer
+    self.parts = parts
+    database = parts.database
+    change = nil
+  }
+
+  package init(_ change: ManagementChange, _ parts: OperationParts) {
+    customer = change.customer
+    database = change.transaction
+    self.parts = parts
+    self.change = change
+  }
+
+  /// For reads that may take long: those of a change see what it has changed.
+  package var slowReads: Database { change == nil ? parts.slowReads : database }
+
+  /// Seals and opens secrets.
+  package var vault: Vault {
+    guard let vault = parts.vault else { preconditionFailure("a command needs a master key, and does not say so") }
+    return vault
+  }
+
+  /// The access key that makes the call; `nil` at the command line, and for what only reads.
+  package var key: AccessKeyID? { change?.key }
+
+  fileprivate func record(
+    _ action: AuditAction, _ target: String, before: (any Encodable)?, after: (any Encodable)?
+  ) async throws {
+    guard let change else { preconditionFailure("\(action.rawValue) is called without a transaction") }
+    try await change.record(action, target, before: before, after: after)
+  }
+}
+
+/// The reply of a change, and its lines in the audit log. A line of which nothing has changed is not written.
+package struct Changed<Reply: Sendable>: Sendable {
+  package struct Line: Sendable {
+    let target: String
+    let before: (any Encodable & Sendable)?
+    let after: (any Encodable & Sendable)?
+    let action: AuditAction?
+
+    /// - Parameters:
+    ///   - target: what was changed, as in `key 7`.
+    ///   - before: what the API showed of it; `nil` when it was not there.
+    ///   - after: what the API shows of it now. Neither may hold a secret.
+    ///   - action: `nil` for the operation's own.
+    package init(
+      _ target: String, before: (any Encodable & Sendable)? = nil, after: (any Encodable & Sendable)?,
+      as action: AuditAction? = nil
+    ) {
+      self.target = target
+      self.before = before
+      self.after = after
+      self.action = action
+    }
+  }
+
+  let reply: Reply
+  let lines: [Line]
+
+  package init(_ reply: Reply, _ lines: Line...) { self.init(reply, lines) }
+
+  package init(_ reply: Reply, _ lines: [Line]) {
+    self.reply = reply
+    self.lines = lines
+  }
+
+  /// The line shows the reply.
+  package init(_ reply: Reply, _ target: String, before: Reply? = nil) where Reply: Encodable {
+    self.init(reply, Line(target, before: before, after: reply))
+  }
+}

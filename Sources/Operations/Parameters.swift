@@ -1,0 +1,166 @@
+import HTTPTypes
+package import Wire
+
+/// What of a request stands in its path and its query, as texts.
+package struct RequestValues: Sendable {
+  let path: [String: String]
+  let query: QueryParameters
+
+  package init(path: [String: String], query: QueryParameters) {
+    self.path = path
+    self.query = query
+  }
+}
+
+/// What an operation takes from path and query: how it is described, and how it is read.
+package struct Parameters<Value: Sendable>: Sendable {
+  package let described: [APIParameter]
+  /// - Throws: `HTTPErrorResponse` (400), naming the parameter.
+  let read: @Sendable (RequestValues) throws -> Value
+
+  private init(_ described: [APIParameter], _ read: @escaping @Sendable (RequestValues) throws -> Value) {
+    self.described = described
+    self.read = read
+  }
+
+  /// This and something else.
+  package func and<Other>(_ other: Parameters<Other>) -> Parameters<(Value, Other)> {
+    Parameters<(Value, Other)>(described + other.described) { [read] in (try read($0), try other.read($0)) }
+  }
+}
+
+extension Parameters where Value == Void {
+  package static var none: Self { Self([]) { _ in } }
+}
+
+extension Parameters {
+  /// The number of something in the path, as `{id}`.
+  package static func id(_: Value.Type, _ description: String, example: Int64) -> Self where Value: Identifier {
+    Self([.path("id", .id, description, example: .integer(example))]) { values in
+      guard let id = Value(values.path["id"] ?? "") else {
+        throw HTTPErrorResponse.badRequest("id must be a whole number in the path, such as 7.")
+      }
+      return id
+    }
+  }
+
+  /// A text in the path.
+  package static func path(
+    _ name: String, _ schema: Schema, _ description: String, example: JSONValue
+  ) -> Self where Value == String {
+    Self([.path(name, schema, description, example: example)]) { $0.path[name] ?? "" }
+  }
+
+  /// True or false in the query; false if absent.
+  package static func flag(_ name: String, _ description: String) -> Self where Value == Bool {
+    Self([.query(name, Bool.schema, description, example: true)]) { try $0.query.flag(name) ?? false }
+  }
+
+  /// A whole number in the query.
+  package static func integer<Number>(
+    _ name: String, in range: ClosedRange<Number>, _ description: String, example: Number
+  ) -> Self where Number: FixedWidthInteger & Sendable, Value == Number? {
+    Self([
+      .query(
+        name, .integer(Int64(range.lowerBound)...Int64(range.upperBound)), description, example: .integer(example))
+    ]) { try $0.query.integer(name, in: range) }
+  }
+
+  /// The number of something in the query.
+  package static func number<ID: Identifier>(
+    _ name: String, _: ID.Type, _ description: String, example: Int64
+  ) -> Self where Value == ID? {
+    Self([.query(name, .id, description, example: .integer(example))]) { values in
+      try values.query.integer(name, in: 1...Int64.max).map { ID($0) }
+    }
+  }
+
+  /// One of an enumeration in the query.
+  package static func choice<Choice>(_ name: String, _ description: String, example: Choice) -> Self
+  where Choice: RawRepresentable<String> & CaseIterable & SchemaProviding & Sendable, Value == Choice? {
+    Self([.query(name, Choice.schema, description, example: .string(example.rawValue))]) { try $0.query.choice(name) }
+  }
+
+  /// A text in the query.
+  package static func text(_ name: String, _ description: String, example: JSONValue) -> Self where Value == String? {
+    Self([.query(name, .string(), description, example: example)]) { $0.query.value(name) }
+  }
+
+  /// A value of another kind in the query.
+  /// - Parameter read: throws what becomes a 400.
+  package static func query<Other>(
+    _ name: String, _ description: String, example: JSONValue, read: @escaping @Sendable (String) throws -> Other
+  ) -> Self where Value == Other? {
+    Self([.query(name, .string(), description, example: example)]) { try $0.query.value(name).map(read) }
+  }
+
+  /// A text in the query that must be there.
+  package static func required(_ name: String, _ description: String, example: JSONValue) -> Self
+  where Value == String {
+    Self([.query(name, .string(), description, example: example, isRequired: true)]) { values in
+      guard let text = values.query.value(name) else { throw HTTPErrorResponse.badRequest("\(name) is missing.") }
+      return text
+    }
+  }
+
+  /// A page of a list whose items are numbered.
+  package static func page<ID: Identifier>(of item: String, by _: ID.Type) -> Self where Value == PageRequest<ID> {
+    Self([.after(item), .limit]) { try $0.query.page() }
+  }
+
+  /// A page of a list whose items are named.
+  package static func namedPage(of item: String = "name", example: JSONValue) -> Self
+  where Value == PageRequest<String> {
+    Self([
+      .query("after", .string(), "Starts behind this \(item): `next` of the page before.", example: example), .limit,
+    ]) { try $0.query.namedPage() }
+  }
+}
+
+/// The JSON body that an operation takes.
+package struct RequestBody<Body: Sendable>: Sendable {
+  package let content: APIContent?
+  /// In bytes.
+  package let limit: Int
+  let read: @Sendable ([UInt8]) throws -> Body
+
+  private init(_ content: APIContent?, _ limit: Int, _ read: @escaping @Sendable ([UInt8]) throws -> Body) {
+    self.content = content
+    self.limit = limit
+    self.read = read
+  }
+
+  package static func json(_ form: BodyForm<Body>, upTo limit: Int = Limits.body) -> Self where Body: APIRequest {
+    let schema = form.schema
+    return Self(APIContent(form), limit) { try schema.decode(from: $0) }
+  }
+}
+
+extension RequestBody where Body == Void {
+  package static var none: Self { Self(nil, Limits.body) { _ in } }
+}
+
+/// What an operation replies.
+package struct Replies<Reply: APIObject>: Sendable {
+  let response: APIResponse
+
+  package static func ok(_ description: String, _ form: BodyForm<Reply>) -> Self { Self(.ok, description, form) }
+  package static func ok(_ description: String, _ example: Reply) -> Self {
+    Self(.ok, description, BodyForm(Reply.schemaName, Reply.schemaDescription, example: example))
+  }
+  package static func created(_ description: String, _ form: BodyForm<Reply>) -> Self {
+    Self(.created, description, form)
+  }
+
+  private init(_ status: HTTPResponse.Status, _ description: String, _ form: BodyForm<Reply>) {
+    response = APIResponse(status: status, description: description, content: .json(APIContent(form)))
+  }
+}
+
+extension PageRequest where Cursor: Comparable & Codable {
+  /// The page of a whole list, ordered by its cursors; for lists short enough to be read whole.
+  package func slice<Item: Codable & Sendable>(of whole: [Item], by cursor: (Item) -> Cursor) -> Page<Item, Cursor> {
+    let rest = after.map { after in whole.filter { cursor($0) > after } } ?? whole
+    return page(of: Array(rest.sorted { cursor($0) < cursor($1) }.prefix(limit + 1)), cursor: cursor)
+  }
+}

@@ -1,0 +1,178 @@
+import Delivery
+import HTTPTypes
+import Registry
+import Sendouts
+package import Wire
+
+/// `/api/v1/sendouts`.
+package enum SendoutOperations {
+  package static let all = [
+    AnyOperation(list), AnyOperation(add), AnyOperation(show), AnyOperation(pushes), AnyOperation(why),
+    AnyOperation(start), AnyOperation(pause), AnyOperation(resume), AnyOperation(cancel),
+  ]
+
+  package static let list = Operation(
+    get: "/api/v1/sendouts", id: "listSendouts", .sendouts, "List the sendouts",
+    "The newest come first, without audience, message and counts.", at: .page(of: "sendout", by: SendoutID.self),
+    replies: .ok("A page of sendouts.", Page<SendoutReply, SendoutID>(items: [.listedExample]))
+  ) { call, page, _ in try await call.sendouts.list(call.customer, page) }
+
+  package static let add = Operation(
+    .post, "/api/v1/sendouts", id: "addSendout", .sendouts, "Make a sendout",
+    """
+    A message to every contact, to a list, or to some original ids, in one app or several. With `start` it is sent at once. \
+    Without it the sendout stays a draft.
+
+    Every text of the message is a Mustache template. The sendout keeps the current version of its template. If a reply \
+    was lost, repeat the request with the same `Idempotency-Key`: the message is sent once.
+    """,
+    // Room for the most original ids, long ones, and the message.
+    at: .none, body: .json(SendoutRequest.form, upTo: 4 * 1024 * 1024),
+    replies: .created("The sendout.", SendoutReply.form),
+    errors: [
+      .error("The app is unknown.", RegistryError.appUnknown(appID: "com.acme.app")),
+      .error(
+        "Nothing can be sent to the app yet.",
+        HTTPErrorResponse.noCredentials(CustomerID(1), PushAppID(1), appID: "com.acme.app", .ios, field: "signingKey")),
+    ], audit: .addSendout
+  ) { call, _, request in
+    let sendout = try await call.sendouts.create(call.customer, request)
+    let target = "sendout \(sendout.sendoutId)"
+    var lines = [Changed<SendoutReply>.Line(target, after: sendout.forAudit)]
+    if request.start == true {
+      lines.append(
+        .init(
+          target, before: ["state": SendoutState.draft.rawValue], after: ["state": sendout.state.rawValue],
+          as: .startSendout))
+    }
+    return Changed(sendout, lines)
+  }
+
+  package static let show = Operation(
+    get: "/api/v1/sendouts/{id}", id: "showSendout", .sendouts, "Show a sendout",
+    "The counts by state are those of this moment.", at: id, replies: .ok("The sendout.", SendoutReply.form),
+    errors: [unknown]
+  ) { call, id, _ in try await call.sendouts.find(call.customer, id) }
+
+  package static let pushes = Operation(
+    get: "/api/v1/sendouts/{id}/pushes", id: "listPushes", .sendouts, "List a sendout's pushes",
+    "Lists the ledger: one row for each device of the audience, by the push's number.",
+    at: id.and(.choice("state", "Only pushes in this state.", example: PushState.failed)).and(
+      .page(of: "push", by: PushNumber.self)),
+    replies: .ok("A page of pushes.", Page(items: [PushReply.example], next: PushReply.example.pushNo)),
+    errors: [unknown]
+  ) { call, target, _ in
+    let ((id, state), page) = target
+    return try await call.sendouts.pushes(call.customer, id, state: state, page)
+  }
+
+  package static let why = Operation(
+    get: "/api/v1/sendouts/{id}/why", id: "whySendout", .sendouts, "Tell what became of a sendout for one recipient",
+    """
+    Line by line, from the ledger and the register. Of somebody outside the audience it tells why: not on the list, no \
+    device, or a device that was invalidated before.
+    """,
+    at: id.and(
+      .required(
+        "originalId", "The contact's id in your own system. It is compared exactly.", example: "lars@example.com")),
+    replies: .ok("The lines, in the order of what happened.", WhyReply.form), errors: [unknown]
+  ) { call, target, _ in
+    let (id, originalID) = target
+    return try await call.sendouts.why(call.customer, id, originalID: originalID)
+  }
+
+  package static let start = control(
+    .start, "Start a sendout", "The audience of a draft is frozen into the ledger, and its pushes are sent.",
+    audit: .startSendout)
+  package static let pause = control(
+    .pause, "Pause a sendout",
+    "After the reply no further push is sent, except those that a hub is sending at this moment.",
+    audit: .pauseSendout)
+  package static let resume = control(
+    .resume, "Resume a sendout", "The remaining pushes of a paused sendout are sent.", audit: .resumeSendout)
+  package static let cancel = control(
+    .cancel, "Cancel a sendout",
+    "Pushes that were not sent never will be. This cannot be undone. Opens of sent pushes still count.",
+    audit: .cancelSendout)
+
+  /// It waits for no freeze. The more unsent pushes there are, the longer it takes to cancel them.
+  private static func control(
+    _ verb: SendoutVerb, _ summary: String, _ description: String, audit: AuditAction
+  ) -> Operation<SendoutID, Void, SendoutReply> {
+    Operation(
+      .post, "/api/v1/sendouts/{id}/\(verb.rawValue)", id: "\(verb.rawValue)Sendout", .sendouts, summary,
+      description + " Repeating the request changes nothing.", at: id, body: .none,
+      replies: .ok("The sendout as it is now, without counts.", uncounted),
+      errors: [
+        unknown,
+        .error(
+          "The sendout's state does not allow this.",
+          SendoutError.wrongState(SendoutID(7), verb == .start ? .running : .finished, verb)),
+      ], audit: audit, statementLimit: Ledger.wholeSendoutLimit
+    ) { call, id, _ in
+      let (before, after) = try await call.sendouts.apply(verb, to: id, of: call.customer)
+      return Changed(
+        after,
+        .init("sendout \(id)", before: ["state": before.rawValue], after: ["state": after.state.rawValue]))
+    }
+  }
+
+  private static let uncounted: SendoutReply = {
+    var reply = SendoutReply.example
+    reply.counts = nil
+    return reply
+  }()
+
+  private static let id = Parameters.id(SendoutID.self, "The sendout's number.", example: 7)
+  private static let unknown = APIResponse.error(
+    "The customer has no sendout of this number.", SendoutError.sendoutUnknown(SendoutID(7)))
+}
+
+/// `/api/v1/reports`.
+package enum ReportOperations {
+  package static let all = [AnyOperation(show)]
+
+  package static let show = Operation(
+    get: "/api/v1/reports/{report}", id: "showReport", .reports, "Show a report",
+    """
+    The same numbers as in psql: `devices`, `registrations` and `invalidations` by day, `sendouts`, `funnel`, \
+    `failures`, `opens` by hour, `subscriptions` and `notifications` of data trees, and the `timeline` of one \
+    contact. The newest rows come first. Days and hours are UTC.
+    """,
+    at: Parameters.path("report", Report.schema, "The report's name.", example: "sendouts")
+      .and(
+        .number(
+          "sendout", SendoutID.self, "Only this sendout. For `sendouts`, `funnel`, `failures` and `opens`.", example: 7)
+      )
+      .and(
+        .text(
+          "contact", "The contact's original id. Needed for `timeline`, and only there.", example: "lars@example.com")
+      )
+      .and(.integer("limit", in: Reports.limits, "Number of rows. 100 if absent.", example: 100)),
+    replies: .ok("The report.", ReportReply.form), errors: [.error("There is no such report.", unknown)]
+  ) { call, target, _ in
+    let (((name, sendout), contact), limit) = target
+    guard let report = Report(rawValue: name) else { throw unknown }
+    return try await call.parts.reports.read(
+      report, call.customer, sendout: sendout, contact: contact, limit: limit ?? Reports.usualLimit)
+  }
+
+  private static let unknown = HTTPErrorResponse.notFound(
+    "There is no such report; there are \(Report.allCases.map(\.rawValue).joined(separator: ", ")).")
+}
+
+extension OperationCall {
+  /// The store in the call's transaction, or for reading.
+  fileprivate var sendouts: SendoutStore { SendoutStore(within: database, reading: slowReads) }
+}
+
+extension SendoutReply {
+  /// Without audience and message, which may be long and name people.
+  fileprivate var forAudit: SendoutReply {
+    var reply = self
+    reply.audience = nil
+    reply.message = nil
+    reply.counts = nil
+    return reply
+  }
+}

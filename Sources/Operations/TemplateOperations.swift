@@ -1,0 +1,63 @@
+import Content
+import HTTPTypes
+package import Wire
+
+/// `/api/v1/templates`.
+package enum TemplateOperations {
+  package static let all = [AnyOperation(list), AnyOperation(save), AnyOperation(show)]
+
+  package static let list = Operation(
+    get: "/api/v1/templates", id: "listTemplates", .templates, "List the templates",
+    "Lists the current version of each template by name, without its text.", at: .namedPage(example: "offer"),
+    replies: .ok("A page of templates.", Page<TemplateReply, String>(items: [TemplateReply.example.withoutBody]))
+  ) { call, page, _ in page.slice(of: try await Templates(call.database).list(call.customer), by: \.name) }
+
+  package static let show = Operation(
+    get: "/api/v1/templates/{name}", id: "showTemplate", .templates, "Show a template",
+    "Returns the current version, or the requested one.",
+    at: name.and(
+      .integer("version", in: 1...Int32.max, "The version. The current one if absent.", example: 2)),
+    replies: .ok("The template with its text.", TemplateReply.form),
+    errors: [
+      .error(
+        "The customer has no template of this name, or no such version of it.",
+        ContentError.templateUnknown(name: "offer", version: nil),
+        ContentError.templateUnknown(name: "offer", version: 2))
+    ]
+  ) { call, target, _ in
+    let (name, version) = target
+    return TemplateReply(try await Templates(call.database).get(call.customer, name: name, version: version))
+  }
+
+  package static let save = Operation(
+    .put, "/api/v1/templates/{name}", id: "saveTemplate", .templates, "Save a template",
+    """
+    Adds a version and makes it the current one. Sendouts keep the version they were made with. A text has up to 256 KiB.
+
+    The variables are \(PageContext.variables.map { "`{{\($0)}}`" }.joined(separator: ", ")). A property of the contact \
+    is `{{properties.food}}` or just `{{food}}`. A further field of the message is `{{sendout.fields.campaign}}`. \
+    Names have letters and digits of any script, hyphens and underscores. Any other stands in quotation marks, as JSON writes it: \
+    `{{properties."first name"}}`. \
+    An unknown variable is empty.
+
+    Values are escaped as the content type needs, except within three braces. A text that is not valid Mustache is \
+    refused with line and reason.
+    """,
+    // The longest text, with every byte written as `\u0001`, and its frame.
+    at: name, body: .json(TemplateRequest.form, upTo: 6 * PageTemplate.sizeLimit + 4096),
+    replies: .ok("The saved template.", TemplateReply.form), audit: .saveTemplate
+  ) { call, name, request in
+    let format = try request.contentType.map { try TemplateFormat(contentType: $0) } ?? .html
+    let templates = Templates(call.database)
+    var saved = TemplateReply(
+      try await templates.put(call.customer, name: name, format: format, body: request.body))
+    let before = try await templates.versions(call.customer, name: name).dropFirst().first
+    let line = Changed<TemplateReply>.Line("template \(name)", before: before, after: saved.withoutBody)
+    let warnings = PageTemplate.warnings(request.body, format: format)
+    if !warnings.isEmpty { saved.warnings = warnings }
+    return Changed(saved, line)
+  }
+
+  private static let name = Parameters.path(
+    "name", .string(1...100), "Letters, digits, dots, hyphens and underscores.", example: "offer")
+}

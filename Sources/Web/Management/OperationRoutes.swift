@@ -1,0 +1,82 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import Operations
+import Registry
+import Wire
+
+/// Routes of operations. The key is checked before the body is read, and again before a change is committed.
+struct OperationRoutes: RouteSet {
+  let operations: [AnyOperation]
+  let endpoint: IdempotentEndpoint
+  let parts: OperationParts
+  /// A change counts here as soon as it is answered; other hubs are notified.
+  let forget: @Sendable (HubCache) -> Void
+
+  func addRoutes(to routes: RouteTable) {
+    for operation in operations {
+      let described = operation.description
+      routes.add(described.method, RouterPath(described.path), bound: described.boundKeys) { request, context in
+        try await answer(operation, request, context)
+      }
+    }
+  }
+
+  private func answer(
+    _ operation: AnyOperation, _ request: Request, _ context: WebRequestContext
+  ) async throws -> Response {
+    let described = operation.description
+    guard case .key(let scope) = described.security else { preconditionFailure("\(described.id) needs no key") }
+    let access = try await endpoint.authenticator.access(request, needs: scope)
+    let values = try RequestValues(request, context, described)
+    let bytes = try await body(of: request, described)
+    let work = try operation.prepare(values, Array(bytes.readableBytesView))
+    guard operation.audit != nil else {
+      return try endpoint.reply(try await work(OperationCall(reading: parts, of: access.customer)), to: access)
+    }
+    let status = described.responses[0].status
+    let response: Response
+    if described.method == .post {
+      response = try await endpoint.respondOnce(
+        to: request, context, bytes, access, statementTimeout: operation.statementLimit
+      ) { change in
+        IdempotentEndpoint.Reply(status: status, body: try await work(OperationCall(change, parts)))
+      }
+    } else {
+      let author = endpoint.author(access, context)
+      let reply = try await endpoint.replies.change(access.customer, by: author) { change in
+        try await work(OperationCall(change, parts))
+      }
+      response = try JSONReply.make(status, reply)
+    }
+    if let cache = operation.outdates { forget(cache) }
+    return response
+  }
+
+  /// A POST may have a body even where none is needed.
+  private func body(of request: Request, _ described: APIOperation) async throws -> ByteBuffer {
+    if described.requestBody != nil { return try await request.jsonBytes(upTo: described.bodyLimit) }
+    return described.method == .post ? try await request.bytes() : ByteBuffer()
+  }
+}
+
+extension APIOperation {
+  /// A key of scope admin is bound to no app.
+  fileprivate var boundKeys: RouteTable.BoundKeys {
+    if case .key(.admin) = security { .refused } else { .ownApp }
+  }
+}
+
+extension RequestValues {
+  /// - Throws: `HTTPErrorResponse` (400), naming the parameter.
+  fileprivate init(_ request: Request, _ context: WebRequestContext, _ operation: APIOperation) throws {
+    func names(_ location: APIParameter.Location) -> [String] {
+      operation.parameters.filter { $0.location == location }.map(\.name)
+    }
+    let path = try names(.path).map { ($0, try context.part($0)) }
+    let query = names(.query)
+    self.init(
+      path: Dictionary(uniqueKeysWithValues: path),
+      query: query.isEmpty ? QueryParameters() : try QueryParameters(request, known: query))
+  }
+}

@@ -1,0 +1,66 @@
+import ArgumentParser
+import HTTPTypes
+import Operations
+
+@testable import Pushcart
+
+/// A command that calls one operation, as the tree of commands has it.
+struct ManagedCommand {
+  /// As in `trigger show`.
+  let name: String
+  let operation: APIOperation
+
+  static let all = found(in: PushcartCommand.self, named: [])
+
+  private static func found(in command: any ParsableCommand.Type, named path: [String]) -> [ManagedCommand] {
+    // Those of groups are among them.
+    let inner = command.configuration.subcommands
+    guard inner.isEmpty else { return inner.flatMap { found(in: $0, named: path + [$0._commandName]) } }
+    let operation: APIOperation? =
+      if let type = command as? any OperationCommand.Type {
+        described(type)
+      } else {
+        (command as? any ListingCommand.Type).map { described($0) }
+      }
+    return operation.map { [ManagedCommand(name: path.joined(separator: " "), operation: $0)] } ?? []
+  }
+
+  private static func described<Command: OperationCommand>(_: Command.Type) -> APIOperation {
+    Command.operation.description
+  }
+  private static func described<Command: ListingCommand>(_: Command.Type) -> APIOperation {
+    Command.operation.description
+  }
+
+  /// What the path names, which is the command's argument; `nil` if it names nothing.
+  private var parameter: String? { operation.parameters.first { $0.location == .path }?.name }
+
+  /// Whether the command needs nothing but the customer and what the path names.
+  private var needsNoOptions: Bool {
+    operation.requestBody == nil && !operation.parameters.contains { $0.location == .query && $0.isRequired }
+  }
+
+  /// The paths that commands read, without `/api/v1/`, and the commands.
+  /// - Parameter values: what there is, by parameters of paths.
+  static func readings(_ values: [String: String]) -> [(path: String, command: [String])] {
+    all.filter { $0.operation.method == .get && $0.needsNoOptions }.compactMap { command in
+      var (path, words) = (command.operation.path, command.name.split(separator: " ").map(String.init))
+      if let parameter = command.parameter {
+        guard let value = values[parameter] else { return nil }
+        path = path.replacing("{\(parameter)}", with: value)
+        words.append(value)
+      }
+      return (String(path.dropFirst("/api/v1/".count)), words)
+    }
+  }
+
+  /// By names of commands, arguments that name what another customer has, and what nobody has.
+  static let crossings: [String: [(foreign: [String], absent: [String])]] = {
+    let names = ["id": ("1", "999999"), "appId": ("com.secretive.app", "com.nothing")]
+    let pairs = all.filter(\.needsNoOptions).map { command in
+      let names = command.parameter.flatMap { names[$0] }
+      return (command.name, [(foreign: names.map { [$0.0] } ?? [], absent: names.map { [$0.1] } ?? [])])
+    }
+    return Dictionary(uniqueKeysWithValues: pairs)
+  }()
+}
