@@ -44,9 +44,7 @@ import Testing
     #expect(
       places == [
         "FreezeQueries.swift", "HistoryQueries.swift", "LedgerQueries.swift", "BatchQueries.swift",
-        "MessageQueries.swift", "PushAppQueries.swift",
-        "ReportQueries.swift",
-        "Listener.swift",
+        "MessageQueries.swift", "NumberedTable.swift", "PushAppQueries.swift", "ReportQueries.swift", "Listener.swift",
       ])
   }
 
