@@ -11,30 +11,31 @@ package protocol DueLane: Hashable, Sendable {
 
 /// Sends what is due, each lane by a task of its own, so that one whose receiver is slow holds up no other. Any number of hubs can run it.
 ///
-/// It is woken by NOTIFY, and asks `scanEvery` what is due, which finds what a lost notification would have told. A customer has so many lanes
-/// at a time that others find some free, too. Those for which there is no place follow as soon as one has ended.
-package struct LaneRunner<Lane: DueLane>: Sendable {
+/// It is woken by NOTIFY, and asks `scanEvery` what is due, which finds what a lost notification would have told. Lanes for which there is no
+/// place wait for one. They get it as soon as a lane ends, or has sent a portion: those of customers with the fewest lanes under way first.
+package final class LaneRunner<Lane: DueLane>: Sendable {
+  /// Sends what is due in a lane, portion by portion.
+  /// - Parameter mayGoOn: asked after each portion. If not, the lane has to give its place to another.
+  /// - Returns: whether there may be more that is due.
+  package typealias Send = @Sendable (_ lane: Lane, _ mayGoOn: @escaping @Sendable () -> Bool) async -> Bool
+
   private let scanEvery: Duration
   private let due: @Sendable () async throws -> [Lane]
-  private let send: @Sendable (Lane) async -> Void
+  private let send: Send
   private let logger: Logger
-  private let running = RunningLanes<Lane>()
+  private let lanes = Mutex(DueLanes<Lane>())
 
   /// - Parameters:
   ///   - due: the lanes in which something is due, of all customers.
-  ///   - send: sends what is due in a lane. It is called for one lane by one task at a time. Once `isStopping`, it is to begin nothing more.
+  ///   - send: called for one lane by one task at a time.
   package init(
-    scanEvery: Duration, logger: Logger, due: @escaping @Sendable () async throws -> [Lane],
-    send: @escaping @Sendable (Lane) async -> Void
+    scanEvery: Duration, logger: Logger, due: @escaping @Sendable () async throws -> [Lane], send: @escaping Send
   ) {
     self.scanEvery = scanEvery
     self.logger = logger
     self.due = due
     self.send = send
   }
-
-  /// Whether the task was told to stop, or was cancelled.
-  package static var isStopping: Bool { Task.isShuttingDownGracefully || Task.isCancelled }
 
   /// Sends until graceful shutdown. Then it begins with no lane more, and waits for what is on its way. When its task is cancelled it drops
   /// everything, as if the hub had been killed.
@@ -56,17 +57,17 @@ package struct LaneRunner<Lane: DueLane>: Sendable {
             }
           } catch {
             guard !Task.isCancelled else { return }
-            logger.error(
+            self.logger.error(
               "stopped listening for what is due, which is now found by the periodic scan only",
               metadata: ["channels": "\(channels)", "error": "\(error)"])
           }
         }
       }
       group.addTask {
-        repeat { wake.yield() } while (try? await Task.sleep(for: scanEvery)) != nil
+        repeat { wake.yield() } while (try? await Task.sleep(for: self.scanEvery)) != nil
       }
       group.addTask { if (try? await gracefulShutdown()) != nil { wake.finish() } }
-      await sendAll(work, wake)
+      await sendAll(work)
       group.cancelAll()
     }
   }
@@ -74,36 +75,38 @@ package struct LaneRunner<Lane: DueLane>: Sendable {
   /// Sends once what is due now, and waits for it.
   /// - Returns: in how many lanes.
   package func runOnce() async throws -> Int {
-    let lanes = try await due().filter(running.begin)
+    let found = try await due()
+    await withDiscardingTaskGroup { begin(found, in: &$0) }
+    return found.count
+  }
+
+  private func sendAll(_ work: AsyncStream<Void>) async {
     await withDiscardingTaskGroup { group in
-      for lane in lanes {
-        group.addTask {
-          await send(lane)
-          _ = running.end(lane)
+      for await _ in work {
+        do {
+          begin(try await due(), in: &group)
+        } catch {
+          if !Task.isCancelled { logger.warning("could not ask what is due", metadata: ["error": "\(error)"]) }
         }
       }
     }
-    return lanes.count
   }
 
-  private func sendAll(_ work: AsyncStream<Void>, _ wake: AsyncStream<Void>.Continuation) async {
-    await withDiscardingTaskGroup { group in
-      for await _ in work {
-        let lanes: [Lane]
-        do {
-          lanes = try await due()
-        } catch {
-          if !Task.isCancelled { logger.warning("could not ask what is due", metadata: ["error": "\(error)"]) }
-          continue
-        }
-        for lane in lanes.shuffled() where running.begin(lane) {
-          group.addTask {
-            var end: RunningLanes<Lane>.End
-            repeat {
-              await send(lane)
-              end = running.end(lane)
-            } while end == .again && !Self.isStopping
-            if end == .othersWait { wake.yield() }
+  private static var isStopping: Bool { Task.isShuttingDownGracefully || Task.isCancelled }
+
+  /// A task for each free place, which goes on with those that wait.
+  private func begin(_ found: [Lane], in group: inout DiscardingTaskGroup) {
+    lanes.withLock { $0.wait(found.shuffled()) }
+    while let first = lanes.withLock({ $0.begin() }) {
+      group.addTask {
+        var next: Lane? = first
+        while let lane = next {
+          let mayBeMore = await self.send(lane) {
+            !Self.isStopping && self.lanes.withLock { !$0.othersWait(for: lane) }
+          }
+          next = self.lanes.withLock { lanes in
+            lanes.end(lane, mayBeMore: mayBeMore)
+            return Self.isStopping ? nil : lanes.begin()
           }
         }
       }
@@ -111,56 +114,55 @@ package struct LaneRunner<Lane: DueLane>: Sendable {
   }
 }
 
-/// The lanes that this hub sends now.
-private final class RunningLanes<Lane: DueLane>: Sendable {
-  enum End { case again, over, othersWait }
+/// The lanes that this hub sends now, and those that wait for a place.
+struct DueLanes<Lane: DueLane> {
+  /// Most lanes under way.
+  static var most: Int { 512 }
+  static var mostOfCustomer: Int { 32 }
+  /// Places that only customers get who have none.
+  static var reserve: Int { 64 }
 
-  private struct State {
-    /// Whether each is to be looked at once more.
-    var lanes: [Lane: Bool] = [:]
-    var ofCustomers: [CustomerID: Int] = [:]
-    /// Whether lanes were turned away that may begin when any has ended, and those customers of which one has to end.
-    var isFull = false
-    var fullCustomers: Set<CustomerID> = []
-  }
+  /// Whether each is to be looked at once more.
+  private var underWay: [Lane: Bool] = [:]
+  private var counts: [CustomerID: Int] = [:]
+  private var waiting: [CustomerID: [Lane]] = [:]
 
-  private let state = Mutex(State())
-  private static var most: Int { 512 }
-  private static var mostOfCustomer: Int { 32 }
-
-  /// - Returns: false if it is being sent already, and then it is looked at once more; or if there is no place.
-  func begin(_ lane: Lane) -> Bool {
-    state.withLock { state in
-      guard state.lanes[lane] == nil else {
-        state.lanes[lane] = true
-        return false
-      }
-      guard state.ofCustomers[lane.customer, default: 0] < Self.mostOfCustomer else {
-        state.fullCustomers.insert(lane.customer)
-        return false
-      }
-      guard state.lanes.count < Self.most else {
-        state.isFull = true
-        return false
-      }
-      state.lanes[lane] = false
-      state.ofCustomers[lane.customer, default: 0] += 1
-      return true
+  /// Takes what has been found due in place of all that waited. A lane that is under way is looked at once more.
+  mutating func wait(_ found: [Lane]) {
+    waiting = [:]
+    for lane in found {
+      if underWay[lane] == nil { waiting[lane.customer, default: []].append(lane) } else { underWay[lane] = true }
     }
   }
 
-  /// Ends a lane, unless it is to be sent once more.
-  func end(_ lane: Lane) -> End {
-    state.withLock { state in
-      if state.lanes[lane] == true {
-        state.lanes[lane] = false
-        return .again
-      }
-      state.lanes[lane] = nil
-      if let count = state.ofCustomers[lane.customer] { state.ofCustomers[lane.customer] = count > 1 ? count - 1 : nil }
-      let othersWait = state.fullCustomers.remove(lane.customer) != nil || state.isFull
-      state.isFull = false
-      return othersWait ? .othersWait : .over
+  /// The next lane that has a place, of a customer with the fewest.
+  mutating func begin() -> Lane? {
+    let customers = waiting.keys.filter { mayBegin($0, besides: counts[$0, default: 0], of: underWay.count) }
+    guard let customer = customers.min(by: { counts[$0, default: 0] < counts[$1, default: 0] }),
+      let lane = waiting[customer]?.popLast()
+    else { return nil }
+    if waiting[customer]?.isEmpty == true { waiting[customer] = nil }
+    underWay[lane] = false
+    counts[customer, default: 0] += 1
+    return lane
+  }
+
+  private func mayBegin(_ customer: CustomerID, besides own: Int, of all: Int) -> Bool {
+    own == 0 ? all < Self.most : own < Self.mostOfCustomer && all < Self.most - Self.reserve
+  }
+
+  /// Whether a lane that waits would have a place if this one ended.
+  func othersWait(for lane: Lane) -> Bool {
+    waiting.keys.contains { customer in
+      let own = counts[customer, default: 0] - (customer == lane.customer ? 1 : 0)
+      return mayBegin(customer, besides: own, of: underWay.count - 1)
     }
+  }
+
+  /// - Parameter mayBeMore: whether it is to wait for another turn.
+  mutating func end(_ lane: Lane, mayBeMore: Bool) {
+    let isDueAgain = underWay.removeValue(forKey: lane) == true
+    if let count = counts[lane.customer] { counts[lane.customer] = count > 1 ? count - 1 : nil }
+    if isDueAgain || mayBeMore { waiting[lane.customer, default: []].insert(lane, at: 0) }
   }
 }

@@ -52,8 +52,8 @@ public struct OutboxRunner: Service {
       var lanes: [PostQueue.Lane] = []
       for kind in kinds { lanes += try await kind.due() }
       return lanes
-    } send: {
-      await send($0)
+    } send: { lane, mayGoOn in
+      await send(lane, while: mayGoOn)
     }
   }
 
@@ -65,9 +65,12 @@ public struct OutboxRunner: Service {
   @discardableResult
   package func postDue() async throws -> Int { try await runner.runOnce() }
 
-  private func send(_ lane: PostQueue.Lane) async {
-    guard let kind = kinds.first(where: { $0.name == lane.kind }) else { return }
-    while !LaneRunner<PostQueue.Lane>.isStopping, await sendSome(of: kind, to: lane) {}
+  private func send(_ lane: PostQueue.Lane, while mayGoOn: () -> Bool) async -> Bool {
+    guard let kind = kinds.first(where: { $0.name == lane.kind }) else { return false }
+    repeat {
+      guard await sendSome(of: kind, to: lane) else { return false }
+    } while mayGoOn()
+    return true
   }
 
   /// - Returns: whether any was taken, so that further ones can be.
@@ -104,7 +107,7 @@ public struct OutboxRunner: Service {
       // Where the customer has no place now, or its address has answered none for long, it was not asked.
       let isAsked = !verdict.lacksCapacity && verdict != .unsent(reason: Verdict.noAnswer)
       let delay = isAsked ? retry.delay(after: entry.attempts) : RetryPolicy.postsWithoutPlace
-      try await queue.postpone(entry, of: lane, for: delay)
+      try await queue.postpone(entry, of: lane, for: delay, isAsked: isAsked)
       logger.info(
         "post not taken, posted again later",
         metadata: [

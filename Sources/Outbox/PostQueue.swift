@@ -34,7 +34,7 @@ public struct PostQueue: Sendable {
     public let event: String
     /// When it happened.
     public let at: Date
-    /// How often it was begun, this time included.
+    /// How often its receiver was asked, this time included.
     let attempts: Int
   }
 
@@ -58,10 +58,11 @@ public struct PostQueue: Sendable {
   }
 
   /// One was not taken: it is posted again after `delay`.
-  func postpone(_ entry: Entry, of lane: Lane, for delay: Duration) async throws {
+  /// - Parameter isAsked: whether its receiver was asked, so that it counts as an attempt.
+  func postpone(_ entry: Entry, of lane: Lane, for delay: Duration, isAsked: Bool) async throws {
     try await database.query(
       PostQueries.postpone, lane.customer.rawValue, lane.kind, lane.receiver, entry.sendout, entry.item, entry.event,
-      delay / .seconds(1))
+      delay / .seconds(1), Int32(isAsked ? 0 : 1))
   }
 
   /// Deletes all that waits for a receiver.
@@ -109,9 +110,13 @@ package enum PostQueries {
 
   static let end = Statement("outbox.end", .write, "DELETE FROM outbox WHERE \(one)")
 
-  /// Posts a row again in `$7` seconds.
+  /// Posts a row again in `$7` seconds, and takes back `$8` attempts.
   static let postpone = Statement(
-    "outbox.postpone", .write, "UPDATE outbox SET not_before = now() + make_interval(secs => $7::float8) WHERE \(one)")
+    "outbox.postpone", .write,
+    """
+    UPDATE outbox SET not_before = now() + make_interval(secs => $7::float8), attempts = attempts - $8::int4
+     WHERE \(one)
+    """)
 
   static let delete = Statement(
     "outbox.delete", .write,

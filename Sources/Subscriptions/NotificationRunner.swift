@@ -49,8 +49,8 @@ public struct NotificationRunner: Service {
   public func run() async throws {
     let runner = LaneRunner(scanEvery: settings.scanEvery, logger: logger) {
       try await newQueue().due()
-    } send: {
-      await send($0)
+    } send: { lane, mayGoOn in
+      await send(lane, while: mayGoOn)
     }
     await runner.run(wokenBy: pool, on: [ChangeChannel.dataTree.name, ChangeChannel.pushApp.name]) { event in
       // New credentials, or an accepted check of them: the lane need not wait.
@@ -67,15 +67,16 @@ public struct NotificationRunner: Service {
 
   // MARK: Sending
 
-  private var isStopping: Bool { LaneRunner<NotificationQueue.Lane>.isStopping }
-
-  /// Sends all that is due in a lane.
-  private func send(_ lane: NotificationQueue.Lane) async {
+  /// Sends what is due in a lane.
+  /// - Returns: whether there may be more.
+  private func send(_ lane: NotificationQueue.Lane, while mayGoOn: @Sendable () -> Bool) async -> Bool {
     do {
-      while !isStopping {
-        let isSent = lane.webhook == nil ? try await sendToService(lane) : try await sendToWebhook(lane)
-        guard isSent else { return }
-      }
+      repeat {
+        let isSent =
+          lane.webhook == nil ? try await sendToService(lane, while: mayGoOn) : try await sendToWebhook(lane)
+        guard isSent else { return false }
+      } while mayGoOn()
+      return true
     } catch PostgresError.server(let error) where error.sqlState == ServerError.lockNotAvailable {
       // A large write has the tree for itself. What is due is found again.
     } catch {
@@ -85,18 +86,21 @@ public struct NotificationRunner: Service {
           metadata: ["customer": "\(lane.customer)", "app": "\(lane.app)", "error": "\(error)"])
       }
     }
+    return false
   }
 
   /// Sends what is due to an app's phones. Once a batch has all its capacity in the window, the next one is claimed. Claims follow each other:
   /// each shares the app's row, and a write of the tree comes in between.
   /// - Returns: whether there may be more.
-  private func sendToService(_ lane: NotificationQueue.Lane) async throws -> Bool {
+  private func sendToService(
+    _ lane: NotificationQueue.Lane, while mayGoOn: @Sendable () -> Bool
+  ) async throws -> Bool {
     guard let first = try await target(of: lane) else { return false }
     return try await sender.withRun(to: first) { run in
       await withTaskGroup(of: Void.self) { group in
         var isSent = false
         do {
-          while !isStopping {
+          repeat {
             guard let target = try await target(of: lane) else { break }
             let limit = sender.capacity(for: target, upTo: settings.batchSize)
             guard limit > 0 else { break }
@@ -115,11 +119,11 @@ public struct NotificationRunner: Service {
               hasCapacity.finish()
             }
             guard batch.items.count == settings.batchSize else { break }
-            var mayGoOn = true
-            for await answer in capacity { mayGoOn = answer }
+            var mayHaveMore = true
+            for await answer in capacity { mayHaveMore = answer }
             // A run that was turned away gets no more capacity.
-            guard mayGoOn else { break }
-          }
+            guard mayHaveMore else { break }
+          } while mayGoOn()
         } catch {
           // What is on its way goes on.
           return Result<Bool, any Error>.failure(error)

@@ -26,13 +26,20 @@ import Wire
         "SELECT attempts, not_before BETWEEN now() + interval '10 seconds' AND now() + interval '31 seconds' FROM outbox WHERE customer_id > 0"
       )[0].decode(Int32.self, Bool.self)
       #expect(attempts == 1 && isLater)
+      // What nobody was asked is no attempt.
+      for reason in [Verdict.noPlace, Verdict.noAnswer] {
+        try await hybrid.bench.database.query("UPDATE outbox SET not_before = now() WHERE customer_id > 0")
+        #expect(try await posts.reporter(hybrid, answer: .unsent(reason: reason)).postDue() == 1)
+        let asked = try await hybrid.bench.database.query("SELECT attempts FROM outbox WHERE customer_id > 0")
+        #expect(try asked.map { try $0.decode(Int32.self) } == [1])
+      }
       // Hubs that are killed, and days without an answer, make many attempts.
       try await hybrid.bench.database.query(
         "UPDATE outbox SET not_before = now(), attempts = 32767 WHERE customer_id > 0")
       #expect(try await reporter.postDue() == 1)
       #expect(try await hybrid.bench.database.query("SELECT 1 FROM outbox WHERE customer_id > 0").isEmpty)
       let all = posts.all
-      #expect(all.count == 2 && all[0].url == "https://crm.example.com/status?a=1" && all[0].body == all[1].body)
+      #expect(all.count == 4 && all[0].url == "https://crm.example.com/status?a=1" && all[0].body == all[3].body)
       let message = try #require(try JSONValue(parsing: Array(all[0].body.utf8))["messages"]?["msg"])
       #expect(message.string("to") == "0031610000001" && message.string("reference") == "order7")
       #expect(message["status"] == ["code": "0", "errorCode": "", "errorDescription": "Accepted"])
@@ -240,7 +247,10 @@ private final class Posts: Sendable {
 
   var all: [(url: String, body: String)] { state.withLock(\.all) }
 
-  func reporter(_ hybrid: HybridBench, timeLimit: Duration = .seconds(3600)) -> OutboxRunner {
+  /// - Parameter answer: to all posts; nil to refuse some and take the others.
+  func reporter(
+    _ hybrid: HybridBench, timeLimit: Duration = .seconds(3600), answer: Verdict? = nil
+  ) -> OutboxRunner {
     let pool = hybrid.bench.pool
     return OutboxRunner(pool, [StatusReports(pool)], timeLimit: timeLimit, logger: TestServer.logger) { post, _ in
       let isRefused = self.state.withLock { state in
@@ -250,6 +260,7 @@ private final class Posts: Sendable {
       }
       let isSilent = post.address == self.silentURL
       if isSilent { try? await Task.sleep(for: .seconds(3600)) }
+      if let answer { return answer }
       return isRefused || isSilent ? .retry(after: nil, reason: "HTTP503") : .accepted
     }
   }

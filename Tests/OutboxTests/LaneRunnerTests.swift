@@ -13,13 +13,13 @@ import Wire
     receivers.due.withLock { due in
       for number in 1...100 { due.insert(.init(customer: CustomerID(1), number: number)) }
     }
-    // It asks what is due at its start, and from then on when it is woken.
-    let runner = LaneRunner(scanEvery: .seconds(86_400), logger: TestServer.logger) {
+    let runner = LaneRunner(scanEvery: .milliseconds(10), logger: TestServer.logger) {
       receivers.due.withLock { Array($0) }
-    } send: { lane in
+    } send: { lane, _ in
       receivers.sent.withLock { _ = $0.insert(lane) }
       if lane.customer == CustomerID(1) { await receivers.untilAnswer() }
       receivers.due.withLock { _ = $0.remove(lane) }
+      return false
     }
     let running = Task { await runner.run() }
     defer { running.cancel() }
@@ -27,11 +27,46 @@ import Wire
     // As many as a customer may have. The next one begins when one of these has ended.
     let other = Receivers.Lane(customer: CustomerID(2), number: 1)
     receivers.due.withLock { _ = $0.insert(other) }
-    receivers.answer(1)
     try await waitUntil { receivers.sent.withLock { $0.contains(other) } }
+    #expect(receivers.sent.withLock { $0.count } == 32 + 1)
+    receivers.answer(1)
     try await waitUntil { receivers.sent.withLock { $0.count } == 32 + 1 + 1 }
     receivers.answer(100_000)
     try await waitUntil { receivers.due.withLock(\.isEmpty) }
+  }
+
+  @Test func `Lanes in which nothing can be sent have one turn each time that is asked what is due`() async throws {
+    let all = (1...1200).map { Receivers.Lane(customer: CustomerID(Int64($0 % 30)), number: $0) }
+    let (asked, turns) = (Mutex(0), Mutex(0))
+    // It asks what is due at its start alone.
+    let runner = LaneRunner(scanEvery: .seconds(86_400), logger: TestServer.logger) {
+      asked.withLock { $0 += 1 }
+      return all
+    } send: { _, _ in
+      turns.withLock { $0 += 1 }
+      return false
+    }
+    let running = Task { await runner.run() }
+    try await waitUntil { turns.withLock(\.self) >= all.count }
+    running.cancel()
+    await running.value
+    #expect(asked.withLock(\.self) == 1 && turns.withLock(\.self) == all.count)
+  }
+
+  @Test func `A lane gives its place to those that wait once it has sent a portion`() async throws {
+    // Twice as many customers as there are places, each with more to send than ever ends.
+    let all = (1...1024).map { Receivers.Lane(customer: CustomerID(Int64($0)), number: 1) }
+    let sent = Mutex<Set<Receivers.Lane>>([])
+    let runner = LaneRunner(scanEvery: .seconds(86_400), logger: TestServer.logger) {
+      all
+    } send: { lane, mayGoOn in
+      sent.withLock { _ = $0.insert(lane) }
+      while !Task.isCancelled, mayGoOn() { await Task.yield() }
+      return true
+    }
+    let running = Task { await runner.run() }
+    defer { running.cancel() }
+    try await waitUntil { sent.withLock(\.count) == all.count }
   }
 
   @Test func `A lane that is due again while it is sent is sent once more, by the same task`() async throws {
@@ -40,10 +75,11 @@ import Wire
     let calls = Mutex((now: 0, most: 0, all: 0))
     let runner = LaneRunner(scanEvery: .milliseconds(10), logger: TestServer.logger) {
       [lane]
-    } send: { _ in
+    } send: { _, _ in
       calls.withLock { $0 = ($0.now + 1, max($0.most, $0.now + 1), $0.all + 1) }
       await receivers.untilAnswer()
       calls.withLock { $0.now -= 1 }
+      return false
     }
     let running = Task { await runner.run() }
     defer { running.cancel() }
@@ -52,6 +88,45 @@ import Wire
       receivers.answer(1)
     }
     #expect(calls.withLock(\.most) == 1)
+  }
+
+  @Test(arguments: 1...20)
+  func `Whatever is due, ends and goes on, bounds are kept, and each lane that waits has its turn`(seed: UInt64) throws
+  {
+    var random = SeededGenerator(seed: seed)
+    var lanes = DueLanes<Receivers.Lane>()
+    var underWay: [Receivers.Lane] = []
+    let all = (1...40).flatMap { customer in
+      (1...Int.random(in: 1...60, using: &random)).map {
+        Receivers.Lane(customer: CustomerID(Int64(customer)), number: $0)
+      }
+    }
+    func begin() {
+      while let lane = lanes.begin() {
+        #expect(!underWay.contains(lane))
+        underWay.append(lane)
+        let own = underWay.count { $0.customer == lane.customer }
+        #expect(underWay.count <= DueLanes<Receivers.Lane>.most && own <= DueLanes<Receivers.Lane>.mostOfCustomer)
+      }
+    }
+    for _ in 1...50 {
+      lanes.wait(all.filter { _ in Bool.random(using: &random) })
+      begin()
+      for lane in underWay.filter({ _ in Int.random(in: 0...9, using: &random) == 0 }) {
+        underWay.removeAll { $0 == lane }
+        lanes.end(lane, mayBeMore: Bool.random(using: &random))
+        begin()
+      }
+    }
+    lanes.wait(all)
+    begin()
+    var turns = Set(underWay)
+    while let lane = underWay.popLast() {
+      lanes.end(lane, mayBeMore: false)
+      begin()
+      turns.formUnion(underWay)
+    }
+    #expect(turns == Set(all))
   }
 }
 

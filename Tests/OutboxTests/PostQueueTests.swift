@@ -19,7 +19,7 @@ import Testing
         try await run("SET LOCAL random_page_cost = 1.1")
         let executions = [
           (PostQueries.begin, "(1, 'message_status', 'app', 16)"),
-          (PostQueries.postpone, "(1, 'message_status', 'app', 1, 7, 'Accepted', 30)"),
+          (PostQueries.postpone, "(1, 'message_status', 'app', 1, 7, 'Accepted', 30, 0)"),
           (PostQueries.end, "(1, 'message_status', 'app', 1, 8, 'Accepted')"),
         ]
         for (number, (statement, arguments)) in executions.enumerated() {

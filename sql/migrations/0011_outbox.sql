@@ -26,5 +26,5 @@ COMMENT ON COLUMN outbox.sendout_id  IS 'The sendout, or stream, that it is abou
 COMMENT ON COLUMN outbox.item_no     IS 'Which of its items: of message_status the message.';
 COMMENT ON COLUMN outbox.event       IS 'What happened: of message_status a status of tracked_message, or Read. Each is told once.';
 COMMENT ON COLUMN outbox.created_at  IS 'When it happened.';
-COMMENT ON COLUMN outbox.attempts    IS 'How often a hub began to post it.';
+COMMENT ON COLUMN outbox.attempts    IS 'How often it was posted. What had no place, or whose address has been silent for long, was not.';
 COMMENT ON COLUMN outbox.not_before  IS 'Earliest moment of the next attempt. A hub that begins one moves it ahead, so that no other posts it meanwhile.';
