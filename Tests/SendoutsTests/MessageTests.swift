@@ -29,6 +29,15 @@ import Wire
     }
   }
 
+  @Test func `A message of very many items is not remembered`() throws {
+    func memory(items count: Int) throws -> Int {
+      let items = [JSONValue](repeating: 0, count: count)
+      return try MessageService.CompiledMessage(MessageBody(silent: true, fields: ["a": .array(items)])).memory
+    }
+    #expect(try memory(items: 10) < MessageService.templateMemory / 1000)
+    #expect(try memory(items: 70_000) > MessageService.templateMemory)
+  }
+
   @Test func `A push names its recipient and links to its own page`() async throws {
     try await withSendingBench { bench in
       let devices = try await bench.addDevices(2)

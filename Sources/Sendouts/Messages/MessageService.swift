@@ -28,7 +28,11 @@ public final class MessageService: Sendable {
   /// How long a list waits at most for earlier pushes of its customer to be sent.
   private static let longestWait = Duration.seconds(2)
   let streams = SharedCache<StreamName, OpenStream>(capacity: 10_000, lifetime: .seconds(60))
-  private let templates = SharedCache<MessageBody, CompiledMessage>(capacity: 1000, lifetime: .seconds(60))
+  /// By what they take up in memory, since one message can be of 4 MiB and of a million items.
+  private let templates = SharedCache<MessageBody, CompiledMessage>(
+    capacity: MessageService.templateMemory, lifetime: .seconds(60), size: \.memory)
+  /// Bytes of compiled messages of which is remembered what was used last.
+  static let templateMemory = 4 << 20
   let versions = SharedCache<TemplateName, Int32>(capacity: 1000, lifetime: .seconds(5))
 
   struct OpenStream: Sendable {
@@ -42,6 +46,9 @@ public final class MessageService: Sendable {
     let json: String
     /// Why it cannot be sent, by platform.
     private let problems: [AppType: ContentError]
+
+    /// About how many bytes it takes up: its items stand between commas, and each is a value of its own.
+    var memory: Int { 512 + json.utf8.count + 64 * json.utf8.count { $0 == UInt8(ascii: ",") } }
 
     /// - Parameter types: the platforms that it may be sent to.
     init(_ message: MessageBody, types: [AppType] = AppType.allCases, mayNamePIN: Bool = false) throws {
