@@ -177,15 +177,16 @@ extension FastRequest {
   }
 
   /// Repeats an attempt to answer until it has to wait for nothing.
+  /// - Throws: `CancellationError` if the task is cancelled before there is a reply; what the attempt has begun goes on.
   mutating func reply(by attempt: FastAttempt) async throws -> Response {
     try await complete { request in
-      try await withCheckedThrowingContinuation { continuation in
-        do {
-          try attempt(&request) { continuation.resume(with: Result(catching: $0)) }
-        } catch {
-          continuation.resume(throwing: error)
-        }
+      let (replies, reply) = AsyncStream.makeStream(of: Result<Response, any Error>.self)
+      try attempt(&request) {
+        reply.yield(Result(catching: $0))
+        reply.finish()
       }
+      for await result in replies { return try result.get() }
+      throw CancellationError()
     }
   }
 

@@ -1,10 +1,11 @@
 import Foundation
 import HTTPTypes
 import Hummingbird
+import Locking
 import Logging
+import NIOCore
 import Operations
 import Support
-import Locking
 import Testing
 
 @testable import Web
@@ -48,6 +49,22 @@ import Testing
         #expect(reply.text == "away, \(size) bytes, attempt \(attempt)")
       }
     }
+  }
+
+  @Test func `A task that is cancelled waits for no reply any more`() async throws {
+    let (attempts, attempted) = AsyncStream.makeStream(of: Void.self)
+    let unanswered = Mutex<FastCompletion?>(nil)
+    let waiting = Task {
+      let head = HTTPRequest(method: .post, scheme: nil, authority: nil, path: "/w/never")
+      var request = FastRequest(Request(head: head, body: RequestBody(buffer: ByteBuffer())), from: IPAddress(nil))
+      return try await request.reply { _, answer in
+        unanswered.withLock { $0 = answer }
+        attempted.finish()
+      }
+    }
+    for await _ in attempts {}
+    waiting.cancel()
+    await #expect(throws: CancellationError.self) { _ = try await waiting.value }
   }
 
   @Test func `What an attempt waits for is asked for once, and fails where it is needed`() async throws {
