@@ -80,8 +80,9 @@ package final class SharedCache<Key: Hashable & Sendable, Value: Sendable>: Send
 
   /// The answer that is there and fresh, or else what `load` gives. A failure is not kept.
   package func value(_ key: Key, load: @escaping @Sendable () async throws -> Value) async throws -> Value {
-    guard let value = try await find(key, load: load) else { preconditionFailure("this load always answers") }
-    return value
+    if let value = try await find(key, load: load) { return value }
+    // Another caller had asked for the key by `find`, which found nothing.
+    return try await load()
   }
 
   /// The answer that is there and fresh, or else what `load` finds. Neither a failure is kept, nor that there is nothing.

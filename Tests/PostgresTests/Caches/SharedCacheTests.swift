@@ -43,6 +43,24 @@ import Testing
     #expect(try await cache.find("a") { 2 } == 2)
   }
 
+  @Test func `Who waits for another's look that finds nothing looks by itself`() async throws {
+    let cache = SharedCache<String, Int>(capacity: 10, lifetime: nil)
+    let (asked, ask) = AsyncStream.makeStream(of: Void.self)
+    let (gate, open) = AsyncStream.makeStream(of: Void.self)
+    let nothing = Task {
+      try await cache.find("a") {
+        ask.yield()
+        for await _ in gate { break }
+        return nil
+      }
+    }
+    for await _ in asked { break }
+    let value = Task { try await cache.value("a") { 1 } }
+    open.finish()
+    #expect(try await nothing.value == nil)
+    #expect(try await value.value == 1)
+  }
+
   @Test func `An answer that was asked for before a flush reaches those who wait, and is not kept`() async throws {
     let cache = SharedCache<String, Int>(capacity: 10, lifetime: nil)
     let (asked, ask) = AsyncStream.makeStream(of: Void.self)
