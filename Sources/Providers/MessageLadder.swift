@@ -61,8 +61,8 @@ extension RenderedMessage {
       message.fields.removeAll(where: \.isOptional)
       reductions.insert(.fieldsDropped)
     }
-    if let characters = message.alertCharacters {
-      message.alert = Self.alert(characters, Self.shortestAlert)
+    if var alert = message.longAlert {
+      message.alert = alert.first(Self.shortestAlert)
       reductions.insert(.alertShortened)
     }
     return (message, reductions)
@@ -71,39 +71,52 @@ extension RenderedMessage {
   /// Without an alert, the info is all that there is to read.
   private var mayDropInfo: Bool { info != nil && alert.map { $0.count > 2 } == true }
 
-  /// The form with as much of the alert as fits.
+  /// The form with as much of the alert as fits. It is looked for from the shortest on: an alert can be many times as long as what fits.
   private func shortened<Form>(_ form: (RenderedMessage) -> Form?) -> Form? {
-    guard let characters = alertCharacters else { return nil }
+    guard var alert = longAlert else { return nil }
     var message = self
+    /// - Returns: nil if the alert does not fit, or has no more characters than that.
     func shortened(to count: Int) -> Form? {
-      message.alert = Self.alert(characters, count)
-      return form(message)
+      message.alert = alert.first(count)
+      return message.alert.flatMap { _ in form(message) }
     }
     guard var best = shortened(to: Self.shortestAlert) else { return nil }
-    var (fits, tooLong) = (Self.shortestAlert, characters.count)
+    var (fits, tooLong) = (Self.shortestAlert, 2 * Self.shortestAlert)
+    while let form = shortened(to: tooLong) { (best, fits, tooLong) = (form, tooLong, 2 * tooLong) }
     while tooLong - fits > 1 {
       let middle = (fits + tooLong) / 2
-      if let form = shortened(to: middle) {
-        (best, fits) = (form, middle)
-      } else {
-        tooLong = middle
-      }
+      if let form = shortened(to: middle) { (best, fits) = (form, middle) } else { tooLong = middle }
     }
     return best
   }
 
-  /// The alert as people count its characters; nil if it is not made shorter.
-  private var alertCharacters: [Character]? {
+  /// The alert, if it has characters that can be left out.
+  private var longAlert: LongAlert? {
     guard let alert, alert.count > Self.shortestAlert, let text = (try? JSONValue(json: alert))?.text else {
       return nil
     }
-    let characters = Array(text)
-    return characters.count > Self.shortestAlert ? characters : nil
+    var long = LongAlert(text)
+    return long.first(Self.shortestAlert) == nil ? nil : long
   }
+}
 
-  /// The first characters and an ellipsis, without blanks in between.
-  private static func alert(_ characters: [Character], _ count: Int) -> [UInt8] {
-    var start = characters.prefix(count)
+/// An alert of which the first characters are wanted, as people count them.
+private struct LongAlert {
+  private let text: String
+  /// Where each of the first characters ends, as far as they have been asked for.
+  private var ends: [String.Index] = []
+
+  init(_ text: String) { self.text = text }
+
+  /// The first characters and an ellipsis, without blanks in between, as JSON; nil if there are no more of them.
+  mutating func first(_ count: Int) -> [UInt8]? {
+    while ends.count < count {
+      let start = ends.last ?? text.startIndex
+      guard start < text.endIndex else { return nil }
+      ends.append(text.index(after: start))
+    }
+    guard ends[count - 1] < text.endIndex else { return nil }
+    var start = text[..<ends[count - 1]]
     while start.last?.isWhitespace == true { start.removeLast() }
     return JSONText.quoted(String(start) + "…")
   }

@@ -37,7 +37,8 @@ import Wire
 
   @Test func `Lanes in which nothing can be sent have one turn each time that is asked what is due`() async throws {
     let all = (1...1200).map { Receivers.Lane(customer: CustomerID(Int64($0 % 30)), number: $0) }
-    let (asked, turns) = (Mutex(0), Mutex(0))
+    let asked = Mutex(0)
+    let turns = Mutex(0)
     // It asks what is due at its start alone.
     let runner = LaneRunner(scanEvery: .seconds(86_400), logger: TestServer.logger) {
       asked.withLock { $0 += 1 }

@@ -87,6 +87,17 @@ import Wire
     }
   }
 
+  @Test func `An alert that is much too long costs no more than what fits`() throws {
+    let whole = RenderedMessage(alert: JSONText.quoted(String(repeating: "é", count: 100_000)))
+    var sizes: [Int] = []
+    let result = whole.fitted { message in
+      sizes.append(message.alert?.count ?? 0)
+      return APNsPayload.json(message).count <= 4096 ? message : nil
+    }
+    #expect(result?.reductions == .alertShortened)
+    #expect(sizes.dropFirst().reduce(0, +) < 20 * 4096, "\(sizes)")
+  }
+
   @Test func `What cannot be made small enough is refused`() {
     #expect(fitted(message(alert: 40, info: nil, optional: nil), 100) == nil)
     #expect(fitted(RenderedMessage(alert: JSONText.quoted("Sale"), info: JSONText.quoted("Today")), 10) == nil)

@@ -89,19 +89,28 @@ struct Preparation: Sendable {
     return contents.values.reduce(into: []) { $0.formUnion(RecipientFields(named: $1.template.recipientFields)) }
   }
 
+  /// Bytes of pushes and their contacts' properties that are prepared before others get the core.
+  private static let longestTurn = 128 << 10
+
   /// Prepares the next pushes of a batch.
   /// - Parameter recipients: of the devices that still exist, in any order.
   func prepare(
     _ pushes: ArraySlice<QueuedPush>, for recipients: [Recipient], into prepared: inout PreparedBatch
   ) async {
     let recipients = Dictionary(recipients.map { ($0.device.id, $0) }) { first, _ in first }
-    for (count, push) in pushes.enumerated() {
-      // A thousand take longer than a single message may wait for a core.
-      if count > 0, count.isMultiple(of: sliceSize) { await Task.yield() }
+    var bytes = 0
+    for push in pushes {
+      // What comes at once of many or large contacts takes longer than a single message may wait for a core.
+      if bytes > Self.longestTurn {
+        await Task.yield()
+        bytes = 0
+      }
+      bytes += 1024
       guard let recipient = recipients[push.device] else {
         prepared.settlements.append(.withoutSending(push, .skipped, "device_gone"))
         continue
       }
+      bytes += recipient.contact.properties.utf8.count
       if let reason = reasonToSkip(push, recipient) {
         prepared.settlements.append(.withoutSending(push, .skipped, reason))
         continue
