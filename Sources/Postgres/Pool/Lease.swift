@@ -21,7 +21,7 @@ final class Lease: Sendable {
 
   /// Runs one statement.
   /// - Parameters:
-  ///   - preludes: statements sent in front, under the same Sync, whose results are ignored.
+  ///   - preludes: statements sent in front of the lease's first one, under the same Sync, whose results are ignored.
   ///   - isLast: whether nothing but the release may follow.
   ///   - isCancellable: whether the end of the task cancels the statement on the server.
   ///   - deadline: when the caller is answered at the latest.
@@ -32,12 +32,17 @@ final class Lease: Sendable {
     deadline: MonotonicInstant = .distantFuture
   ) async throws -> Rows {
     let call = Call(statement, parameters, role: role, limit: limit, deadline: deadline)
-    let first = preludes.map { Call($0, ParameterBuffer(), role: .begin, limit: limit) }
-    let (session, id) = (session, id)
+    let (session, id, limit) = (session, id, limit)
     return try await reactor.run(call, isCancellable: isCancellable) { driver in
       call.isTaken = true
       guard id == session.leaseID else { return call.fail(PostgresError.leaseOver(statement.name)) }
-      for prelude in first { session.send(prelude, at: driver.now) }
+      // Of statements that several tasks send at once, the reactor alone knows which is the first.
+      if !session.hasBegun {
+        session.hasBegun = true
+        for prelude in preludes {
+          session.send(Call(prelude, ParameterBuffer(), role: .begin, limit: limit), at: driver.now)
+        }
+      }
       if call.cancelling != nil || call.deadline <= driver.now {
         call.fail(call.cancelling != nil ? CancellationError() : call.deadlineError)
         session.endSegment()

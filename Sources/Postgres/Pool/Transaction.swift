@@ -25,10 +25,9 @@ public final class Transaction: Querying {
     _ statement: Statement, _ parameters: ParameterBuffer, deadline: ContinuousClock.Instant?
   ) async throws -> Rows {
     try parameters.validate(for: statement)
+    _ = try enter(statement.name)
     // BEGIN is sent with the first statement and shares its Sync, which saves a round trip. So is what limits its locks.
-    let isFresh = try enter(statement.name)
-    return try await lease.run(
-      statement, parameters, role: .within, after: isFresh ? preludes : [], deadline: .init(deadline))
+    return try await lease.run(statement, parameters, role: .within, after: preludes, deadline: .init(deadline))
   }
 
   /// COPY … FROM STDIN within this transaction, while no other of its statements runs.

@@ -30,6 +30,8 @@ final class Session: @unchecked Sendable {
   private(set) var isProven = false
   /// The lease whose statements it takes; another number with each lease, and once its transaction has ended.
   private(set) var leaseID = 0
+  /// Whether the lease has sent a statement.
+  var hasBegun = false
   /// Whether the socket did not take everything.
   private(set) var wantsToWrite = false
   /// Whether it will be flushed at the end of this turn.
@@ -72,6 +74,7 @@ final class Session: @unchecked Sendable {
   /// Only what bears the new lease's number may use the connection from now on.
   func newLease() -> Int {
     leaseID += 1
+    hasBegun = false
     return leaseID
   }
 

@@ -60,6 +60,26 @@ import Testing
     }
   }
 
+  @Test func `Whichever of several tasks sends first, all statements are within the transaction`() async throws {
+    struct Undone: Error {}
+    try await withDatabase { database in
+      for round in 0..<200 {
+        await #expect(throws: Undone.self) {
+          try await database.pool.transaction { transaction in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+              for number in 0..<4 {
+                group.addTask { try await transaction.query(Self.add, "c\(round)-\(number)") }
+              }
+              try await group.waitForAll()
+            }
+            throw Undone()
+          }
+        }
+      }
+      #expect(try await database.pool.query(Self.count)[0].decode(Int.self) == 0)
+    }
+  }
+
   @Test func `A first statement cancelled before it was sent leaves the others within the transaction`() async throws {
     try await withDatabase { database in
       await #expect(throws: CancellationError.self) {
