@@ -76,7 +76,8 @@ import Testing
           }
         }
       }
-      #expect(try await database.pool.query(Self.count)[0].decode(Int.self) == 0)
+      let left = try await database.pool.query(Self.count)[0].decode(Int.self)
+      #expect(left == 0)
     }
   }
 
