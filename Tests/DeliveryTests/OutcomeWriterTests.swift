@@ -1,5 +1,6 @@
 import Postgres
 import Locking
+import Support
 import Testing
 import Wire
 
@@ -44,7 +45,7 @@ import Wire
     #expect(record.capacities.withLock(\.self) == [Capacity(places: 1, count: 1), Capacity(places: 3, count: 1)])
   }
 
-  @Test func `A batch has unwritten outcomes until they are written, or never will be`() async {
+  @Test func `A batch has unwritten outcomes until they are written, or never will be`() async throws {
     struct Refused: Error {}
     let unwritten = UnwrittenOutcomes()
     let (sendout, failing) = (
@@ -60,13 +61,13 @@ import Wire
     #expect(unwritten.batches(of: sendout) == [0] && unwritten.batches(of: failing).isEmpty)
     open.finish()
     #expect(await outcomeWriter.flush())
-    #expect(unwritten.batches(of: sendout).isEmpty)
+    try await waitUntil { unwritten.batches(of: sendout).isEmpty }
     let other = OutcomeWriter(of: failing, unwritten: unwritten) { _, _ in
       throw Refused()
     }
     other.add([settlement(1)])
     #expect(await !other.flush())
-    #expect(unwritten.batches(of: failing).isEmpty)
+    try await waitUntil { unwritten.batches(of: failing).isEmpty }
   }
 
   @Test func `After a failure nothing more is written, and a flush says so`() async {

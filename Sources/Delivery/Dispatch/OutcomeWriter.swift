@@ -58,6 +58,7 @@ final class OutcomeWriter: Sendable {
   }
 
   /// Waits until all outcomes added so far are written or the writer has ended.
+  /// `unwritten` may name their batches a moment longer.
   /// - Returns: whether all are written.
   func flush() async -> Bool { (try? await batcher.answer(0, Addition(), weight: 0)) != nil }
 
