@@ -122,25 +122,44 @@ struct DueLanes<Lane: DueLane> {
   /// Places that only customers get who have none.
   static var reserve: Int { 64 }
 
+  private struct Waiting {
+    let lane: Lane
+    /// Whoever has waited longer has a lower one.
+    let ticket: Int
+  }
+
   /// Whether each is to be looked at once more.
   private var underWay: [Lane: Bool] = [:]
   private var counts: [CustomerID: Int] = [:]
-  private var waiting: [CustomerID: [Lane]] = [:]
+  /// Those of each customer in the order of their tickets.
+  private var waiting: [CustomerID: [Waiting]] = [:]
+  private var lastTicket = 0
 
-  /// Takes what has been found due in place of all that waited. A lane that is under way is looked at once more.
+  /// Takes what has been found due in place of all that waited; what waited already keeps its turn. A lane that is under way is looked at once
+  /// more.
   mutating func wait(_ found: [Lane]) {
+    let tickets = Dictionary(waiting.values.joined().map { ($0.lane, $0.ticket) }) { first, _ in first }
     waiting = [:]
     for lane in found {
-      if underWay[lane] == nil { waiting[lane.customer, default: []].append(lane) } else { underWay[lane] = true }
+      if underWay[lane] == nil { add(lane, ticket: tickets[lane]) } else { underWay[lane] = true }
     }
+    for customer in waiting.keys { waiting[customer]?.sort { $0.ticket < $1.ticket } }
   }
 
-  /// The next lane that has a place, of a customer with the fewest.
+  private mutating func add(_ lane: Lane, ticket: Int? = nil) {
+    if ticket == nil { lastTicket += 1 }
+    waiting[lane.customer, default: []].append(Waiting(lane: lane, ticket: ticket ?? lastTicket))
+  }
+
+  /// The next lane that has a place: of the customers with the fewest, the one that has waited longest.
   mutating func begin() -> Lane? {
-    let customers = waiting.keys.filter { mayBegin($0, besides: counts[$0, default: 0], of: underWay.count) }
-    guard let customer = customers.min(by: { counts[$0, default: 0] < counts[$1, default: 0] }),
-      let lane = waiting[customer]?.popLast()
-    else { return nil }
+    var next: (count: Int, ticket: Int, customer: CustomerID)?
+    for (customer, lanes) in waiting {
+      let count = counts[customer, default: 0]
+      guard mayBegin(customer, besides: count, of: underWay.count), let first = lanes.first else { continue }
+      if next.map({ (count, first.ticket) < ($0.count, $0.ticket) }) ?? true { next = (count, first.ticket, customer) }
+    }
+    guard let customer = next?.customer, let lane = waiting[customer]?.removeFirst().lane else { return nil }
     if waiting[customer]?.isEmpty == true { waiting[customer] = nil }
     underWay[lane] = false
     counts[customer, default: 0] += 1
@@ -163,6 +182,6 @@ struct DueLanes<Lane: DueLane> {
   mutating func end(_ lane: Lane, mayBeMore: Bool) {
     let isDueAgain = underWay.removeValue(forKey: lane) == true
     if let count = counts[lane.customer] { counts[lane.customer] = count > 1 ? count - 1 : nil }
-    if isDueAgain || mayBeMore { waiting[lane.customer, default: []].insert(lane, at: 0) }
+    if isDueAgain || mayBeMore { add(lane) }
   }
 }

@@ -54,20 +54,25 @@ import Wire
     #expect(asked.withLock(\.self) == 1 && turns.withLock(\.self) == all.count)
   }
 
-  @Test func `A lane gives its place to those that wait once it has sent a portion`() async throws {
-    // More customers than there are places, each with more to send than ever ends.
+  @Test func `Lanes that have always more to send take turns, however many customers there are`() {
     let all = (1...600).map { Receivers.Lane(customer: CustomerID(Int64($0)), number: 1) }
-    let sent = Mutex<Set<Receivers.Lane>>([])
-    let runner = LaneRunner(scanEvery: .seconds(86_400), logger: TestServer.logger) {
-      all
-    } send: { lane, mayGoOn in
-      sent.withLock { _ = $0.insert(lane) }
-      repeat { await Task.yield() } while !Task.isCancelled && mayGoOn()
-      return true
+    var lanes = DueLanes<Receivers.Lane>()
+    var underWay: [Receivers.Lane] = []
+    var turns: [Receivers.Lane: Int] = [:]
+    lanes.wait(all)
+    for turn in 0..<6_000 {
+      while let lane = lanes.begin() {
+        underWay.append(lane)
+        turns[lane, default: 0] += 1
+      }
+      #expect(underWay.count == DueLanes<Receivers.Lane>.most)
+      let lane = underWay.removeFirst()
+      #expect(lanes.othersWait(for: lane))
+      lanes.end(lane, mayBeMore: true)
+      // What is due is asked in between.
+      if turn.isMultiple(of: 100) { lanes.wait(all.shuffled()) }
     }
-    let running = Task { await runner.run() }
-    defer { running.cancel() }
-    try await waitUntil { sent.withLock(\.count) == all.count }
+    #expect(turns.count == all.count && (turns.values.max() ?? 0) - (turns.values.min() ?? 0) <= 2)
   }
 
   @Test func `A lane that is due again while it is sent is sent once more, by the same task`() async throws {
