@@ -85,7 +85,7 @@ struct AccountFile {
   private init(_ members: [String: String], _ form: AccountForm, _ digest: SHA256.Digest) {
     self.members = members
     account = form.shown.map { members[$0] ?? "" }.joined(separator: "/")
-    fingerprint = Array(digest.prefix(8)).hexDigits
+    fingerprint = digest.fingerprint
   }
 
   private static func finding(notJSON file: Secret) -> String {
@@ -172,7 +172,7 @@ enum ClientSecret {
     }
     if let other = ForeignFile(secret.bytes) { throw refuse(other.finding(insteadOf: "a Client Secret")) }
     guard let whole = String(validating: secret.bytes, as: UTF8.self) else { throw refuse("This is a binary file") }
-    let text = String(whole.drop { $0.isWhitespace }.reversed().drop { $0.isWhitespace }.reversed())
+    let text = String(whole.trimmed)
     guard !text.isEmpty else { throw refuse("This is empty") }
     guard !text.hasPrefix("-----BEGIN ") else { throw refuse("This is a key in PEM form and not a Client Secret") }
     guard text.utf8.count <= 256 else { throw refuse("This is too long to be a Client Secret") }

@@ -97,7 +97,7 @@ struct PushCertificateFile {
       name: subject.commonName, topics: subject.topics, isForDevelopment: subject.isForDevelopment,
       isForProduction: subject.isForProduction,
       chain: [Data(leaf.der)] + certificates.filter { $0.der != leaf.der }.map { Data($0.der) }, privateKey: Data(key))
-    fingerprint = Array(SHA256.hash(data: publicKey.der).prefix(8)).hexDigits
+    fingerprint = SHA256.hash(data: publicKey.der).fingerprint
   }
 
   /// The key, and its SubjectPublicKeyInfo in DER.

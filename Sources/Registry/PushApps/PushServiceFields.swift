@@ -35,6 +35,11 @@ struct NewPushCredential {
   var notAfter: Date?
 }
 
+extension SHA256Digest {
+  /// The first 16 hex digits, which tell two credentials apart.
+  var fingerprint: String { Array(prefix(8)).hexDigits }
+}
+
 extension PushServiceFields {
   /// Checks what was given for an app of this platform, and gives its texts as they are stored.
   /// - Parameter app: the app that is to be changed; nil for a new one.
@@ -148,7 +153,7 @@ extension PushServiceFields {
       guard let json = try? JSONCoding.encode(sms) else { preconditionFailure("texts are always JSON") }
       return NewPushCredential(
         kind: signIn.kind, secret: Secret(bytes: Array(json)),
-        fingerprint: Array(SHA256.hash(data: Data(sms.signIn.utf8)).prefix(8)).hexDigits, account: sms.description)
+        fingerprint: SHA256.hash(data: Data(sms.signIn.utf8)).fingerprint, account: sms.description)
     }
   }
 }

@@ -40,8 +40,7 @@ struct SigningKeyFile {
     }
     guard Self.signs(key) else { throw refuse(.damaged) }
     self.key = Secret(key.pemRepresentation)
-    let digest = SHA256.hash(data: key.publicKey.derRepresentation)
-    fingerprint = Array(digest.prefix(8)).hexDigits
+    fingerprint = SHA256.hash(data: key.publicKey.derRepresentation).fingerprint
   }
 
   private static func signs(_ key: P256.Signing.PrivateKey) -> Bool {

@@ -20,9 +20,7 @@ struct VAPIDKeyFile {
     }
     if let other = ForeignFile(file.bytes) { throw refuse(other.finding(insteadOf: "a private key of P-256")) }
     guard file.bytes.count <= SigningKeyFile.maximumLength else { throw refuse("This is too long to be a private key") }
-    let digits = file.bytes.filter { $0 > 0x20 && $0 != UInt8(ascii: "=") }.map { byte in
-      byte == UInt8(ascii: "+") ? UInt8(ascii: "-") : byte == UInt8(ascii: "/") ? UInt8(ascii: "_") : byte
-    }
+    let digits = Base64URL.digits(ofBase64: file.bytes.filter { $0 > 0x20 && $0 != UInt8(ascii: "=") })
     guard !digits.isEmpty else { throw refuse("This is empty") }
     // A hyphen is a digit, too.
     if !digits.starts(with: "-----".utf8), let bytes = Base64URL.decode(digits) {
@@ -50,7 +48,7 @@ struct VAPIDKeyFile {
   var publicKey: String { Base64URL.text(Array(key.publicKey.x963Representation)) }
 
   /// First 16 hex digits of the SHA-256 of the public key (its SubjectPublicKeyInfo in DER).
-  var fingerprint: String { Array(SHA256.hash(data: key.publicKey.derRepresentation).prefix(8)).hexDigits }
+  var fingerprint: String { SHA256.hash(data: key.publicKey.derRepresentation).fingerprint }
 
   /// - Parameter contact: of the app.
   func credentials(contact: String?) -> VAPIDKey {

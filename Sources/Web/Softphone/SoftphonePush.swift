@@ -73,7 +73,7 @@ extension SoftphonePush {
   /// - Throws: `SoftphoneRefusal`, `RegistryError.invalid`.
   func message(to app: PushApp) throws -> DeviceMessage {
     let native = token.native(app.type)
-    let owner = selector ?? "token:\(SoftphoneToken.hex(SHA256.hash(data: Array(native.utf8))))"
+    let owner = selector ?? "token:\(Array(SHA256.hash(data: Array(native.utf8))).hexDigits)"
     if owner.unicodeScalars.count > Registration.maximumOriginalID || owner.utf8.contains(0) {
       throw SoftphoneRefusal(
         sentence: "Selector is longer than \(Registration.maximumOriginalID) characters, or holds U+0000.")
