@@ -186,9 +186,7 @@ private final class BodyRoom: Sendable {
     of request: Request, from client: IPAddress, upTo limit: Int, isKnown: (ByteBuffer) async throws -> Bool,
     _ use: (ByteBuffer) async throws -> Response
   ) async throws -> Response {
-    if let length = request.headers[.contentLength], UInt64(length).map({ $0 > UInt64(limit) }) ?? true {
-      throw HTTPErrorResponse.tooLarge(limit: limit)
-    }
+    try request.checkLength(upTo: limit)
     var body = ByteBuffer()
     var size = 0
     // Of a long body: whether it is known whose it is. If it is not, its rest is read and dropped, so that the client gets its reply.

@@ -64,7 +64,7 @@ public struct HybridRoutes: RouteSet {
 
   private func list(_ request: inout FastRequest, _ answer: @escaping FastCompletion) throws {
     let caller = try caller(&request)
-    let query = try ODataQuery(Self.options(of: request.query))
+    let query = try ODataQuery(FormFields.pairs(of: "query", request.query.utf8))
     completeLater(answer) { try await list(caller, query) }
   }
 
@@ -167,22 +167,11 @@ public struct HybridRoutes: RouteSet {
   // MARK: - Replies
 
   private func reply(_ registration: PhoneRegistration, to device: PhoneID, _ caller: Caller) -> Response {
-    JSONReply.make(bytes: ByteBuffer(bytes: registration.reply(of: caller.app, to: device).json))
+    JSONReply.make(json: registration.reply(of: caller.app, to: device).json)
   }
 
   /// Clients parse every 2xx body, so that none may be empty.
   private static var empty: Response { JSONReply.make(bytes: ByteBuffer(string: "{}")) }
-}
-
-extension HybridRoutes {
-  /// - Throws: `HTTPErrorResponse`: 400 for what `FormPairs` refuse.
-  private static func options(of query: Substring) throws -> [(name: String, value: String)] {
-    do throws(FormPairs.Problem) {
-      return try FormPairs.read(query.utf8)
-    } catch {
-      throw HTTPErrorResponse.badRequest("The query \(error.problem).")
-    }
-  }
 }
 
 extension HTTPErrorResponse {
