@@ -137,7 +137,7 @@ extension RetryPolicy {
   /// A statement that has to be run, however long the database is away.
   public static let outage = RetryPolicy(first: .milliseconds(50), longest: .seconds(2), jitter: .none)
 
-  /// The same of statements that many tasks share.
+  /// A statement that has to be run, and that many tasks share.
   public static let sharedOutage = RetryPolicy(first: .milliseconds(100), longest: .seconds(2), jitter: .full)
 
   /// A request to cancel a statement, which has no effect when it arrives before that. A busy machine may take a while to begin with one.

@@ -28,7 +28,7 @@ final class MessageExtras: Sendable {
     url = try text(message.url, "url")
     threadID = try text(message.threadId, "threadId")
     let key = try text(message.collapseKey, "collapseKey")
-    // The same for everybody is hashed once.
+    // A key without a variable is hashed once for everybody.
     collapseKey = key?.template.isConstant == true ? try text(message.collapseKey.map(Self.sent), "collapseKey") : key
     let services = message.overrides?.value
     overrides = try Self.overrides(message.overrides, services, isVerbatim)

@@ -22,7 +22,7 @@ package struct BatchLimits: Sendable {
   /// Most batches of one key that have stalled and hold up nobody. Each still occupies a connection. With the two that may be
   /// under way beside it one key leaves one of a pool's four shared connections to others.
   static let maximumStalledPerKey = 1
-  /// The same of all keys.
+  /// Most stalled batches of all keys together.
   static let maximumStalled = 2
   /// By how much a deadline may be missed, so that many in a row are looked at together.
   static let deadlineAccuracy = Duration.milliseconds(10)
@@ -187,7 +187,7 @@ struct BatchQueue {
   }
 
   /// Blocked or ready → gone, all of the key; what is under way stays.
-  /// - Returns: what is to be told so.
+  /// - Returns: the items that are to be failed.
   mutating func dismiss(_ key: Int64) -> [Entry] {
     let dismissed = keys[key]?.removeWaiting { _ in true } ?? []
     areAnswered(dismissed)
@@ -242,7 +242,7 @@ struct BatchQueue {
         active -= 1
         offerTurn(batch.key)
       }
-      // Else it waits for another to end, which is no matter of time.
+      // Otherwise it stays as it is until another batch ends.
     }
   }
 

@@ -142,9 +142,9 @@ extension Call {
     }
   }
 
-  /// The same when the server has announced, in place of the next result, that it ends the connection. Results come in order,
-  /// so it has reached no Sync behind this call. Only COMMIT commits without one, and procedures that do so, which are not
-  /// for `query`.
+  /// The caller's error when the server has announced, in place of the next result, that it ends the connection. Results come
+  /// in order, so it has reached no Sync behind this call. Only COMMIT, and procedures that `query` does not take, commit
+  /// without a Sync.
   func lossErrorIfAnnounced(isAtHead: Bool) -> PostgresError {
     isAtHead && role == .commit ? lossError : .connectionLost(statement: statement.name)
   }

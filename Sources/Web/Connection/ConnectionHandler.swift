@@ -122,7 +122,7 @@ extension ConnectionHandler {
 
   func channelReadComplete(context: ChannelHandlerContext) {
     isReading = false
-    // Hummingbird's channel may have enough of the body; the end of the input is to be seen all the same.
+    // Hummingbird's channel may want no more of the body, but the end of the input has to be seen.
     if case .input = state.awaited { return context.read() }
     if chunkFraming.isExcessive {
       chunkFraming.end()

@@ -25,7 +25,7 @@ public enum DatasyncEvent: Sendable, Hashable {
       self.removed = removed
     }
 
-    /// The same without values.
+    /// The names alone, with null for each value.
     public var onlyKeys: ChildrenUpdate {
       ChildrenUpdate(added: added.mapValues { _ in .null }, changed: changed.mapValues { _ in .null }, removed: removed)
     }

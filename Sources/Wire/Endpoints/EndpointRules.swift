@@ -88,7 +88,7 @@ public struct EndpointRule: Sendable, Hashable {
   /// which is known when it is looked up.
   public func problem(with endpoint: PushEndpoint) -> String? { problem(with: endpoint.host, endpoint.port) }
 
-  /// The same, of a host in lower case, an IPv6 address without its brackets.
+  /// Why nothing is sent to a host in lower case, or an IPv6 address without its brackets; nil as above.
   public func problem(with host: String, _ port: Int) -> String? {
     if let listed { return listed.contains(host, port) ? nil : "must be at a host that \(setting.variable) names" }
     guard isOpen else {

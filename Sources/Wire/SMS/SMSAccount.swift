@@ -120,7 +120,7 @@ extension SMSRequestTemplate: CustomStringConvertible, CustomDebugStringConverti
 extension SMSAccount {
   /// What `isSender` takes, in the words of all documents.
   public static let senderForm = "up to 11 printable ASCII characters, or up to 16 digits"
-  /// The same as a sentence's end.
+  /// What `isSender` takes, as the end of a sentence.
   public static let senderRule = "must be \(senderForm)"
 
   /// Whether an SMS can come from it: 1 to 11 printable characters of ASCII without blanks around them, or 1 to 16 digits with or
