@@ -70,14 +70,9 @@ import Wire
           for (number, (name, arguments)) in Self.frequent.enumerated() {
             // Each finds what the others have found.
             _ = try await run("SAVEPOINT before")
-            let plan = try await run(
-              "EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, FORMAT JSON) EXECUTE frequent_\(number)\(arguments)")[
-                0
-              ]
-              .decode(String.self)
+            let blocks = try await transaction.blocks("EXECUTE frequent_\(number)\(arguments)")
             _ = try await run("ROLLBACK TO before")
-            let blocks = try Self.blocks(plan)
-            #expect(blocks <= Self.limit, "\(age) table: \(name)\(arguments) looks at \(blocks) blocks: \(plan)")
+            #expect(blocks <= Self.limit, "\(age) table: \(name)\(arguments) looks at \(blocks) blocks")
           }
         }
       }
@@ -115,14 +110,10 @@ import Wire
         try await Devices(bench.pool).refreshStatistics()
         _ = try await transaction.query(FreezeQueries.unlimited)
         for (number, (_, arguments)) in freezes.enumerated() {
-          let plan = try await run(
-            """
-            EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, FORMAT JSON)
-            EXECUTE freeze_\(number)\(arguments.replacing("%", with: "\(number + 10)"))
-            """)[0].decode(String.self)
-          let blocks = try Self.blocks(plan)
+          let blocks = try await transaction.blocks(
+            "EXECUTE freeze_\(number)\(arguments.replacing("%", with: "\(number + 10)"))")
           // Some 20 for each push that is written.
-          #expect(blocks <= 150_000, "\(arguments) looks at \(blocks) blocks: \(plan)")
+          #expect(blocks <= 150_000, "\(arguments) looks at \(blocks) blocks")
         }
       }
     }
@@ -168,13 +159,6 @@ import Wire
     """,
   ]
 
-  /// How many blocks a plan has looked at.
-  private static func blocks(_ plan: String) throws -> Int {
-    let tops = try JSONSerialization.jsonObject(with: Data(plan.utf8)) as? [[String: Any]]
-    let top = try #require(tops?.first?["Plan"] as? [String: Any])
-    return ["Shared Hit Blocks", "Shared Read Blocks"].reduce(0) { $0 + (top[$1] as? Int ?? 0) }
-  }
-
   @Test func `A lane's batch that has been due for longest is claimed first, and none before it is due`() async throws {
     try await withSendingBench { bench in
       let (key, ledger) = try await frozen(bench, batches: 4)
@@ -213,8 +197,7 @@ import Wire
       while try await ledger.claim() != nil {}
       #expect(try await bench.ledger.due().isEmpty)
       #expect(try await bench.ledger.lanes(key).map(\.isDue) == [false])
-      try await bench.database.query(
-        "UPDATE push_batch SET lease_until = now() - interval '1 second' WHERE state = 'claimed'")
+      try await bench.endLeases()
       due = try await bench.ledger.due()
       #expect(due.map(\.lane) == [bench.lane] && due.map(\.isUrgent) == [true])
     }

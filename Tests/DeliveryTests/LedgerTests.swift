@@ -302,7 +302,7 @@ import Wire
               == [batch.claim.batch])
         }
         try await dead.settle(accepted(batch.pushes.prefix(1)))
-        try await expireLeases(bench)
+        try await bench.endLeases()
         #expect(try await bench.ledger.requeueLost(key, policy) == (1, 3))
         #expect(
           try await bench.show(key).counts
@@ -314,7 +314,7 @@ import Wire
         // The next claim has a mark of its own.
         let again = try #require(try await ledger(bench, key).claim())
         #expect(again.claim.batch == batch.claim.batch)
-        try await expireLeases(bench)
+        try await bench.endLeases()
         #expect(try await bench.ledger.requeueLost(key, policy) == (1, 0))
       }
     }
@@ -335,7 +335,7 @@ import Wire
       #expect(
         try await bench.show(key).counts
           == SendoutCounts(audience: 20, queued: 0, sending: 10, sent: 10, accepted: 10))
-      try await expireLeases(bench)
+      try await bench.endLeases()
       #expect(try await bench.ledger.requeueLost(key, .skip) == (1, 3))
     }
   }
@@ -359,7 +359,7 @@ import Wire
     try await withFrozen(10, batchSize: 10) { bench, key in
       let ledger = ledger(bench, key)
       let batch = try #require(try await ledger.claim())
-      try await expireLeases(bench)
+      try await bench.endLeases()
       #expect(try await ledger.advance([WriteAheadMark(claim: batch.claim, push: PushNumber(10))]).isEmpty)
       #expect(try await bench.ledger.requeueLost(key, .skip) == (1, 0))
     }
@@ -369,7 +369,7 @@ import Wire
     try await withFrozen(10, batchSize: 10) { bench, key in
       let away = ledger(bench, key)
       let batch = try #require(try await claim(away))
-      try await expireLeases(bench)
+      try await bench.endLeases()
       #expect(try await bench.ledger.requeueLost(key, .skip) == (1, 10))
       #expect(try await bench.show(key).counts?.uncertain == 10)
       try await away.settle(accepted(batch.pushes.prefix(7)) + waiting(batch.pushes.suffix(3), .zero))
@@ -399,10 +399,6 @@ import Wire
       #expect(try await bench.pushes(key).allSatisfy { $0.state == .uncertain })
       #expect(try await bench.ledger.remainingWork(key).isDone)
     }
-  }
-
-  private func expireLeases(_ bench: SendingBench) async throws {
-    try await bench.endLeases()
   }
 
   @Test func `A claim whose reply was lost is released`() async throws {

@@ -239,7 +239,7 @@ import Wire
 
   @Test func `What cannot be deleted of one customer is logged once, and what others have goes`() async throws {
     try await withSendingBench { bench in
-      let (other, log) = (try await Customers(bench.pool).add(name: "Other").id, LogCapture())
+      let (other, log) = (try await bench.database.customer("Other"), LogCapture())
       for customer in [bench.customer, other] {
         try await bench.database.query(
           "INSERT INTO device_event (customer_id, device_id, contact_id, kind) VALUES (\(customer), 1, 1, 'registered')"

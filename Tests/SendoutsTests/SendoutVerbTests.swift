@@ -203,9 +203,8 @@ import Wire
     try await withSendingBench { bench in
       try await bench.addDevices(100)
       let apps = PushApps(bench.pool, vault: bench.vault)
-      let wrong = APNsKey.fresh()
       _ = try await apps.update(
-        bench.customer, bench.app.id, PushAppUpdate(service: PushServiceFields([.signingKey: Secret(wrong)])))
+        bench.customer, bench.app.id, PushAppUpdate(service: APNsCredentials.fresh().fields))
       try await bench.withHubs(2) {
         let key = try await bench.send()
         let paused = try await bench.until(key, .paused)
@@ -216,8 +215,7 @@ import Wire
         #expect(settled.counts == SendoutCounts(audience: 100, queued: 100))
 
         _ = try await apps.update(
-          bench.customer, bench.app.id, PushAppUpdate(service: PushServiceFields([.signingKey: Secret(APNsKey.sample)]))
-        )
+          bench.customer, bench.app.id, PushAppUpdate(service: APNsCredentials.sample.fields))
         #expect(try await bench.sendouts.resume(bench.customer, key.sendout).haltReason == nil)
         let finished = try await bench.until(key, .finished)
         #expect(finished.counts == SendoutCounts(audience: 100, sent: 100, accepted: 100))

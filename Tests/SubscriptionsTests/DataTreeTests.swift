@@ -55,7 +55,7 @@ import Wire
       }.joined(separator: ",")
       try await write("/a", "{\(groups)}")
       try await write("/b", "1")
-      let vault = Vault(try MasterKeys(current: MasterKeys.generate()))
+      let vault = try Vault.fresh()
       let store = SubscriptionStore(database.pool, vault: vault)
       for (token, path, event) in [
         ("root", "/", SubscribedEvent.child), ("a", "/a", .child), ("g7", "/a/g7", .value),
@@ -237,7 +237,7 @@ import Wire
     _ body: @Sendable (TestDatabase, DataTree, CustomerID) async throws -> Void
   ) async throws {
     try await withDatabase { database in
-      let customer = try await Customers(database.pool).add(name: "ACME").id
+      let customer = try await database.customer()
       try await database.query("INSERT INTO datasync_app (customer_id, app_id) VALUES (1, 'app')")
       try await body(database, DataTree(database.pool), customer)
     }

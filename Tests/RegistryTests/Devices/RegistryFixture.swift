@@ -16,7 +16,7 @@ struct RegistryFixture: Sendable {
 
   init(_ database: TestDatabase, registrations: RegistrationBatcher? = nil) async throws {
     self.database = database
-    customer = try await Customers(database.pool).add(name: "ACME").id
+    customer = try await database.customer()
     for (appID, type) in [("com.acme.app", 1), ("com.acme.both", 1), ("com.acme.both", 2)] {
       try await database.query(
         "INSERT INTO push_app (customer_id, app_id, app_type, name) VALUES ($1, $2, $3::int2, 'Acme')",

@@ -126,6 +126,11 @@ public final class CountingDatabase: Querying {
 
   public var counts: [String: Int] { seen.withLock(\.self) }
 
+  /// How many statements passed whose names begin so; of all of them if nothing is said.
+  public func count(of prefix: String = "") -> Int {
+    counts.filter { $0.key.hasPrefix(prefix) }.values.reduce(0, +)
+  }
+
   public func run(
     _ statement: Statement, _ parameters: ParameterBuffer, deadline: ContinuousClock.Instant?
   ) async throws -> Rows {

@@ -37,7 +37,9 @@ public struct WholeWebServer: Sendable {
   /// Made once for all tests, as it takes long.
   static let description = Result { try DescriptionRoutes(publicURL: publicURL) }
 
-  public init(_ pool: Pool, vault: Vault, services: PushServices, signer: LinkSigner) {
+  public init(
+    _ pool: Pool, vault: Vault, services: PushServices, signer: LinkSigner = LinkSigner(keys: [1: Array(0..<32)])
+  ) {
     self.pool = pool
     self.vault = vault
     self.services = services

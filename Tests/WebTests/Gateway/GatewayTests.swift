@@ -343,7 +343,7 @@ import Wire
 
   @Test func `A key that is used too often waits, on both ways`() async throws {
     try await withDatabase { database in
-      let customer = try await Customers(database.pool).add(name: "ACME").id
+      let customer = try await database.customer()
       let token = try await AccessKeys(database.pool).make(customer, name: "k", scope: .gateway).token
       let cache = AccessKeyCache(database.pool)
       let authenticator = Authenticator(cache, requestsPerKey: 1)
