@@ -120,7 +120,7 @@ struct BatchQueue {
   mutating func add(
     _ waiter: any AnyObject & Sendable, key: Int64, weight: Int, conflictKeys: [Int], at now: Instant
   ) -> Bool {
-    guard hasRoom(key) else { return false }
+    guard hasCapacity(key) else { return false }
     lastID += 1
     if keys[key] == nil { keys[key] = KeyQueue(limits) }
     keys[key]?.add(Entry(id: lastID, weight: weight, conflictKeys: conflictKeys, waiter: waiter))
@@ -130,10 +130,10 @@ struct BatchQueue {
     return true
   }
 
-  private func hasRoom(_ key: Int64) -> Bool {
+  private func hasCapacity(_ key: Int64) -> Bool {
     let held = keys[key]?.unanswered ?? 0
-    let room = limits.items - unanswered
-    return held < limits.fewItems ? room > 0 : held < room - limits.reservedItems
+    let free = limits.items - unanswered
+    return held < limits.fewItems ? free > 0 : held < free - limits.reservedItems
   }
 
   /// Ready → under way, for the key whose turn it is.

@@ -63,7 +63,7 @@ struct RegisterBatch {
 
   private func write(to database: any Querying) async throws -> [Outcome] {
     let statement =
-      requests.contains(where: \.returnsContact) ? RegisterQueries.registerAndTell : RegisterQueries.register
+      requests.contains(where: \.returnsContact) ? RegisterQueries.registerReturning : RegisterQueries.register
     let rows = try await database.run(statement, parameters)
     return statement.name == RegisterQueries.register.name
       ? try await remarks(rows, on: database) : try await outcomes(rows, on: database)

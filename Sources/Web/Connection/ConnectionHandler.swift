@@ -140,7 +140,7 @@ extension ConnectionHandler {
   }
 
   func read(context: ChannelHandlerContext) {
-    guard state.hasRoom else { return isReadHeld = true }
+    guard state.wantsInput else { return isReadHeld = true }
     isReading = true
     context.read()
   }
@@ -202,7 +202,7 @@ extension ConnectionHandler {
     }
     isResuming = false
     if isForwarding { context?.fireChannelReadComplete() }
-    guard isReadHeld, state.hasRoom, let context else { return }
+    guard isReadHeld, state.wantsInput, let context else { return }
     isReadHeld = false
     read(context: context)
   }

@@ -393,12 +393,12 @@ private let largeCharacter = "👩" + String(repeating: "\u{200D}👩", count: 2
     func take(_ bytes: Int, _ client: Int) -> Bool { shares.take(bytes, of: clients[client]) }
     #expect(take(BodyShares.one, 0) && !take(1, 0) && take(1, 1))
     shares.end(BodyShares.one, of: clients[0])
-    shares.giveBack(1)
+    shares.release(1)
     shares.end(1, of: clients[1])
     // Those that have come still take memory.
     for client in 1...15 { #expect(take(BodyShares.one, client)) }
     #expect(!take(1, 16))
-    shares.giveBack(BodyShares.one)
+    shares.release(BodyShares.one)
     #expect(take(BodyShares.one, 0))
   }
 }
