@@ -1,5 +1,5 @@
-/// When something that failed is tried again. Every delay of the hub stands in this file, by name, but for two kinds: what a push service's
-/// documentation asks for stands in the table of its reasons, and how long an attempt may take is no matter of another one.
+/// When something that failed is tried again. Every delay of the hub stands in this file, by name. There are two exceptions: what a push
+/// service's documentation asks for stands in the table of its reasons, and how long an attempt may take stands with what it limits.
 ///
 /// The delay doubles with each failure in a row, from `first` up to `longest`.
 public struct RetryPolicy: Sendable, Equatable {

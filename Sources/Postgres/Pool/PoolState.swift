@@ -16,8 +16,8 @@
 ///
 /// A waiter, who wants a connection: **waiting** → **leased** (`next`), or turned away (`next`).
 ///
-/// Connections are shared by customer (`FlowTable`): those that wait take turns, and each customer has a share of every kind, so
-/// that one that sends much, or what takes long, leaves others theirs (`Shares`).
+/// Connections are shared by customer (`FlowTable`). Those that wait take turns, and each customer has a share of every kind
+/// (`Shares`). So a customer that sends much, or what takes long, leaves others theirs.
 ///
 /// After a failure to connect, connections are opened one at a time, and later with each failure, until the server answers.
 struct PoolState {

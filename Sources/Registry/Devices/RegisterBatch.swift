@@ -48,8 +48,8 @@ struct RegisterBatch {
     }
   }
 
-  /// A device key lies in every copy of an app. If it were told that a contact's properties are full, it could measure what is
-  /// stored of anybody; so its properties are dropped and the rest is registered. The statement does that itself, unless somebody
+  /// A device key lies in every copy of an app. If its holder learned that a contact's properties are full, they could measure what is
+  /// stored of anybody. So its properties are dropped and the rest is registered. The statement does that itself, unless somebody
   /// else fills the contact's properties while it runs.
   private func withoutProperties(on database: any Querying) async throws -> [Outcome] {
     Self.droppedProperties.increment()

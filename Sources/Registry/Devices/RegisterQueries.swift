@@ -2,7 +2,7 @@ import Postgres
 import Wire
 
 /// The one statement that registers any number of requests of one customer, each a contact and its devices. It is all
-/// or none, but for requests that name an unknown list or too many devices. These are left out and told so. An unknown
+/// or none, but for requests that name an unknown list or too many devices. These are left out and remarked. An unknown
 /// app leaves all of them out.
 ///
 /// Of a request with a device key (`$30`), an unknown list and `properties` that would not fit are dropped right here.
@@ -26,8 +26,8 @@ enum RegisterQueries {
   private static let fields = ContactField.allCases
   private static let columns = fields.map(\.column).joined(separator: ", ")
 
-  /// Tells only of requests with a remark: their ordinals, the `ContactRow.Remark`, and the contact's number. The ordinal 0
-  /// stands for one of them, and `raced` tells that somebody else wrote its device meanwhile.
+  /// Returns only requests with a remark: their ordinals, the `ContactRow.Remark`, and the contact's number. The ordinal 0
+  /// stands for one of them, and `raced` means that somebody else wrote its device meanwhile.
   static let register = Statement(
     "device.register", .write,
     """
@@ -189,9 +189,9 @@ enum RegisterQueries {
 
   private static let isTaken = "remark IN (0, \(ContactRow.Remark.propertiesDropped.rawValue))"
 
-  /// The contact of every ordinal, a number of its own for a new one, NULL for requests that are left out: an array, as looking
-  /// into it costs the same whatever the planner thinks. A step of its own: Citus sends no statement to a shard that takes a
-  /// number as it reads.
+  /// The contact of every ordinal: a number of its own for a new one, and NULL for requests that are left out. It is an array, as
+  /// looking into that costs the same whatever the planner thinks. It is a step of its own, since Citus sends no statement to a
+  /// shard that takes a number as it reads.
   private static let owner = """
     SELECT array_agg(CASE WHEN \(isTaken) THEN coalesce(contact_id, nextval('contact_contact_id_seq')) END ORDER BY ordinal)
         AS contact_ids,

@@ -3,7 +3,7 @@ import CryptoExtras
 import FoundationEssentials
 import Wire
 
-/// The account of a push service that signs in with ids and a secret, or with the key file of a service account, as its owner gave it.
+/// An account at a push service as its owner gave it: ids and a secret, or the key file of a service account.
 struct AccountFile {
   /// By the names of fields, or of the file's members.
   let members: [String: String]

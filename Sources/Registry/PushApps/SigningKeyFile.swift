@@ -4,7 +4,7 @@ import Wire
 
 /// The signing key in Apple's AuthKey_….p8 file: a P-256 private key in PKCS#8, in PEM.
 ///
-/// Line ends, blanks and a missing last line end do not matter, nor does a key in SEC 1 form, which openssl writes; what is
+/// Line ends, blanks and a missing last line end do not matter. The key may also be in SEC 1 form, which openssl writes. What is
 /// kept is PKCS#8.
 struct SigningKeyFile {
   /// The key as PKCS#8 PEM.

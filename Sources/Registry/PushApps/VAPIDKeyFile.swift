@@ -2,8 +2,8 @@ import Crypto
 import FoundationEssentials
 import Wire
 
-/// An app's key pair at the push services of browsers: a private key of P-256, in PEM (PKCS#8 or SEC 1) or as its 32 bytes in base64url,
-/// as the libraries for Web Push print it.
+/// An app's key pair at the push services of browsers: a private key of P-256. It comes in PEM (PKCS#8 or SEC 1), or as its 32 bytes in
+/// base64url, which the libraries for Web Push print.
 struct VAPIDKeyFile {
   private let key: P256.Signing.PrivateKey
 

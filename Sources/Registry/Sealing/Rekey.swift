@@ -29,7 +29,7 @@ public struct Rekey: Sendable {
   /// Goes over all sealed values, each on its own, so that it may be stopped and started at any time.
   /// - Parameters:
   ///   - trial: whether only to look what a run would do.
-  ///   - report: told after the hub's own secrets and after every customer.
+  ///   - report: called after the hub's own secrets and after every customer.
   public func run(
     trial: Bool = false, _ report: @Sendable (Progress) -> Void = { _ in }
   ) async throws -> Progress {
