@@ -254,8 +254,7 @@ import Wire
       try await withThrowingTaskGroup(of: Void.self) { group in
         group.addTask {
           try await bench.pool.transaction { other in
-            _ = try await other.query(
-              Statement("test.lock", .write, "SELECT FROM push WHERE push_no = 20 FOR UPDATE"))
+            try await other.query(sql: "SELECT FROM push WHERE push_no = 20 FOR UPDATE")
             lock.yield()
             for await _ in settled { break }
           }
@@ -386,11 +385,10 @@ import Wire
       try await bench.database.withPool { observer in
         let writing = try await bench.pool.transaction { transaction in
           // The writer of outcomes has begun by then, and has the state before this transaction in view.
-          try await transaction.query(Statement("test.lock", .write, "SELECT 1 FROM push_batch FOR UPDATE"))
+          try await transaction.query(sql: "SELECT 1 FROM push_batch FOR UPDATE")
           let writing = Task { _ = try await dead.settle(waiting(batch.pushes, .zero)) }
           try await bench.database.someoneWaits(as: observer)
-          try await transaction.query(
-            Statement("test.expire", .write, "UPDATE push_batch SET lease_until = now() - interval '1 second'"))
+          try await transaction.query(sql: "UPDATE push_batch SET lease_until = now() - interval '1 second'")
           #expect(try await Ledger(transaction).requeueLost(key, .skip) == (1, 10))
           return writing
         }

@@ -109,7 +109,7 @@ import Wire
       try await bench.database.query("SELECT setval('sendout_sendout_id_seq', 100)")
       try await retention(bench, days: 28).makePartitions()
       try await bench.pool.transaction { reader in
-        _ = try await reader.query(Statement("test.opens", .read, "SELECT count(*) FROM open_event"))
+        try await reader.query(sql: "SELECT count(*) FROM open_event")
         #expect(try await retention(bench, days: 28).run().partitions.isEmpty)
       }
       #expect(

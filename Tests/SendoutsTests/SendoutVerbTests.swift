@@ -69,7 +69,7 @@ import Wire
   ) async throws -> [SendoutKey] {
     try await bench.database.withPool { other in
       try await other.transaction { transaction in
-        try await transaction.query(Statement("test.lock", .write, "LOCK TABLE device IN ACCESS EXCLUSIVE MODE"))
+        try await transaction.query(sql: "LOCK TABLE device IN ACCESS EXCLUSIVE MODE")
         var keys: [SendoutKey] = []
         for _ in 1...count { keys.append(try await bench.send()) }
         let waiting = "SELECT FROM \(TestDatabase.locks) WHERE relation = 'device'::regclass AND NOT granted"

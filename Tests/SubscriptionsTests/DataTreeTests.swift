@@ -207,18 +207,16 @@ import Wire
     _ statement: Statement, _ arguments: String, _ database: TestDatabase, growing: String? = nil
   ) async throws -> Int {
     try await database.pool.transaction { transaction in
-      func run(_ sql: String) async throws -> Rows {
-        try await transaction.query(Statement("test.\(sql.hashValue)", .write, sql))
-      }
-      _ = try await run("SET LOCAL plan_cache_mode = force_generic_plan")
-      _ = try await run("PREPARE explained AS \(statement.sql)")
+      try await transaction.query(sql: "SET LOCAL plan_cache_mode = force_generic_plan")
+      try await transaction.query(sql: "PREPARE explained AS \(statement.sql)")
       if let growing {
-        _ = try await run("EXPLAIN EXECUTE explained(\(arguments))")
-        _ = try await run(growing)
+        try await transaction.query(sql: "EXPLAIN EXECUTE explained(\(arguments))")
+        try await transaction.query(sql: growing)
       }
-      let plan = try await run("EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) EXECUTE explained(\(arguments))")[0].decode(
-        String.self)
-      _ = try await run("DEALLOCATE explained")
+      let plan = try await transaction.query(
+        sql: "EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) EXECUTE explained(\(arguments))")[0].decode(
+          String.self)
+      try await transaction.query(sql: "DEALLOCATE explained")
       let tops = try JSONSerialization.jsonObject(with: Data(plan.utf8)) as? [[String: Any]]
       return (tops ?? []).compactMap { $0["Plan"] as? [String: Any] }.reduce(0) { $0 + handled($1) }
     }

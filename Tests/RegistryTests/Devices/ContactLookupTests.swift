@@ -59,7 +59,7 @@ import Wire
       }
       try await database.withPool { pool in
         let (first, others) = try await pool.transaction { transaction in
-          try await transaction.query(Statement("test.lock", .write, "LOCK TABLE contact IN ACCESS EXCLUSIVE MODE"))
+          try await transaction.query(sql: "LOCK TABLE contact IN ACCESS EXCLUSIVE MODE")
           let first = Task { try await find() }
           try await database.someoneWaits(as: pool)
           let (refusals, refused) = AsyncStream.makeStream(of: DatabaseUnavailable?.self)

@@ -265,7 +265,7 @@ import Wire
         let (results, result) = AsyncStream.makeStream(of: Bool.self)
         let flood = try await pool.transaction { transaction in
           // Everything of the flood waits behind this, so that none of it can be done before the other's is.
-          try await transaction.query(Statement("test.lock", .write, "SELECT FROM device WHERE token = 't' FOR UPDATE"))
+          try await transaction.query(sql: "SELECT FROM device WHERE token = 't' FOR UPDATE")
           let flood = try (0..<200).map { number in
             let registration = try flooding.registration(
               #"{"originalId":"locked","deviceInfo":[{"devicetoken":"t\#(number)"},{"devicetoken":"t"}]}"#)

@@ -25,7 +25,15 @@ public struct TestDatabase: Sendable {
   /// Runs SQL that is of no interest to the code under test: set-up, or a look at a table.
   @discardableResult
   public func query<each Value: PostgresEncodable>(_ sql: String, _ values: repeat each Value) async throws -> Rows {
-    try await pool.query(Statement("test.\(sql.hashValue)", .write, sql), repeat each values)
+    try await pool.query(sql: sql, repeat each values)
+  }
+}
+
+extension Querying {
+  /// Runs SQL of a test's own.
+  @discardableResult
+  public func query<each Value: PostgresEncodable>(sql: String, _ values: repeat each Value) async throws -> Rows {
+    try await query(Statement("test.\(sql.hashValue)", .write, sql), repeat each values)
   }
 }
 
