@@ -96,13 +96,13 @@ struct AccountFile {
     if start.hasPrefix("<?xml") || start.hasPrefix("<plist") {
       return "This is a GoogleService-Info.plist or another XML file, not a service account key"
     }
-    if start.hasPrefix("<") { return "This is a web page, perhaps a sign-in page saved in place of the file" }
+    if start.hasPrefix("<") { return KeyFileDiagnosis.webPage.finding }
     if start.hasPrefix("-----begin ") { return "This is a key alone, without the account that it belongs to" }
     if start.hasPrefix("aaaa") || start.hasPrefix("aiza") {
       return "This is a server key of the old FCM interface, which Google has switched off"
     }
     if start.count <= 255, start.contains(".json"), !start.contains("\n") {
-      return "This is the name of a file and not what the file holds"
+      return KeyFileDiagnosis.fileName.finding
     }
     return "This is not JSON, and so not a service account key"
   }

@@ -168,12 +168,11 @@ extension PushCertificateFile {
       return "This is a signing key (.p8), which belongs into signingKey"
     }
     return switch file {
-    case .empty: "This is empty"
+    case .empty, .webPage: file.finding
     case .certificate, .certificates: "This is a certificate without its private key"
     case .certificateRequest: "This is a certificate signing request, to which Apple answers with a certificate"
     case .rsaKey, .otherCurve, .lockedKey, .binaryKey: "This is a private key without its certificate"
     case .severalThings: "This is a certificate in PEM form, perhaps with its key, and not a .p12 file"
-    case .webPage: "This is a web page, perhaps a sign-in page saved in place of the file"
     default: "This is not a .p12 file"
     }
   }

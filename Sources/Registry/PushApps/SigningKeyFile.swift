@@ -125,13 +125,20 @@ enum PEMFile: Equatable {
     return .notPEM
   }
 
-  /// DER begins with SEQUENCE; what comes first inside tells the rest.
+  /// What comes first in the DER shows what it is.
   private static func binary(_ bytes: [UInt8]) -> KeyFileDiagnosis {
-    guard bytes.count > 8, bytes[0] == 0x30 else { return .notPEM }
-    let lengthBytes = bytes[1] & 0x80 == 0 ? 0 : Int(bytes[1] & 0x7F)
-    let inside = bytes.dropFirst(2 + lengthBytes)
+    guard let inside = bytes.contentsOfSequence else { return .notPEM }
     if inside.starts(with: [0x02, 0x01, 0x00]) || inside.starts(with: [0x02, 0x01, 0x01]) { return .binaryKey }
     return inside.first == 0x30 ? .certificate : .notPEM
+  }
+}
+
+extension [UInt8] {
+  /// What is in the SEQUENCE that DER begins with; nil if these bytes are no DER.
+  var contentsOfSequence: ArraySlice<UInt8>? {
+    guard count > 8, self[0] == 0x30 else { return nil }
+    let lengthBytes = self[1] & 0x80 == 0 ? 0 : Int(self[1] & 0x7F)
+    return dropFirst(2 + lengthBytes)
   }
 }
 
@@ -183,7 +190,7 @@ enum KeyFileDiagnosis: Equatable {
 }
 
 extension KeyFileDiagnosis {
-  /// What kind of private key this is, given that it is none of P-256: told by the object identifiers near its beginning.
+  /// What kind of private key this is, given that it is none of P-256: by the object identifiers near its beginning.
   init(privateKey der: [UInt8]) {
     let head = der.prefix(64)
     let kinds: [(identifier: [UInt8], file: KeyFileDiagnosis)] = [
