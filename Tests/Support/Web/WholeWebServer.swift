@@ -128,6 +128,21 @@ public struct WholeWebServer: Sendable {
   }
 }
 
+extension SendingBench {
+  /// Runs `body` while the whole server of a hub is up, which sends single messages.
+  @discardableResult
+  public func withWholeServer<Answer: Sendable>(
+    _ body: @Sendable (TestWebServer) async throws -> Answer
+  ) async throws -> Answer {
+    let messages = MessageDispatcher(dispatcher())
+    var whole = WholeWebServer(self)
+    whole.messages = messages
+    let answer = try await withTestWebServer(try whole.routes, body)
+    await messages.end(sendsRest: true)
+    return answer
+  }
+}
+
 extension SMSStatusAddresses {
   /// Signs as those of every server of tests do. Which addresses were renewed is each server's own.
   static let signing = SMSStatusAddresses(key: Array(0..<32), publicURL: WholeWebServer.publicURL)

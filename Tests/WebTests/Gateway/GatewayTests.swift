@@ -68,14 +68,10 @@ import Wire
         VALUES ($1::bigint, 'com.acme.app', $2::text::uuid, '', '', '', '')
         """, bench.customer.rawValue, Gateway.appKey)
       let token = try await AccessKeys(bench.pool).make(bench.customer, name: "gateway", scope: .gateway).token
-      let messages = MessageDispatcher(bench.dispatcher())
-      var whole = WholeWebServer(bench)
-      whole.messages = messages
-      try await withTestWebServer(try whole.routes) { server in
+      try await bench.withWholeServer { server in
         let contract = try await APIContract()
         try await body(Gateway(bench: bench, server: server, contract: contract, token: token))
       }
-      await messages.end(sendsRest: true)
     }
   }
 
