@@ -195,7 +195,7 @@ struct BatchQueue {
     return dismissed
   }
 
-  /// As `dismiss`, of all keys.
+  /// Dismisses what waits of all keys.
   mutating func dismissAll() -> [Entry] { Array(keys.keys).flatMap { dismiss($0) } }
 
   /// Does what is due: ends the wait of those whose time is up, and lets others pass batches that have stalled.

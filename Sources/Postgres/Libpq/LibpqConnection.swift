@@ -125,7 +125,7 @@ final class LibpqConnection: @unchecked Sendable {
 
   enum CopyRow {
     case row([UInt8])
-    /// None has come yet.
+    /// No row has come yet.
     case none
     /// There are no more, or there was an error: see the next result.
     case end

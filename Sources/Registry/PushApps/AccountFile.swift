@@ -5,7 +5,7 @@ import Wire
 
 /// An account at a push service as its owner gave it: ids and a secret, or the key file of a service account.
 struct AccountFile {
-  /// By the names of fields, or of the file's members.
+  /// The values, by the names of fields or of the file's members.
   let members: [String: String]
   /// Who signs in, as the service's console names it.
   let account: String
@@ -13,7 +13,7 @@ struct AccountFile {
   /// secret.
   let fingerprint: String
 
-  /// What is stored of it.
+  /// The account as it is stored.
   var stored: Secret {
     guard let json = try? JSONCoding.encode(members) else { preconditionFailure("strings are always JSON") }
     return Secret(bytes: Array(json))
@@ -150,7 +150,7 @@ extension CredentialField {
 }
 
 extension UInt8 {
-  /// Of ASCII.
+  /// Whether it is a letter or digit of ASCII.
   var isLetterOrDigit: Bool {
     switch self {
     case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

@@ -24,7 +24,7 @@ struct PushCertificateFile {
   /// No such file is nearly as long, in bytes.
   static let maximumLength = 32_768
 
-  /// What is sealed.
+  /// The certificate and its key as they are sealed.
   var stored: Secret {
     guard let json = try? JSONCoding.encode(certificate) else { preconditionFailure("strings are always JSON") }
     return Secret(bytes: Array(json))

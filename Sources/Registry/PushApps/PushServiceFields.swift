@@ -26,7 +26,7 @@ public struct PushServiceFields: Sendable {
 /// A credential that is to be stored for an app.
 struct NewPushCredential {
   let kind: PushCredential.Kind
-  /// What is sealed.
+  /// The secret that is sealed.
   let secret: Secret
   let fingerprint: String
   /// Who signs in with it, as the service's console names it; nil where the app's other fields say so.

@@ -41,7 +41,7 @@ struct VAPIDKeyFile {
     self.key = key
   }
 
-  /// What is stored of it.
+  /// The private key as it is stored.
   var stored: Secret { Secret(Base64URL.text(Array(key.rawRepresentation))) }
 
   /// 65 bytes in base64url.

@@ -17,7 +17,7 @@ public struct GatewayRoutes: RouteSet {
   private let authenticator: Authenticator
   private let messages: HybridMessages
   private let bodies = BodyBudget()
-  /// Both paths take both forms.
+  /// Both paths take XML and JSON.
   private static let paths = ["/gateway.ashx", "/v1.0/message"]
 
   public init(authenticator: Authenticator, messages: HybridMessages) {
@@ -31,7 +31,7 @@ public struct GatewayRoutes: RouteSet {
       routes.fastPath(.post, path, use: send)
     }
     routes.fast(.get, Self.paths[0], bound: .refused, takesQuery: true, use: sendQuery)
-    // As CM's gateway does.
+    // CM's gateway answers other methods so.
     routes.refuseOtherMethods(at: Self.paths[0], with: .nothing)
   }
 

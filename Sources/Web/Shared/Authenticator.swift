@@ -51,7 +51,7 @@ public struct Authenticator: Sendable {
     return try await request.complete { try access(&$0, needs: scope) }
   }
 
-  /// As `access` in an attempt, for paths whose first value is their customer.
+  /// What a key in a header opens, in an attempt, for paths whose first value is their customer.
   /// - Throws: `MustWait`; as above.
   func access(ofCustomerIn request: inout FastRequest, needs scope: AccessScope) throws -> Access {
     guard let customer = CustomerID(String(request.parameters[0])),
@@ -60,7 +60,7 @@ public struct Authenticator: Sendable {
     return try access(with: token, for: customer, &request, needs: scope)
   }
 
-  /// As `access` in an attempt, for paths that name no customer.
+  /// What a key in a header opens, in an attempt, for paths that name no customer.
   /// - Throws: `MustWait`; as above.
   func access(_ request: inout FastRequest, needs scope: AccessScope) throws -> Access {
     guard let token = request.header(.authorization).flatMap(bearer) ?? request.header(.carmaToken) else {

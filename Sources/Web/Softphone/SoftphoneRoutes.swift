@@ -58,7 +58,7 @@ public struct SoftphoneRoutes: RouteSet {
     }
     // To these clients a 404 means that a token is dead.
     for base: RouterPath in ["/k", "/pnm2"] { routes.refuseUnknownPaths(below: base) }
-    // What softphones themselves tell.
+    // What softphones themselves report.
     routes.add(.post, "/k/{accessKey}/tokens/report", bound: .ownApp, use: report)
     routes.add(.get, "/k/{accessKey}/tokens/report", bound: .ownApp, use: report)
     routes.add(.post, "/k/{accessKey}/tokens/removal", bound: .ownApp, use: remove)

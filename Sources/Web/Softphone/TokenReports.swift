@@ -5,7 +5,7 @@ import Operations
 public import Registry
 import Wire
 
-/// What softphones tell by their push token reporter and their account removal reporter.
+/// What softphones report by their push token reporter and their account removal reporter.
 public struct TokenReports: Sendable {
   let pushApps: PushAppCache
   let registrations: RegistrationBatcher
