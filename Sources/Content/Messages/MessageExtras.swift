@@ -94,12 +94,6 @@ final class MessageExtras: Sendable {
   /// A collapse key as it is sent: 32 digits stand for one that push services do not take.
   private static func sent(_ key: String) -> String {
     let isTaken = key.utf8.count <= collapseKeyLimit && key.utf8.allSatisfy { (0x21..<0x7F).contains($0) }
-    return isTaken ? key : hash(key)
-  }
-
-  private static func hash(_ text: String) -> String {
-    SHA256.hash(data: Array(text.utf8)).prefix(16).map { byte in
-      String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
-    }.joined()
+    return isTaken ? key : Array(SHA256.hash(data: Array(key.utf8)).prefix(16)).hexDigits
   }
 }
