@@ -4,7 +4,7 @@ public import Hummingbird
 public import Hybrid
 import NIOCore
 import Operations
-import Registry
+public import Registry
 import Wire
 
 /// CM Hybrid Messaging's REST for phones, as its documents print it: registrations, PINs and messages.
@@ -14,12 +14,15 @@ public struct HybridRoutes: RouteSet {
   let verifier: MACVerifier
   let phones: PhoneRegistrations
   let messages: PhoneMessages
-  private let budget = ReplyBudget()
+  private let replyBudget: ReplyBudget
 
-  public init(verifier: MACVerifier, phones: PhoneRegistrations, messages: PhoneMessages) {
+  public init(
+    verifier: MACVerifier, phones: PhoneRegistrations, messages: PhoneMessages, replyBudget: ReplyBudget
+  ) {
     self.verifier = verifier
     self.phones = phones
     self.messages = messages
+    self.replyBudget = replyBudget
   }
 
   public func addRoutes(to routes: RouteTable) {
@@ -77,7 +80,7 @@ public struct HybridRoutes: RouteSet {
     writer.close("]")
     return JSONReply.make(
       bytes: ByteBuffer(bytes: writer.bytes), headers: count.map { [.totalCount: "\($0)"] } ?? [:],
-      holding: try budget.reserve(writer.bytes.count, for: caller.app.customer))
+      holding: try replyBudget.reserve(writer.bytes.count, for: caller.app.customer))
   }
 
   private func update(_ request: Request, _ context: WebRequestContext) async throws -> Response {

@@ -106,7 +106,8 @@ extension CarmaRoutes {
     var limits = RegistrationBatcher.Limits()
     limits.timeout = timeout
     self.init(
-      authenticator: Authenticator(AccessKeyCache(database), requestsPerKey: requestsPerKey),
+      authenticator: Authenticator(
+        AccessKeyCache(database), requestsPerKey: requestsPerKey, replyBudget: ReplyBudget()),
       pushApps: PushAppCache(database),
       registrations: RegistrationBatcher(pool, limits: limits), contacts: ContactLookup(database),
       devices: Devices(database), identities: IdentityVerifier(database, vault: Self.vault))

@@ -342,7 +342,7 @@ import Wire
       let customer = try await database.customer()
       let token = try await AccessKeys(database.pool).make(customer, name: "k", scope: .gateway).token
       let cache = AccessKeyCache(database.pool)
-      let authenticator = Authenticator(cache, requestsPerKey: 1)
+      let authenticator = Authenticator(cache, requestsPerKey: 1, replyBudget: ReplyBudget())
       #expect(try await authenticator.opensGateway(token))
       await #expect(throws: HTTPErrorResponse.self) {
         while true { _ = try await authenticator.opensGateway(token) }
