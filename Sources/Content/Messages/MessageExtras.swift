@@ -13,7 +13,7 @@ final class MessageExtras: Sendable {
 
   /// Most bytes of a collapse key at APNs, which has the narrowest limit for a text.
   private static let collapseKeyLimit = 64
-  /// Most lists and objects within each other, the services' own objects included.
+  /// Most values within each other, the services' own objects included.
   private static let overrideDepth = 12
 
   /// - Returns: `nil` if the message has none of its parts.
@@ -48,7 +48,7 @@ final class MessageExtras: Sendable {
   ) throws(ContentError) -> (source: MessageOverrides, value: FieldTemplate)? {
     guard let overrides, let services, case .object(let members) = services, !members.isEmpty else { return nil }
     let value = try FieldTemplate(
-      services, field: "message.overrides", isVerbatim: isVerbatim, depth: Self.overrideDepth)
+      services, field: "message.overrides", isVerbatim: isVerbatim, depthLimit: Self.overrideDepth)
     let json = if case .constant(_, let json) = value { json } else { services.json }
     guard json.count <= MessageOverrides.sizeLimit else {
       throw .invalid(field: "message.overrides", problem: "are larger than \(MessageOverrides.sizeLimit) bytes of JSON")
