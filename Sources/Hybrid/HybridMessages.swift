@@ -287,11 +287,8 @@ public final class HybridMessages: Sendable {
   private func register(_ customer: CustomerID, _ numbers: ArraySlice<PhoneNumber>, in sms: PushApp) async throws {
     try await withThrowingTaskGroup(of: Void.self) { group in
       for number in numbers {
-        var body = PushDevicesBody()
-        body.originalId = number.international
-        var device = PushDevicesBody.DeviceInfo()
-        device.deviceToken = number.e164
-        body.deviceInfo = [device]
+        let body = PushDevicesBody(
+          originalId: number.international, deviceInfo: [.init(deviceToken: number.e164)])
         let registration = try Registration(body, apps: [sms])
         group.addTask { [registrations] in
           try await registrations.register(customer, registration, returnsContact: false)

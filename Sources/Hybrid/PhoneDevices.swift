@@ -87,13 +87,8 @@ struct PhoneDevices: Sendable {
   private static func body(
     _ device: PhoneRegistration.PhoneDevice, _ registration: PhoneRegistration, _ app: PushApp
   ) -> PushDevicesBody {
-    var body = PushDevicesBody()
-    body.originalId = device.number.international
-    var info = PushDevicesBody.DeviceInfo()
-    info.deviceToken = device.token
-    info.appType = app.type
+    var info = PushDevicesBody.DeviceInfo(deviceToken: device.token, appType: app.type)
     info.sandboxToken = registration.isSandbox
-    body.deviceInfo = [info]
-    return body
+    return PushDevicesBody(originalId: device.number.international, deviceInfo: [info])
   }
 }

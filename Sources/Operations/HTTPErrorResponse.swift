@@ -44,7 +44,7 @@ extension HTTPErrorResponse {
   }
 
   /// A body that names its sender itself, and does not do so at its beginning.
-  package static let tooLargeForStrangers = HTTPErrorResponse(
+  package static let tooLargeForUnknown = HTTPErrorResponse(
     .contentTooLarge,
     "The body is larger than \(Limits.body) bytes, and these have no valid product token. Put it before the messages.")
 

@@ -7,9 +7,9 @@ public import Wire
 
 /// Carma's REST for a back end: registers devices of contacts, invalidates them, shows contacts, and sends messages of triggers.
 public struct CarmaClient: Sendable {
-  /// Of the customer.
+  /// Where the routes of the customer begin.
   private let rest: URL
-  /// Of the app.
+  /// Where the routes of the app begin.
   private let base: URL
   private let token: String
   private let session: URLSession
@@ -59,7 +59,7 @@ public struct CarmaClient: Sendable {
     return try await send("PUT", base, .object(body))
   }
 
-  /// Tells that nothing may be sent to devices of a contact any more.
+  /// Says that nothing is to be sent to devices of a contact any more.
   /// - Throws: `Refusal`; errors of the connection.
   public func invalidate(_ originalId: String, devices: [Device], invalidationType: Int = 1) async throws {
     let infos = devices.map { device in

@@ -1,7 +1,7 @@
 public import Postgres
 public import Wire
 
-/// Tells about the contacts that an audience names.
+/// Looks for the contacts that an audience names.
 public struct Audiences: Sendable {
   private let database: any Querying
 

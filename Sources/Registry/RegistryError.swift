@@ -1,6 +1,6 @@
 public import Wire
 
-/// Everything that room Registry refuses. Web alone turns these into a status and a sentence; each carries what the sentence
+/// Everything that room Registry refuses. Operations turns these into a status and a sentence. Each carries what the sentence
 /// needs, and never a secret.
 public enum RegistryError: Error, Sendable, Hashable {
   /// No customer has that number.

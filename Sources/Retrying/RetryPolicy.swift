@@ -1,5 +1,5 @@
-/// When something that failed is tried again. Every delay of the hub stands in this file, by name, but for two kinds: what a push service's
-/// documentation asks for stands in the table of its reasons, and how long an attempt may take is no matter of another one.
+/// When something that failed is tried again. Every delay of the hub stands in this file, by name. There are two exceptions: what a push
+/// service's documentation asks for stands in the table of its reasons, and how long an attempt may take stands with what it limits.
 ///
 /// The delay doubles with each failure in a row, from `first` up to `longest`.
 public struct RetryPolicy: Sendable, Equatable {
@@ -137,7 +137,7 @@ extension RetryPolicy {
   /// A statement that has to be run, however long the database is away.
   public static let outage = RetryPolicy(first: .milliseconds(50), longest: .seconds(2), jitter: .none)
 
-  /// The same of statements that many tasks share.
+  /// A statement that has to be run, and that many tasks share.
   public static let sharedOutage = RetryPolicy(first: .milliseconds(100), longest: .seconds(2), jitter: .full)
 
   /// A request to cancel a statement, which has no effect when it arrives before that. A busy machine may take a while to begin with one.

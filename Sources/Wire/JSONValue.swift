@@ -138,7 +138,7 @@ extension JSONValue {
     return lines(self, "")
   }
 
-  /// The same with a JSON merge patch (RFC 7396): null removes a member, objects are merged, and anything else replaces.
+  /// This value with a JSON merge patch (RFC 7396): null removes a member, objects are merged, and anything else replaces.
   public func merging(_ patch: JSONValue) -> JSONValue {
     guard case .object(let changes) = patch else { return patch }
     var members: [UTF8String: JSONValue] = [:]

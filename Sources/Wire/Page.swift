@@ -7,7 +7,6 @@ public struct Page<Item: Codable & Sendable, Cursor: Codable & Sendable>: Codabl
     self.items = items
     self.next = next
   }
-
 }
 
 extension Page: SchemaProviding, APIObject where Item: APIObject, Cursor: SchemaProviding {

@@ -1,5 +1,5 @@
-/// An address that a customer named, as replies and the audit log show it: without what can hold a secret, which is its query, its fragment
-/// and the user's name and password. The hub itself goes on with the whole.
+/// An address that a customer named, as replies and the audit log show it. It lacks what can hold a secret: its query, its fragment, and
+/// the user's name and password. The hub itself goes on with the whole.
 public struct ShownURL: Sendable, Hashable, Codable, SchemaProviding, CustomStringConvertible {
   /// As it is shown.
   public let text: String

@@ -15,8 +15,8 @@ public struct Timestamp: Sendable, Hashable, Codable {
   /// The moment in the API's examples: 2026-11-20T09:00:00.000Z.
   public static let example = Timestamp(Date(timeIntervalSince1970: 1_795_165_200))
 
-  /// Reads RFC 3339, as in `2026-11-20T22:13:49.120Z` or `2026-11-20T23:13:49+01:00`: a day of the years 1 to 9999, a time from
-  /// 00:00:00 to 23:59:59, with or without a fraction, and `Z` or an offset. Nothing may follow.
+  /// Reads RFC 3339, as in `2026-11-20T22:13:49.120Z` or `2026-11-20T23:13:49+01:00`. The day is of the years 1 to 9999, and the
+  /// time from 00:00:00 to 23:59:59, with or without a fraction. `Z` or an offset follows, and nothing else.
   ///
   /// Fractions are cut off at microseconds. RFC 3339 allows a leap second, `23:59:60`; here it is none, since neither Unix nor
   /// PostgreSQL has a moment for it.

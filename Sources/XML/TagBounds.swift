@@ -1,6 +1,6 @@
 import Wire
 
-/// Bounds what tags hold before libxml2 sees them: it compares each attribute of an element with all before it, and each prefix with all
+/// Bounds what tags hold before libxml2 sees them. It compares each attribute of an element with all before it, and each prefix with all
 /// namespaces that are declared.
 enum TagBounds {
   static let mostAttributes = 256

@@ -109,4 +109,19 @@ import Wire
       }
     }
   }
+
+  @Test(arguments: [true, false])
+  func `What is nested too deep is refused, with the limit of its kind`(isVerbatim: Bool) {
+    var nested: JSONValue = 1
+    for _ in 0..<12 { nested = [nested] }
+    let messages = [
+      (MessageBody(verbatim: isVerbatim, alert: "x", fields: ["a": nested]), 8),
+      (MessageBody(verbatim: isVerbatim, alert: "x", overrides: .init(fcm: ["data": nested])), 12),
+    ]
+    for (message, limit) in messages {
+      let error = #expect(throws: ContentError.self) { try MessageTemplate(message) }
+      let problem: String? = if case .invalid(_, let problem)? = error { problem } else { nil }
+      #expect(problem == "is nested more than \(limit) deep")
+    }
+  }
 }

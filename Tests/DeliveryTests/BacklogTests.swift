@@ -47,37 +47,29 @@ import Wire
   {
     try await withDatabase { database in
       try await database.pool.transaction(limit: .seconds(600)) { transaction in
-        func run(_ sql: String) async throws -> Rows {
-          try await transaction.query(Statement("test.\(sql.hashValue)", .write, sql))
-        }
         // As the hub's pool has it.
-        _ = try await run("SET LOCAL plan_cache_mode = force_generic_plan")
-        _ = try await run("SET LOCAL random_page_cost = 1.1")
-        _ = try await run("SET LOCAL statement_timeout = 0")
+        try await transaction.query(sql: "SET LOCAL plan_cache_mode = force_generic_plan")
+        try await transaction.query(sql: "SET LOCAL random_page_cost = 1.1")
+        try await transaction.query(sql: "SET LOCAL statement_timeout = 0")
         let known = DeliveryStatements.all + SendoutStatements.all
         for (number, (name, arguments)) in Self.frequent.enumerated() {
           let statement = try #require(known.first { $0.name == name }, "\(name)")
-          _ = try await run("PREPARE frequent_\(number) AS \(statement.sql)")
+          try await transaction.query(sql: "PREPARE frequent_\(number) AS \(statement.sql)")
           // Its plan is made, and stays.
-          _ = try await run("EXECUTE frequent_\(number)\(arguments)")
+          try await transaction.query(sql: "EXECUTE frequent_\(number)\(arguments)")
         }
-        for sql in Self.backlog { _ = try await run(sql) }
+        for sql in Self.backlog { try await transaction.query(sql: sql) }
         try await check("new")
-        _ = try await run("ANALYZE sendout, push_batch, push, tracked_message")
+        try await transaction.query(sql: "ANALYZE sendout, push_batch, push, tracked_message")
         try await check("old")
 
         func check(_ age: String) async throws {
           for (number, (name, arguments)) in Self.frequent.enumerated() {
             // Each finds what the others have found.
-            _ = try await run("SAVEPOINT before")
-            let plan = try await run(
-              "EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, FORMAT JSON) EXECUTE frequent_\(number)\(arguments)")[
-                0
-              ]
-              .decode(String.self)
-            _ = try await run("ROLLBACK TO before")
-            let blocks = try Self.blocks(plan)
-            #expect(blocks <= Self.limit, "\(age) table: \(name)\(arguments) looks at \(blocks) blocks: \(plan)")
+            try await transaction.query(sql: "SAVEPOINT before")
+            let blocks = try await transaction.blocks("EXECUTE frequent_\(number)\(arguments)")
+            try await transaction.query(sql: "ROLLBACK TO before")
+            #expect(blocks <= Self.limit, "\(age) table: \(name)\(arguments) looks at \(blocks) blocks")
           }
         }
       }
@@ -90,19 +82,16 @@ import Wire
       try await bench.database.query("INSERT INTO list (customer_id, name) VALUES (\(customer), 'All')")
       try await bench.database.query("ANALYZE contact, device, list")
       try await bench.database.pool.transaction(limit: .seconds(600)) { transaction in
-        func run(_ sql: String) async throws -> Rows {
-          try await transaction.query(Statement("test.\(sql.hashValue)", .write, sql))
-        }
         let freezes = [
           (FreezeQueries.list, "(\(customer), '{\(app)}', 1, %, 1000)"),
           (FreezeQueries.originalIDs, "(\(customer), '{\(app)}', '{user1@example.com}', %, 1000)"),
           (FreezeQueries.everyone, "(\(customer), '{\(app)}', %, 1000)"),
         ]
         for (number, (statement, arguments)) in freezes.enumerated() {
-          _ = try await run("PREPARE freeze_\(number) AS \(statement.sql)")
+          try await transaction.query(sql: "PREPARE freeze_\(number) AS \(statement.sql)")
           // From the sixth time on the plan is kept.
           for sendout in 1...6 {
-            _ = try await run("EXECUTE freeze_\(number)\(arguments.replacing("%", with: "\(sendout)"))")
+            try await transaction.query(sql: "EXECUTE freeze_\(number)\(arguments.replacing("%", with: "\(sendout)"))")
           }
         }
         try await bench.addDevices(5000, list: ListID(1))
@@ -115,14 +104,10 @@ import Wire
         try await Devices(bench.pool).refreshStatistics()
         _ = try await transaction.query(FreezeQueries.unlimited)
         for (number, (_, arguments)) in freezes.enumerated() {
-          let plan = try await run(
-            """
-            EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, FORMAT JSON)
-            EXECUTE freeze_\(number)\(arguments.replacing("%", with: "\(number + 10)"))
-            """)[0].decode(String.self)
-          let blocks = try Self.blocks(plan)
+          let blocks = try await transaction.blocks(
+            "EXECUTE freeze_\(number)\(arguments.replacing("%", with: "\(number + 10)"))")
           // Some 20 for each push that is written.
-          #expect(blocks <= 150_000, "\(arguments) looks at \(blocks) blocks: \(plan)")
+          #expect(blocks <= 150_000, "\(arguments) looks at \(blocks) blocks")
         }
       }
     }
@@ -168,13 +153,6 @@ import Wire
     """,
   ]
 
-  /// How many blocks a plan has looked at.
-  private static func blocks(_ plan: String) throws -> Int {
-    let tops = try JSONSerialization.jsonObject(with: Data(plan.utf8)) as? [[String: Any]]
-    let top = try #require(tops?.first?["Plan"] as? [String: Any])
-    return ["Shared Hit Blocks", "Shared Read Blocks"].reduce(0) { $0 + (top[$1] as? Int ?? 0) }
-  }
-
   @Test func `A lane's batch that has been due for longest is claimed first, and none before it is due`() async throws {
     try await withSendingBench { bench in
       let (key, ledger) = try await frozen(bench, batches: 4)
@@ -213,8 +191,7 @@ import Wire
       while try await ledger.claim() != nil {}
       #expect(try await bench.ledger.due().isEmpty)
       #expect(try await bench.ledger.lanes(key).map(\.isDue) == [false])
-      try await bench.database.query(
-        "UPDATE push_batch SET lease_until = now() - interval '1 second' WHERE state = 'claimed'")
+      try await bench.endLeases()
       due = try await bench.ledger.due()
       #expect(due.map(\.lane) == [bench.lane] && due.map(\.isUrgent) == [true])
     }

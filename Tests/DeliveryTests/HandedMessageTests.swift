@@ -89,7 +89,7 @@ import Wire
       let messages = MessageDispatcher(dispatcher)
       let stream = try await bench.messageStream(dispatcher, key)
       let accepting = try await bench.pool.transaction { transaction in
-        try await transaction.query(Statement("test.lock", .write, "LOCK TABLE message IN EXCLUSIVE MODE"))
+        try await transaction.query(sql: "LOCK TABLE message IN EXCLUSIVE MODE")
         let accepting = Task { try await messages.accept(message(to: "user1@example.com"), in: stream) }
         // On this connection, as the statement may stand before others on theirs.
         try await waitUntil {

@@ -24,8 +24,8 @@ import Wire
       let sizes = try await indexSizes(bench)
       let dispatcher = bench.dispatcher()
       try await bench.pool.transaction { reader in
-        try await reader.query(Statement("test.snapshot", .write, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"))
-        try await reader.query(Statement("test.look", .read, "SELECT FROM push LIMIT 1"))
+        try await reader.query(sql: "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        try await reader.query(sql: "SELECT FROM push LIMIT 1")
         let result = await dispatcher.dispatch(
           try bench.plan(key, MessageBody(alert: "Hello")), to: try await bench.appTarget(dispatcher), bench.lane)
         #expect(result.end == .drained)

@@ -254,8 +254,7 @@ import Wire
       try await withThrowingTaskGroup(of: Void.self) { group in
         group.addTask {
           try await bench.pool.transaction { other in
-            _ = try await other.query(
-              Statement("test.lock", .write, "SELECT FROM push WHERE push_no = 20 FOR UPDATE"))
+            try await other.query(sql: "SELECT FROM push WHERE push_no = 20 FOR UPDATE")
             lock.yield()
             for await _ in settled { break }
           }
@@ -302,7 +301,7 @@ import Wire
               == [batch.claim.batch])
         }
         try await dead.settle(accepted(batch.pushes.prefix(1)))
-        try await expireLeases(bench)
+        try await bench.endLeases()
         #expect(try await bench.ledger.requeueLost(key, policy) == (1, 3))
         #expect(
           try await bench.show(key).counts
@@ -314,7 +313,7 @@ import Wire
         // The next claim has a mark of its own.
         let again = try #require(try await ledger(bench, key).claim())
         #expect(again.claim.batch == batch.claim.batch)
-        try await expireLeases(bench)
+        try await bench.endLeases()
         #expect(try await bench.ledger.requeueLost(key, policy) == (1, 0))
       }
     }
@@ -335,7 +334,7 @@ import Wire
       #expect(
         try await bench.show(key).counts
           == SendoutCounts(audience: 20, queued: 0, sending: 10, sent: 10, accepted: 10))
-      try await expireLeases(bench)
+      try await bench.endLeases()
       #expect(try await bench.ledger.requeueLost(key, .skip) == (1, 3))
     }
   }
@@ -359,7 +358,7 @@ import Wire
     try await withFrozen(10, batchSize: 10) { bench, key in
       let ledger = ledger(bench, key)
       let batch = try #require(try await ledger.claim())
-      try await expireLeases(bench)
+      try await bench.endLeases()
       #expect(try await ledger.advance([WriteAheadMark(claim: batch.claim, push: PushNumber(10))]).isEmpty)
       #expect(try await bench.ledger.requeueLost(key, .skip) == (1, 0))
     }
@@ -369,7 +368,7 @@ import Wire
     try await withFrozen(10, batchSize: 10) { bench, key in
       let away = ledger(bench, key)
       let batch = try #require(try await claim(away))
-      try await expireLeases(bench)
+      try await bench.endLeases()
       #expect(try await bench.ledger.requeueLost(key, .skip) == (1, 10))
       #expect(try await bench.show(key).counts?.uncertain == 10)
       try await away.settle(accepted(batch.pushes.prefix(7)) + waiting(batch.pushes.suffix(3), .zero))
@@ -386,11 +385,10 @@ import Wire
       try await bench.database.withPool { observer in
         let writing = try await bench.pool.transaction { transaction in
           // The writer of outcomes has begun by then, and has the state before this transaction in view.
-          try await transaction.query(Statement("test.lock", .write, "SELECT 1 FROM push_batch FOR UPDATE"))
+          try await transaction.query(sql: "SELECT 1 FROM push_batch FOR UPDATE")
           let writing = Task { _ = try await dead.settle(waiting(batch.pushes, .zero)) }
           try await bench.database.someoneWaits(as: observer)
-          try await transaction.query(
-            Statement("test.expire", .write, "UPDATE push_batch SET lease_until = now() - interval '1 second'"))
+          try await transaction.query(sql: "UPDATE push_batch SET lease_until = now() - interval '1 second'")
           #expect(try await Ledger(transaction).requeueLost(key, .skip) == (1, 10))
           return writing
         }
@@ -399,10 +397,6 @@ import Wire
       #expect(try await bench.pushes(key).allSatisfy { $0.state == .uncertain })
       #expect(try await bench.ledger.remainingWork(key).isDone)
     }
-  }
-
-  private func expireLeases(_ bench: SendingBench) async throws {
-    try await bench.endLeases()
   }
 
   @Test func `A claim whose reply was lost is released`() async throws {

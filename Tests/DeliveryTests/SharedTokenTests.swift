@@ -87,7 +87,7 @@ import Wire
       #expect(!sealed.bytes.contains(sequence: Array(sent.utf8)))
       let vault = ProviderTokenVault(bench.pool, vault: bench.vault)
       #expect(try await vault.find(ProviderTokenKey(customer: bench.customer, signingKey: key)).token?.text == sent)
-      let other = try await Customers(bench.pool).add(name: "Other").id
+      let other = try await bench.database.customer("Other")
       #expect(try await vault.find(ProviderTokenKey(customer: other, signingKey: key)).token == nil)
       try await bench.database.query("UPDATE provider_token SET customer_id = $1", other.rawValue)
       await #expect(throws: RegistryError.self) {

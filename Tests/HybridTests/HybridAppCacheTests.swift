@@ -10,8 +10,8 @@ import Wire
 @Suite struct HybridAppCacheTests {
   @Test func `What one hub changes of an app is known to another as soon as the word arrives`() async throws {
     try await withDatabase { database in
-      let vault = Vault(try MasterKeys(current: MasterKeys.generate()))
-      let customer = try await Customers(database.pool).add(name: "ACME").id
+      let vault = try Vault.fresh()
+      let customer = try await database.customer()
       let pushApp = try await PushApps(database.pool, vault: vault).add(
         customer, NewPushApp(appID: "com.acme.app", type: .ios, name: "Acme"))
       let issued = try await HybridApps(database.pool).enable(

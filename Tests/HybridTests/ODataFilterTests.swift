@@ -300,8 +300,8 @@ private enum Corpus {
   }
 
   static func settle(_ database: TestDatabase, _ messages: [Message]) async throws -> Place {
-    let vault = Vault(try MasterKeys(current: MasterKeys.generate()))
-    let customer = try await Customers(database.pool).add(name: "ACME").id
+    let vault = try Vault.fresh()
+    let customer = try await database.customer()
     _ = try await PushApps(database.pool, vault: vault).add(
       customer, NewPushApp(appID: "com.acme.app", type: .ios, name: "Acme"))
     let issued = try await HybridApps(database.pool).enable(

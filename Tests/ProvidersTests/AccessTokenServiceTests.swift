@@ -55,19 +55,11 @@ import Wire
       }
     }
 
-    /// Makes the account unknown.
-    /// - Returns: the reason for which it is refused.
-    func forgetAccount(_ simulator: PushSimulator) -> String {
+    var type: AppType {
       switch self {
-      case .fcm:
-        simulator.fcm.remove(clientEmail: "push@acme-shop.iam.gserviceaccount.com")
-        return "invalid_grant"
-      case .hms:
-        simulator.hms.remove(clientID: "104567891")
-        return "1101"
-      case .wns:
-        simulator.wns.remove("ms-app://s-1-15-2-7")
-        return "invalid_client"
+      case .fcm: .firebase
+      case .hms: .huawei
+      case .wns: .windows
       }
     }
 
@@ -144,7 +136,7 @@ import Wire
   ) async throws {
     try await withAPNs { simulator, services in
       let account = try service.account(services, simulator)
-      let reason = service.forgetAccount(simulator)
+      let reason = simulator.forgetAccount(of: service.type)
       #expect(await account.verdicts(service.devices(1, simulator)) == [.credentialsRefused(reason: reason)])
       #expect(await account.check(.production) == .refused(reason: reason))
       #expect(service.simulated(simulator).count == 0)

@@ -11,12 +11,9 @@ import Wire
 @Suite struct CarmaClientTests {
   @Test func `A device is registered, looked up, sent a message of a trigger, and invalidated`() async throws {
     try await withSendingBench { bench in
-      let messages = MessageDispatcher(bench.dispatcher())
-      var whole = WholeWebServer(bench)
-      whole.messages = messages
       let admin = try await AccessKeys(bench.pool).make(bench.customer, name: "people", scope: .admin).token
       let backend = try await AccessKeys(bench.pool).make(bench.customer, name: "back end", scope: .backend).token
-      try await withTestWebServer(try whole.routes) { server in
+      try await bench.withWholeServer { server in
         let trigger =
           #"{"name":"Shipped","appId":"com.acme.app","message":{"alert":"{{firstName}}: {{orderNo}}"}}"#
         #expect(try await server.send("POST", "/api/v1/triggers", key: admin, json: trigger).status == 201)
@@ -42,7 +39,6 @@ import Wire
         let unreachable = try await client.send(trigger: 1, to: name)
         #expect(unreachable.contains("no valid device"))
       }
-      await messages.end(sendsRest: true)
       #expect(bench.simulator.apns.requests.count == 1)
     }
   }

@@ -61,7 +61,7 @@ import Wire
   @Test func `A customer whose apps cannot be read keeps its figures, and holds up no other's`() async throws {
     try await withSendingBench { bench in
       let end = Date(timeIntervalSince1970: (Date().timeIntervalSince1970 + 40 * 86_400).rounded())
-      let other = try await Customers(bench.pool).add(name: "Other").id
+      let other = try await bench.database.customer("Other")
       for customer in [bench.customer, other] { _ = try await addApp(bench, of: customer, until: end) }
       let (log, registry) = (LogCapture(), MetricsRegistry())
       var watch = CertificateWatch(bench.pool, logger: log.logger, metrics: registry)

@@ -10,7 +10,7 @@ import Wire
   @Test func `What is too old goes of every customer but one, of which nothing can be deleted`() async throws {
     try await withSendingBench { bench in
       let (refused, log) = (bench.customer, LogCapture())
-      let other = try await Customers(bench.pool).add(name: "Other").id
+      let other = try await bench.database.customer("Other")
       try await bench.database.query(
         "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'refused'; END $$")
       for (table, columns, values) in Self.expired {

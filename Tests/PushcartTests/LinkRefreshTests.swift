@@ -11,8 +11,8 @@ import Wire
   @Test func `A hub that serves signs with a rotated key and keeps a new maximum age, without a restart`() async throws
   {
     try await withDatabase { database in
-      let vault = Vault(try MasterKeys(current: MasterKeys.generate()))
-      let customer = try await Customers(database.pool).add(name: "ACME").id
+      let vault = try Vault.fresh()
+      let customer = try await database.customer()
       let keys = LinkKeys(database.pool, vault: vault)
       let signer = LinkSigner(try await keys.load())
       let link = PushLink(customer: customer, sendout: SendoutID(1), push: PushNumber(1), device: DeviceID(1))
@@ -45,8 +45,8 @@ import Wire
     async throws
   {
     try await withDatabase { database in
-      let keys = LinkKeys(database.pool, vault: Vault(try MasterKeys(current: MasterKeys.generate())))
-      let customer = try await Customers(database.pool).add(name: "ACME").id
+      let keys = LinkKeys(database.pool, vault: try .fresh())
+      let customer = try await database.customer()
       let thief = LinkSigner(try await keys.load())
       let link = PushLink(customer: customer, sendout: SendoutID(1), push: PushNumber(1), device: DeviceID(1))
       let early = PushLink(

@@ -57,7 +57,7 @@ import Wire
       let signing = PushCredentialVault(counting, vault: vault)
       let first = try await signing.credentials(for: app)
       #expect(try await signing.credentials(for: app) == first)
-      #expect(counting.count == 1)
+      #expect(counting.count() == 1)
       let changed = try await apps.update(
         customer, app.id,
         PushAppUpdate(
@@ -70,7 +70,7 @@ import Wire
         throw CancellationError()
       }
       #expect(key != former)
-      #expect(counting.count == 2)
+      #expect(counting.count() == 2)
     }
   }
 

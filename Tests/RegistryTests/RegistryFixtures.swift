@@ -7,9 +7,6 @@ import Locking
 import Wire
 
 extension TestDatabase {
-  /// A customer to hang things on.
-  func customer(_ name: String = "ACME") async throws -> CustomerID { try await Customers(pool).add(name: name).id }
-
   /// Everything there is in every table, as psql would print it.
   func dump() async throws -> String {
     let tables = try await query(
@@ -21,11 +18,6 @@ extension TestDatabase {
     }
     return text
   }
-}
-
-extension Vault {
-  /// A vault of a key of its own.
-  static func fresh() throws -> Vault { Vault(try MasterKeys(current: MasterKeys.generate())) }
 }
 
 extension NewPushApp {
@@ -61,23 +53,6 @@ final class Tally: Sendable {
       value += 1
       return value
     }
-  }
-}
-
-/// Passes statements on, and counts them.
-final class CountingDatabase: Querying {
-  private let database: any Querying
-  private let calls = Tally()
-
-  init(_ database: any Querying) { self.database = database }
-
-  var count: Int { calls.count }
-
-  func run(
-    _ statement: Statement, _ parameters: ParameterBuffer, deadline: ContinuousClock.Instant?
-  ) async throws -> Rows {
-    calls.next()
-    return try await database.run(statement, parameters, deadline: deadline)
   }
 }
 

@@ -51,11 +51,7 @@ import Wire
     try await withDatabase { database in
       let customer = try await database.customer()
       let app = try await app(PushApps(database.pool, vault: try .fresh()), customer)
-      var body = PushDevicesBody()
-      body.originalId = "0031612345678"
-      var device = PushDevicesBody.DeviceInfo()
-      device.deviceToken = "+31612345678"
-      body.deviceInfo = [device]
+      let body = PushDevicesBody("0031612345678", token: "+31612345678")
       let access = Access(customer: customer, key: AccessKeyID(1), scope: .device)
       #expect(throws: RegistryError.self) { try Registration(body, apps: [app], access: access) }
       #expect(throws: RegistryError.self) { try Invalidation(body, apps: [app], access: access) }

@@ -48,7 +48,7 @@ import Wire
   @Test func `A key file belongs to Firebase, Android and Huawei`() async throws {
     try await withDatabase { database in
       let customer = try await database.customer()
-      let apps = PushApps(database.pool, vault: try Vault.fresh())
+      let apps = PushApps(database.pool, vault: try .fresh())
       for type in [AppType.ios, .windows] {
         await #expect(
           throws: RegistryError.invalid(

@@ -132,12 +132,8 @@ import Wire
       var endpoints = EndpointRules()
       endpoints.webPush.listed = HostList(list)
       let registrations = RegistrationBatcher(database.pool, limits: .patient, endpoints: endpoints)
-      var body = PushDevicesBody()
-      body.originalId = "me"
-      var device = PushDevicesBody.DeviceInfo()
-      device.deviceToken = Self.subscription(endpoint)
-      body.deviceInfo = [device]
-      let registration = try Registration(body, apps: [app])
+      let registration = try Registration(
+        PushDevicesBody("me", token: Self.subscription(endpoint)), apps: [app])
       if isAllowed {
         let contact = try await registrations.register(customer, registration)
         #expect(contact?.devices.map(\.token) == [Self.subscription(endpoint)])

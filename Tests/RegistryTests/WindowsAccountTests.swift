@@ -81,12 +81,7 @@ import Wire
       let windows = try await apps.add(customer, NewPushApp(appID: "com.acme.app", type: .windows, name: "Acme"))
       let android = try await apps.add(customer, NewPushApp(appID: "com.acme.app", type: .android, name: "Acme"))
       func problem(_ token: String, _ type: AppType = .windows, _ hosts: HostList? = nil) async throws -> String? {
-        var body = PushDevicesBody()
-        body.originalId = "me"
-        var device = PushDevicesBody.DeviceInfo()
-        device.deviceToken = token
-        device.appType = type
-        body.deviceInfo = [device]
+        let body = PushDevicesBody("me", token: token, type: type)
         var endpoints = EndpointRules()
         endpoints.wns.listed = hosts
         let registrations = RegistrationBatcher(database.pool, limits: .patient, endpoints: endpoints)

@@ -84,12 +84,3 @@ import Wire
     }
   }
 }
-
-/// Signing keys as in .p8 files.
-enum APNsKey {
-  static let credentials = (teamID: APNsCredentials.sample.teamID, keyID: APNsCredentials.sample.keyID)
-  /// The key that every test Simulator trusts.
-  static let sample = APNsCredentials.sample.signingKey
-  /// A key that none trusts.
-  static func fresh() -> String { APNsCredentials.fresh().signingKey }
-}

@@ -154,8 +154,7 @@ import Wire
       try await giveOutNumbers(upTo: 150, database)
       let error = try await database.pool.transaction { transaction in
         // As ANALYZE of the whole table does.
-        try await transaction.query(
-          Statement("test.hold", .write, "LOCK TABLE push IN SHARE UPDATE EXCLUSIVE MODE"))
+        try await transaction.query(sql: "LOCK TABLE push IN SHARE UPDATE EXCLUSIVE MODE")
         return await #expect(throws: PostgresError.self) { try await require(150, database) }
       }
       #expect(error?.isPassing == true)

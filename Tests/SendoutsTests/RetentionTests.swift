@@ -109,7 +109,7 @@ import Wire
       try await bench.database.query("SELECT setval('sendout_sendout_id_seq', 100)")
       try await retention(bench, days: 28).makePartitions()
       try await bench.pool.transaction { reader in
-        _ = try await reader.query(Statement("test.opens", .read, "SELECT count(*) FROM open_event"))
+        try await reader.query(sql: "SELECT count(*) FROM open_event")
         #expect(try await retention(bench, days: 28).run().partitions.isEmpty)
       }
       #expect(
@@ -239,7 +239,7 @@ import Wire
 
   @Test func `What cannot be deleted of one customer is logged once, and what others have goes`() async throws {
     try await withSendingBench { bench in
-      let (other, log) = (try await Customers(bench.pool).add(name: "Other").id, LogCapture())
+      let (other, log) = (try await bench.database.customer("Other"), LogCapture())
       for customer in [bench.customer, other] {
         try await bench.database.query(
           "INSERT INTO device_event (customer_id, device_id, contact_id, kind) VALUES (\(customer), 1, 1, 'registered')"

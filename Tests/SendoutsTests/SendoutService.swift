@@ -50,13 +50,9 @@ enum SendoutService: CaseIterable, Sendable {
     let app = try await app(bench)
     let registrations = RegistrationBatcher(bench.pool, endpoints: endpoints ?? EndpointRules(bench.simulator))
     for number in 1...contacts {
-      var body = PushDevicesBody()
-      body.originalId = "user\(number)@example.com"
-      body.texts[.firstName] = "N\(number)"
-      var device = PushDevicesBody.DeviceInfo()
-      device.deviceToken = token?(number) ?? self.token(number, app, bench.simulator)
-      device.appType = type
-      body.deviceInfo = [device]
+      let body = PushDevicesBody(
+        "user\(number)@example.com", firstName: "N\(number)",
+        token: token?(number) ?? self.token(number, app, bench.simulator), type: type)
       try await registrations.register(bench.customer, try Registration(body, apps: [app]), returnsContact: false)
     }
     return app
@@ -70,23 +66,6 @@ enum SendoutService: CaseIterable, Sendable {
     case .hms: "huawei-\(number)"
     case .wns: simulator.channel("windows-\(number)")
     case .webPush: simulator.webPush.subscription(named: "browser-\(number)", vapidKey: app.vapidPublicKey ?? "").json
-    }
-  }
-
-  /// Makes the account unknown to the service.
-  /// - Returns: a word of the reason for which it is refused.
-  func forgetAccount(_ simulator: PushSimulator) -> String {
-    switch self {
-    case .apns, .webPush: return ""
-    case .fcm:
-      simulator.fcm.remove(clientEmail: "push@acme-shop.iam.gserviceaccount.com")
-      return "invalid_grant"
-    case .hms:
-      simulator.hms.remove(clientID: "104567891")
-      return "1101"
-    case .wns:
-      simulator.wns.remove("ms-app://s-1-15-2-7")
-      return "invalid_client"
     }
   }
 

@@ -26,7 +26,7 @@ import Wire
   @Test func `A sendout of another customer is unknown to every verb`() async throws {
     try await withSendingBench { bench in
       let key = try await bench.send()
-      let stranger = try await Customers(bench.pool).add(name: "Other").id
+      let stranger = try await bench.database.customer("Other")
       let unknown = SendoutError.sendoutUnknown(key.sendout)
       await #expect(throws: unknown) { try await bench.sendouts.start(stranger, key.sendout) }
       await #expect(throws: unknown) { try await bench.sendouts.pause(stranger, key.sendout) }

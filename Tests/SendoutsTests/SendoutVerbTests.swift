@@ -69,7 +69,7 @@ import Wire
   ) async throws -> [SendoutKey] {
     try await bench.database.withPool { other in
       try await other.transaction { transaction in
-        try await transaction.query(Statement("test.lock", .write, "LOCK TABLE device IN ACCESS EXCLUSIVE MODE"))
+        try await transaction.query(sql: "LOCK TABLE device IN ACCESS EXCLUSIVE MODE")
         var keys: [SendoutKey] = []
         for _ in 1...count { keys.append(try await bench.send()) }
         let waiting = "SELECT FROM \(TestDatabase.locks) WHERE relation = 'device'::regclass AND NOT granted"
@@ -203,9 +203,8 @@ import Wire
     try await withSendingBench { bench in
       try await bench.addDevices(100)
       let apps = PushApps(bench.pool, vault: bench.vault)
-      let wrong = APNsKey.fresh()
       _ = try await apps.update(
-        bench.customer, bench.app.id, PushAppUpdate(service: PushServiceFields([.signingKey: Secret(wrong)])))
+        bench.customer, bench.app.id, PushAppUpdate(service: APNsCredentials.fresh().fields))
       try await bench.withHubs(2) {
         let key = try await bench.send()
         let paused = try await bench.until(key, .paused)
@@ -216,8 +215,7 @@ import Wire
         #expect(settled.counts == SendoutCounts(audience: 100, queued: 100))
 
         _ = try await apps.update(
-          bench.customer, bench.app.id, PushAppUpdate(service: PushServiceFields([.signingKey: Secret(APNsKey.sample)]))
-        )
+          bench.customer, bench.app.id, PushAppUpdate(service: APNsCredentials.sample.fields))
         #expect(try await bench.sendouts.resume(bench.customer, key.sendout).haltReason == nil)
         let finished = try await bench.until(key, .finished)
         #expect(finished.counts == SendoutCounts(audience: 100, sent: 100, accepted: 100))

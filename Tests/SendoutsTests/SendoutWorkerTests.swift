@@ -27,7 +27,7 @@ import Wire
       let afterFreeze = try await worker.step(task, consecutiveFailures: &failures)
       #expect(afterFreeze == .continue(after: .zero))
       let next = try await bench.pool.transaction { transaction in
-        try await transaction.query(Statement("test.lock", .write, "SELECT 1 FROM push_batch FOR UPDATE"))
+        try await transaction.query(sql: "SELECT 1 FROM push_batch FOR UPDATE")
         var failures = 0
         return try await worker.step(task, consecutiveFailures: &failures)
       }
@@ -46,8 +46,7 @@ import Wire
       let key = try await bench.send()
       let counts = try await bench.pool.transaction { transaction in
         // The lock that VACUUM and ANALYZE take.
-        try await transaction.query(
-          Statement("test.vacuum", .write, "LOCK TABLE push IN SHARE UPDATE EXCLUSIVE MODE"))
+        try await transaction.query(sql: "LOCK TABLE push IN SHARE UPDATE EXCLUSIVE MODE")
         var failures = 0
         _ = try await worker(bench).step(SendoutTask(key), consecutiveFailures: &failures)
         return try await bench.show(key).counts

@@ -65,7 +65,7 @@ import Wire
   ) async throws {
     try await withSendingBench { bench in
       let app = try await service.addApp(bench, contacts: 3)
-      let reason = service.forgetAccount(bench.simulator)
+      let reason = bench.simulator.forgetAccount(of: service.type)
       try await bench.withHubs {
         let key = try await bench.send()
         let paused = try await bench.until(key, .paused)

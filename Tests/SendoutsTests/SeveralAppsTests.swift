@@ -13,15 +13,10 @@ import Wire
   private static let otherID = "com.acme.other"
 
   /// Another iOS app of the bench's customer, with 30 devices of 30 of its contacts.
-  private func addApp(_ bench: SendingBench, signingKey: String = APNsKey.sample) async throws -> PushApp {
-    let sample = APNsKey.credentials
+  private func addApp(_ bench: SendingBench, _ credentials: APNsCredentials = .sample) async throws -> PushApp {
     let app = try await PushApps(bench.pool, vault: bench.vault).add(
       bench.customer,
-      NewPushApp(
-        appID: Self.otherID, type: .ios, name: "Other",
-        service: PushServiceFields([
-          .teamID: Secret(sample.teamID), .keyID: Secret(sample.keyID), .signingKey: Secret(signingKey),
-        ])))
+      NewPushApp(appID: Self.otherID, type: .ios, name: "Other", service: credentials.fields))
     try await bench.database.query(
       """
       INSERT INTO device (customer_id, push_app_id, contact_id, token, token_key)
@@ -65,7 +60,7 @@ import Wire
   {
     try await withSendingBench { bench in
       try await bench.addDevices(50)
-      let other = try await addApp(bench, signingKey: APNsKey.fresh())
+      let other = try await addApp(bench, .fresh())
       try await bench.withHubs {
         let key = try await send(bench)
         let paused = try await bench.until(key, .paused)
@@ -75,7 +70,7 @@ import Wire
         #expect(apps.first { $0.id == bench.app.id }?.alarm == nil)
         #expect(apps.first { $0.id == other.id }?.alarm?.reason == "InvalidProviderToken")
         _ = try await PushApps(bench.pool, vault: bench.vault).update(
-          bench.customer, other.id, PushAppUpdate(service: PushServiceFields([.signingKey: Secret(APNsKey.sample)])))
+          bench.customer, other.id, PushAppUpdate(service: APNsCredentials.sample.fields))
         try await bench.sendouts.resume(bench.customer, key.sendout)
         #expect(try await bench.until(key, .finished).counts?.accepted == 80)
       }

@@ -30,13 +30,8 @@ import Wire
     var endpoints = EndpointRules(bench.simulator)
     if !silent.isEmpty { endpoints.webPush.listed = try Self.listed(bench.simulator, silent) }
     let registrations = RegistrationBatcher(bench.pool, endpoints: endpoints)
-    var body = PushDevicesBody()
-    body.originalId = "user\(number)@example.com"
-    body.texts[.firstName] = "N\(number)"
-    var device = PushDevicesBody.DeviceInfo()
-    device.deviceToken = subscription
-    device.appType = .web
-    body.deviceInfo = [device]
+    let body = PushDevicesBody(
+      "user\(number)@example.com", firstName: "N\(number)", token: subscription, type: .web)
     try await registrations.register(bench.customer, try Registration(body, apps: [app]), returnsContact: false)
   }
 
@@ -79,17 +74,12 @@ import Wire
       var settings = PushServiceSettings(bench.simulator)
       settings.endpoints.webPush.listed = try Self.listed(bench.simulator, silent)
       try await withProvider(settings) { services in
-        var hub = TestHub()
-        hub.dispatch.verdictTimeout = DispatchSettings().verdictTimeout
-        let runner = bench.runner(hub, services: services)
-        try await withThrowingTaskGroup(of: Void.self) { group in
-          group.addTask { try await runner.run() }
-          defer { group.cancelAll() }
+        try await bench.withHubs(services: services, { $0.dispatch.verdictTimeout = DispatchSettings().verdictTimeout })
+        {
           let key = try await bench.send()
           try await bench.until(key) { $0.counts?.accepted == 10 }
           #expect(bench.simulator.webPush.requests.count == 10)
         }
-        try await bench.endLeases()
       }
     }
   }

@@ -55,7 +55,7 @@ import Wire
       }.joined(separator: ",")
       try await write("/a", "{\(groups)}")
       try await write("/b", "1")
-      let vault = Vault(try MasterKeys(current: MasterKeys.generate()))
+      let vault = try Vault.fresh()
       let store = SubscriptionStore(database.pool, vault: vault)
       for (token, path, event) in [
         ("root", "/", SubscribedEvent.child), ("a", "/a", .child), ("g7", "/a/g7", .value),
@@ -207,18 +207,16 @@ import Wire
     _ statement: Statement, _ arguments: String, _ database: TestDatabase, growing: String? = nil
   ) async throws -> Int {
     try await database.pool.transaction { transaction in
-      func run(_ sql: String) async throws -> Rows {
-        try await transaction.query(Statement("test.\(sql.hashValue)", .write, sql))
-      }
-      _ = try await run("SET LOCAL plan_cache_mode = force_generic_plan")
-      _ = try await run("PREPARE explained AS \(statement.sql)")
+      try await transaction.query(sql: "SET LOCAL plan_cache_mode = force_generic_plan")
+      try await transaction.query(sql: "PREPARE explained AS \(statement.sql)")
       if let growing {
-        _ = try await run("EXPLAIN EXECUTE explained(\(arguments))")
-        _ = try await run(growing)
+        try await transaction.query(sql: "EXPLAIN EXECUTE explained(\(arguments))")
+        try await transaction.query(sql: growing)
       }
-      let plan = try await run("EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) EXECUTE explained(\(arguments))")[0].decode(
-        String.self)
-      _ = try await run("DEALLOCATE explained")
+      let plan = try await transaction.query(
+        sql: "EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) EXECUTE explained(\(arguments))")[0].decode(
+          String.self)
+      try await transaction.query(sql: "DEALLOCATE explained")
       let tops = try JSONSerialization.jsonObject(with: Data(plan.utf8)) as? [[String: Any]]
       return (tops ?? []).compactMap { $0["Plan"] as? [String: Any] }.reduce(0) { $0 + handled($1) }
     }
@@ -237,7 +235,7 @@ import Wire
     _ body: @Sendable (TestDatabase, DataTree, CustomerID) async throws -> Void
   ) async throws {
     try await withDatabase { database in
-      let customer = try await Customers(database.pool).add(name: "ACME").id
+      let customer = try await database.customer()
       try await database.query("INSERT INTO datasync_app (customer_id, app_id) VALUES (1, 'app')")
       try await body(database, DataTree(database.pool), customer)
     }

@@ -14,23 +14,20 @@ import Testing
   {
     try await withDatabase { database in
       try await database.pool.transaction(limit: .seconds(600)) { transaction in
-        func run(_ sql: String) async throws -> Rows {
-          try await transaction.query(Statement("test.\(sql.hashValue)", .write, sql))
-        }
         // As the hub's pool has it, and each claim.
-        _ = try await run("SET LOCAL plan_cache_mode = force_generic_plan")
-        _ = try await run("SET LOCAL random_page_cost = 1.1")
-        _ = try await run("PREPARE due AS \(NotificationQueue.dueLanes.sql)")
-        _ = try await run("PREPARE claim AS \(NotificationQueue.claimDue.sql)")
+        try await transaction.query(sql: "SET LOCAL plan_cache_mode = force_generic_plan")
+        try await transaction.query(sql: "SET LOCAL random_page_cost = 1.1")
+        try await transaction.query(sql: "PREPARE due AS \(NotificationQueue.dueLanes.sql)")
+        try await transaction.query(sql: "PREPARE claim AS \(NotificationQueue.claimDue.sql)")
         let claim = "EXECUTE claim(1, 'app7', 'fcm', 10, 20, gen_random_uuid(), '')"
-        for execute in ["EXECUTE due", claim] { _ = try await run(execute) }
-        for sql in Self.backlog { _ = try await run(sql) }
+        for execute in ["EXECUTE due", claim] { try await transaction.query(sql: execute) }
+        for sql in Self.backlog { try await transaction.query(sql: sql) }
         for age in ["new", "old"] {
           #expect(try await transaction.blocks("EXECUTE due") <= Self.limit, "\(age)")
           #expect(try await transaction.blocks(claim) <= Self.limit, "\(age)")
-          _ = try await run("ANALYZE datasync_due, datasync_subscription")
+          try await transaction.query(sql: "ANALYZE datasync_due, datasync_subscription")
         }
-        let lanes = try await run("EXECUTE due").map { row in
+        let lanes = try await transaction.query(sql: "EXECUTE due").map { row in
           let (customer, app, service, webhook) = try row.decode(Int64.self, String.self, String.self, String.self)
           return "\(customer) \(app) \(service) \(webhook)"
         }

@@ -557,8 +557,7 @@ import Wire
           if isDeadFirst {
             try await revoke(database)
           } else {
-            _ = try await database.query(
-              Statement("test.renew", .write, "UPDATE datasync_subscription SET created_at = now()"))
+            try await database.query(sql: "UPDATE datasync_subscription SET created_at = now()")
           }
           let other = Task {
             if isDeadFirst { _ = try await datasync.subscribe("phone", "/n", .value) } else { try await revoke(pool) }
@@ -607,9 +606,9 @@ import Wire
       try await datasync.bench.database.withPool { observer in
         try await datasync.withRunner(2, lease: .seconds(1)) {
           try await datasync.bench.pool.transaction { database in
-            _ = try await database.query(Statement("test.lock", .write, "LOCK TABLE datasync_node"))
+            try await database.query(sql: "LOCK TABLE datasync_node")
             try await datasync.bench.database.someoneWaits(as: observer)
-            _ = try await database.query(Statement("test.sleep", .write, "SELECT pg_sleep(2.5)"))
+            try await database.query(sql: "SELECT pg_sleep(2.5)")
           }
           try await datasync.untilIdle()
         }
@@ -654,8 +653,8 @@ import Wire
       try await datasync.bench.database.withPool { observer in
         let waiting = try await pool.transaction { database in
           // What the write locks first. So it waits with nothing locked, and comes before the other.
-          _ = try await database.query(
-            Statement("test.hold", .write, "SELECT FROM datasync_due WHERE subscription_id = $1 FOR UPDATE"),
+          try await database.query(
+            sql: "SELECT FROM datasync_due WHERE subscription_id = $1 FOR UPDATE",
             ids[isInPortions ? 1 : 0].rawValue)
           let write = Task {
             try await DataTree(pool, portion: isInPortions ? 1 : 1000).write(
@@ -706,8 +705,8 @@ import Wire
       try await datasync.bench.database.withPool { observer in
         let write = try await pool.transaction { database in
           // What the write locks first, once it has the tree for itself.
-          _ = try await database.query(
-            Statement("test.hold", .write, "SELECT FROM datasync_due WHERE subscription_id = $1 FOR UPDATE"),
+          try await database.query(
+            sql: "SELECT FROM datasync_due WHERE subscription_id = $1 FOR UPDATE",
             ids[0].rawValue)
           let write = Task {
             try await DataTree(pool, portion: 1).write(.put(.null), lane.customer, app: lane.app, at: .root)
@@ -715,7 +714,7 @@ import Wire
           try await datasync.bench.database.someoneWaits(as: observer)
           let lease =
             "UPDATE datasync_due SET lease_until = clock_timestamp() + interval '0.1 s' WHERE subscription_id = "
-          _ = try await database.query(Statement("test.lease", .write, "\(lease) $1"), ids[0].rawValue)
+          try await database.query(sql: "\(lease) $1", ids[0].rawValue)
           try await datasync.query("\(lease) \(ids[1])")
           try await waitUntil {
             try await datasync.query(
@@ -843,7 +842,7 @@ import Wire
         try await datasync.withRunner {
           try await datasync.bench.pool.transaction { database in
             _ = try await database.query(DatasyncQueries.lock, customer.rawValue, SendingBench.appID)
-            _ = try await database.query(Statement("test.lock", .write, "LOCK TABLE datasync_node"))
+            try await database.query(sql: "LOCK TABLE datasync_node")
             try await datasync.query("UPDATE datasync_due SET due_at = '-infinity' WHERE customer_id > 0")
             try await datasync.bench.database.someoneWaits(as: observer)
             _ = try await DataTree(datasync.bench.pool).write(

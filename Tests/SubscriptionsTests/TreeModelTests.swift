@@ -10,7 +10,7 @@ import Wire
 @Suite struct TreeModelTests {
   @Test func `A thousand random trees have the values and events of the model`() async throws {
     try await withDatabase { database in
-      let customer = try await Customers(database.pool).add(name: "ACME").id
+      let customer = try await database.customer()
       // Some are all that an app has. Others stand side by side, so that few claims tell of many.
       let sizes = Array(repeating: 1, count: 100) + Array(repeating: 20, count: 45)
       try await database.addBystanders()
@@ -115,7 +115,7 @@ private struct RandomForest: Sendable {
   private mutating func compare() async throws {
     let value = try await tree.value(lane.customer, app: lane.app, at: .root)
     let queue = NotificationQueue(database: database.pool, run: UUID(), lease: .seconds(600))
-    let vault = Vault(try MasterKeys(current: MasterKeys.generate()))
+    let vault = try Vault.fresh()
     let items = try await queue.take(lane, upTo: 1000, from: database.pool, vault: vault).items
     try await queue.settle(items.map { .init(id: $0.claimed.id, next: .done) }, of: lane)
     let told = Dictionary(uniqueKeysWithValues: items.map { ($0.claimed.target, $0.event) })

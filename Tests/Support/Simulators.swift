@@ -2,7 +2,6 @@ import Retrying
 import Crypto
 import Hybrid
 public import FoundationEssentials
-import Logging
 import NIOSSL
 @testable public import Providers
 public import Registry
@@ -23,9 +22,7 @@ public func withSimulator<Answer: Sendable>(
   settings.ports = Dictionary(uniqueKeysWithValues: PushSimulator.ports.map { ($0.option, 0) })
   settings.phonePort = nil
   configure(&settings)
-  var quiet = Logger(label: "simulator")
-  quiet.logLevel = .critical
-  let simulator = try PushSimulator(settings, logger: quiet, now: now)
+  let simulator = try PushSimulator(settings, logger: TestServer.logger, now: now)
   let sample = APNsCredentials.sample
   try simulator.apns.trust(teamID: sample.teamID, keyID: sample.keyID, signingKey: sample.signingKey)
   try await simulator.start()
@@ -59,13 +56,11 @@ public func withProvider<Answer: Sendable>(
   now: @escaping @Sendable () -> Date = { Date() },
   _ body: (PushServices) async throws -> Answer
 ) async throws -> Answer {
-  var quiet = Logger(label: "apns")
-  quiet.logLevel = .critical
   // Tests that set the time let both clocks pass together.
   let (start, begun) = (ContinuousClock.now, now())
   let provider = try PushServices(
-    settings, tokens: tokens, logger: quiet, smsReference: SMSStatusAddresses.signing.signed, pin: PINs.ofTests.pin,
-    now: now,
+    settings, tokens: tokens, logger: TestServer.logger, smsReference: SMSStatusAddresses.signing.signed,
+    pin: PINs.ofTests.pin, now: now,
     clock: { start + .seconds(now().timeIntervalSince(begun)) })
   do {
     let answer = try await body(provider)
@@ -74,6 +69,25 @@ public func withProvider<Answer: Sendable>(
   } catch {
     await provider.shutDown()
     throw error
+  }
+}
+
+extension PushSimulator {
+  /// Makes the account unknown that apps of tests sign in with.
+  /// - Returns: a word of the reason for which it is refused.
+  public func forgetAccount(of type: AppType) -> String {
+    switch type {
+    case .firebase:
+      fcm.remove(clientEmail: "push@acme-shop.iam.gserviceaccount.com")
+      return "invalid_grant"
+    case .huawei:
+      hms.remove(clientID: "104567891")
+      return "1101"
+    case .windows:
+      wns.remove("ms-app://s-1-15-2-7")
+      return "invalid_client"
+    case .ios, .android, .web, .sms: preconditionFailure("no access token is needed for \(type)")
+    }
   }
 }
 
@@ -172,8 +186,15 @@ extension PushServices {
   public func verdicts(
     _ pushes: [APNsPush], to environment: PushEnvironment = .production, as credentials: APNsCredentials = .sample
   ) async -> [Verdict?] {
-    var verdicts = [Verdict?](repeating: nil, count: pushes.count)
-    for await outcomes in send(pushes, to: environment, as: credentials) {
+    await send(pushes, to: environment, as: credentials).verdicts(of: pushes.count)
+  }
+}
+
+extension AsyncStream<[PushOutcome]> {
+  /// The verdicts of so many pushes, in their order; nil for those without an outcome.
+  public func verdicts(of count: Int) async -> [Verdict?] {
+    var verdicts = [Verdict?](repeating: nil, count: count)
+    for await outcomes in self {
       for outcome in outcomes {
         precondition(verdicts[outcome.index] == nil, "push \(outcome.index) has two outcomes")
         verdicts[outcome.index] = outcome.verdict

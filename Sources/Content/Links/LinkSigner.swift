@@ -62,7 +62,7 @@ public final class LinkSigner: Sendable {
   /// A link that was verified keeps its day and its key, so that a page cannot prolong the links on it.
   public func token(for link: PushLink, _ kind: PushLink.Kind) -> String { signed(link).text(kind) }
 
-  /// The same for both kinds, signed once.
+  /// The tokens of both kinds, signed once.
   func tokens(for link: PushLink) -> (page: String, read: String) {
     let signed = signed(link)
     return (signed.text(.page), signed.text(.read))
@@ -79,8 +79,7 @@ public final class LinkSigner: Sendable {
 
   /// The push that a token stands for; `nil` for anything that was not signed for links of this kind, or is too old.
   ///
-  /// The numbers are read first and their token is made again. So exactly one spelling of a link is accepted. The
-  /// comparison takes the same time wherever they differ.
+  /// The numbers are read first and their token is made again. So exactly one spelling of a link is accepted.
   public func verify(_ token: String, _ kind: PushLink.Kind) -> PushLink? {
     let given = Array(token.utf8)
     guard Self.lengths.contains(given.count), let packed = Base64URL.decode(given) else { return nil }
@@ -97,9 +96,7 @@ public final class LinkSigner: Sendable {
     // A day of grace: the hub that signed may be ahead by a little.
     guard let mac, day <= min(today().number + 1, lastDay) else { return nil }
     let made = SignedLink(link, on: LinkDay(day), with: mac, number: number).token(kind)
-    guard made.count == given.count else { return nil }
-    let difference = zip(made, given).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) }
-    guard difference == 0 else { return nil }
+    guard made.isEqual(inConstantTime: given) else { return nil }
     if let maximumAge, today().number - day > Int64(maximumAge) { return nil }
     return link
   }

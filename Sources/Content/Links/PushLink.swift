@@ -70,7 +70,7 @@ public struct PublicLinks: Sendable {
     self.signer = signer
   }
 
-  /// Both, signed once.
+  /// The links to the page and to the mark, signed once.
   public func links(_ link: PushLink) -> (page: String, read: String) {
     let tokens = signer.tokens(for: link)
     return ("\(base)/c/\(tokens.page)", "\(base)/r/\(tokens.read)")

@@ -9,19 +9,19 @@ indirect enum FieldTemplate: Sendable {
   /// The members by name; each name also as JSON.
   case object([(name: UTF8String, json: [UInt8], value: FieldTemplate)])
 
-  /// Most lists and objects within each other.
-  private static let depthLimit = 8
-
+  /// - Parameters:
+  ///   - depthLimit: most values within each other.
+  ///   - depth: of this value within the field, from 1.
   /// - Throws: `ContentError.unparsable`, `.invalid`.
   init(
-    _ value: JSONValue, field: String, isVerbatim: Bool, depth: Int = FieldTemplate.depthLimit
+    _ value: JSONValue, field: String, isVerbatim: Bool, depthLimit: Int = 8, depth: Int = 1
   ) throws(ContentError) {
     if isVerbatim {
-      try Self.checkVerbatim(value, depth: depth) { field }
+      try Self.checkVerbatim(value, depthLimit, depth) { field }
       self = .constant(value, value.json)
       return
     }
-    guard depth > 0 else { throw Self.tooDeep(field) }
+    guard depth <= depthLimit else { throw Self.tooDeep(field, depthLimit) }
     switch value {
     case .null: self = .constant(value, Array("null".utf8))
     case .bool(let flag): self = .constant(value, Array((flag ? "true" : "false").utf8))
@@ -32,14 +32,17 @@ indirect enum FieldTemplate: Sendable {
     case .array(let values):
       var list: [FieldTemplate] = []
       for (index, value) in values.enumerated() {
-        list.append(try FieldTemplate(value, field: "\(field)[\(index)]", isVerbatim: false, depth: depth - 1))
+        list.append(
+          try FieldTemplate(
+            value, field: "\(field)[\(index)]", isVerbatim: false, depthLimit: depthLimit, depth: depth + 1))
       }
       self = .list(list)
     case .object(let members):
       var object: [(name: UTF8String, json: [UInt8], value: FieldTemplate)] = []
       for (name, value) in members.sorted(by: { $0.key < $1.key }) {
         guard !name.text.utf8.contains(0) else { throw CompiledTemplate.holdsNUL(field) }
-        let template = try FieldTemplate(value, field: "\(field).\(name)", isVerbatim: false, depth: depth - 1)
+        let template = try FieldTemplate(
+          value, field: "\(field).\(name)", isVerbatim: false, depthLimit: depthLimit, depth: depth + 1)
         object.append((name, JSONText.quoted(name.text), template))
       }
       self = .object(object)
@@ -48,24 +51,26 @@ indirect enum FieldTemplate: Sendable {
 
   /// What `init` refuses, for a value in which nothing is a template.
   /// - Parameter field: the value's name, which only an error needs.
-  private static func checkVerbatim(_ value: JSONValue, depth: Int, field: () -> String) throws(ContentError) {
-    guard depth > 0 else { throw tooDeep(field()) }
+  private static func checkVerbatim(
+    _ value: JSONValue, _ depthLimit: Int, _ depth: Int, field: () -> String
+  ) throws(ContentError) {
+    guard depth <= depthLimit else { throw tooDeep(field(), depthLimit) }
     switch value {
     case .null, .bool, .number: break
     case .string(let text): try TextTemplate.checkVerbatim(text, field: field)
     case .array(let values):
       for (index, value) in values.enumerated() {
-        try checkVerbatim(value, depth: depth - 1) { "\(field())[\(index)]" }
+        try checkVerbatim(value, depthLimit, depth + 1) { "\(field())[\(index)]" }
       }
     case .object(let members):
       for (name, value) in members {
         guard !name.text.utf8.contains(0) else { throw CompiledTemplate.holdsNUL(field()) }
-        try checkVerbatim(value, depth: depth - 1) { "\(field()).\(name)" }
+        try checkVerbatim(value, depthLimit, depth + 1) { "\(field()).\(name)" }
       }
     }
   }
 
-  private static func tooDeep(_ field: String) -> ContentError {
+  private static func tooDeep(_ field: String, _ depthLimit: Int) -> ContentError {
     .invalid(field: field, problem: "is nested more than \(depthLimit) deep")
   }
 

@@ -13,7 +13,7 @@ final class MessageExtras: Sendable {
 
   /// Most bytes of a collapse key at APNs, which has the narrowest limit for a text.
   private static let collapseKeyLimit = 64
-  /// Most lists and objects within each other, the services' own objects included.
+  /// Most values within each other, the services' own objects included.
   private static let overrideDepth = 12
 
   /// - Returns: `nil` if the message has none of its parts.
@@ -28,7 +28,7 @@ final class MessageExtras: Sendable {
     url = try text(message.url, "url")
     threadID = try text(message.threadId, "threadId")
     let key = try text(message.collapseKey, "collapseKey")
-    // The same for everybody is hashed once.
+    // A key without a variable is hashed once for everybody.
     collapseKey = key?.template.isConstant == true ? try text(message.collapseKey.map(Self.sent), "collapseKey") : key
     let services = message.overrides?.value
     overrides = try Self.overrides(message.overrides, services, isVerbatim)
@@ -48,7 +48,7 @@ final class MessageExtras: Sendable {
   ) throws(ContentError) -> (source: MessageOverrides, value: FieldTemplate)? {
     guard let overrides, let services, case .object(let members) = services, !members.isEmpty else { return nil }
     let value = try FieldTemplate(
-      services, field: "message.overrides", isVerbatim: isVerbatim, depth: Self.overrideDepth)
+      services, field: "message.overrides", isVerbatim: isVerbatim, depthLimit: Self.overrideDepth)
     let json = if case .constant(_, let json) = value { json } else { services.json }
     guard json.count <= MessageOverrides.sizeLimit else {
       throw .invalid(field: "message.overrides", problem: "are larger than \(MessageOverrides.sizeLimit) bytes of JSON")
@@ -94,12 +94,6 @@ final class MessageExtras: Sendable {
   /// A collapse key as it is sent: 32 digits stand for one that push services do not take.
   private static func sent(_ key: String) -> String {
     let isTaken = key.utf8.count <= collapseKeyLimit && key.utf8.allSatisfy { (0x21..<0x7F).contains($0) }
-    return isTaken ? key : hash(key)
-  }
-
-  private static func hash(_ text: String) -> String {
-    SHA256.hash(data: Array(text.utf8)).prefix(16).map { byte in
-      String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
-    }.joined()
+    return isTaken ? key : Array(SHA256.hash(data: Array(key.utf8)).prefix(16)).hexDigits
   }
 }

@@ -7,7 +7,7 @@ struct TextTemplate: Sendable {
 
   /// The text as a recipient reads it.
   let template: CompiledTemplate
-  /// The same as part of a JSON string.
+  /// The template's pieces as parts of a JSON string.
   private let nodesInJSON: [TemplateNode]
   /// The whole JSON string if the text has no tag.
   private let constantJSON: [UInt8]?

@@ -60,7 +60,7 @@ indirect enum TemplateNode: Sendable {
   case section(TemplateName, [TemplateNode])
   case inverted(TemplateName, [TemplateNode])
 
-  /// The same piece as part of a JSON string: its texts are escaped now, and every value when it is rendered.
+  /// The piece as part of a JSON string: its texts are escaped now, and every value when it is rendered.
   var inJSON: TemplateNode {
     switch self {
     case .text(let bytes):

@@ -6,7 +6,7 @@ enum Escaping: Sendable {
   case markup
   /// Within a JSON string.
   case json
-  /// As they are.
+  /// Plain text: values stay as they are.
   case text
 
   /// Appends the text as it has to be written.

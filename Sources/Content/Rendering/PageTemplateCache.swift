@@ -28,7 +28,7 @@ public final class PageTemplateCache: Sendable {
     }
   }
 
-  /// The same template, if it is cached.
+  /// What `template` gives, if it is cached.
   public func cached(_ customer: CustomerID, name: String, version: Int32) -> PageTemplate? {
     compiled.cached(Key(customer: customer, name: name, version: version))
   }

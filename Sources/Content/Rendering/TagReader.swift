@@ -110,8 +110,8 @@ struct TagReader {
     return length
   }
 
-  /// Whether it can stand in a name without quotation marks: a letter or digit of any script, the marks and joiners within words, a
-  /// hyphen or an underscore.
+  /// Whether it can stand in a name without quotation marks: a letter or digit of any script, a mark or joiner within words, a hyphen
+  /// or an underscore.
   private static func isOfName(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar {
     case "a"..."z", "A"..."Z", "0"..."9", "-", "_": true

@@ -1,3 +1,5 @@
+import Wire
+
 /// Parses a Mustache text in one pass, and refuses what this hub does not support.
 ///
 /// Partials, inheritance, pragmas and changed delimiters are refused, so that a template is one text that means the same
@@ -235,14 +237,5 @@ struct TemplateParser {
         let followsCR = index > 0 && bytes[index - 1] == UInt8(ascii: "\r")
         return bytes[index] == UInt8(ascii: "\r") || (bytes[index] == UInt8(ascii: "\n") && !followsCR)
       }
-  }
-}
-
-extension StringProtocol {
-  /// The text without blanks and line ends around it.
-  var trimmed: SubSequence {
-    let start = firstIndex { !$0.isWhitespace } ?? endIndex
-    let end = lastIndex { !$0.isWhitespace }.map { index(after: $0) } ?? start
-    return self[start..<end]
   }
 }

@@ -293,7 +293,7 @@ struct RenderBudget {
     return left >= 0
   }
 
-  /// The same for bytes that are copied as they are, or skipped.
+  /// Spends the steps of bytes that are copied as they are, or skipped.
   @discardableResult
   mutating func spendPassing(_ bytes: Int) -> Bool { spend(bytes / Self.bytesPassed) }
 }

@@ -12,9 +12,6 @@ package final class AsyncSemaphore: Sendable {
 
   package init(_ permits: Int) { state = Mutex(State(free: permits)) }
 
-  /// Whether tasks wait for a permit.
-  package var hasWaiters: Bool { state.withLock { !$0.waiting.isEmpty } }
-
   /// Runs `body` with a permit.
   /// - Throws: `CancellationError` when the task is cancelled while it waits.
   package func withPermit<Answer>(_ body: () async throws -> Answer) async throws -> Answer {

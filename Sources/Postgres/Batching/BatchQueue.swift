@@ -22,7 +22,7 @@ package struct BatchLimits: Sendable {
   /// Most batches of one key that have stalled and hold up nobody. Each still occupies a connection. With the two that may be
   /// under way beside it one key leaves one of a pool's four shared connections to others.
   static let maximumStalledPerKey = 1
-  /// The same of all keys.
+  /// Most stalled batches of all keys together.
   static let maximumStalled = 2
   /// By how much a deadline may be missed, so that many in a row are looked at together.
   static let deadlineAccuracy = Duration.milliseconds(10)
@@ -120,7 +120,7 @@ struct BatchQueue {
   mutating func add(
     _ waiter: any AnyObject & Sendable, key: Int64, weight: Int, conflictKeys: [Int], at now: Instant
   ) -> Bool {
-    guard hasRoom(key) else { return false }
+    guard hasCapacity(key) else { return false }
     lastID += 1
     if keys[key] == nil { keys[key] = KeyQueue(limits) }
     keys[key]?.add(Entry(id: lastID, weight: weight, conflictKeys: conflictKeys, waiter: waiter))
@@ -130,10 +130,10 @@ struct BatchQueue {
     return true
   }
 
-  private func hasRoom(_ key: Int64) -> Bool {
+  private func hasCapacity(_ key: Int64) -> Bool {
     let held = keys[key]?.unanswered ?? 0
-    let room = limits.items - unanswered
-    return held < limits.fewItems ? room > 0 : held < room - limits.reservedItems
+    let free = limits.items - unanswered
+    return held < limits.fewItems ? free > 0 : held < free - limits.reservedItems
   }
 
   /// Ready → under way, for the key whose turn it is.
@@ -187,7 +187,7 @@ struct BatchQueue {
   }
 
   /// Blocked or ready → gone, all of the key; what is under way stays.
-  /// - Returns: what is to be told so.
+  /// - Returns: the items that are to be failed.
   mutating func dismiss(_ key: Int64) -> [Entry] {
     let dismissed = keys[key]?.removeWaiting { _ in true } ?? []
     areAnswered(dismissed)
@@ -195,7 +195,7 @@ struct BatchQueue {
     return dismissed
   }
 
-  /// As `dismiss`, of all keys.
+  /// Dismisses what waits of all keys.
   mutating func dismissAll() -> [Entry] { Array(keys.keys).flatMap { dismiss($0) } }
 
   /// Does what is due: ends the wait of those whose time is up, and lets others pass batches that have stalled.
@@ -242,7 +242,7 @@ struct BatchQueue {
         active -= 1
         offerTurn(batch.key)
       }
-      // Else it waits for another to end, which is no matter of time.
+      // Otherwise it stays as it is until another batch ends.
     }
   }
 

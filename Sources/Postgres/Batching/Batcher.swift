@@ -11,13 +11,13 @@ package final class Batcher<Item: Sendable, Answer: Sendable>: Sendable {
   package struct FailurePolicy: Sendable {
     /// Whether the same batch may succeed in a moment. It is then tried again, while anybody waits for it.
     package var isWorthRetrying: @Sendable (any Error) -> Bool = { _ in false }
-    /// When.
+    /// When it is tried again.
     package var retry = RetryPolicy.conflicts
     /// Whether some of the items are at fault. The halves of the batch are then tried one after the other, and theirs: a few
     /// more calls for everybody, not one each.
     package var concernsSomeItems: @Sendable (any Error) -> Bool = { _ in false }
-    /// How long a batch may take to fail because the database is away, before those who wait behind it are told the same.
-    /// They would only wait as long to hear it; sooner, and the next batch may do better.
+    /// How long a batch has to take to fail because the database is away, so that those who wait behind it fail with it.
+    /// They would only wait as long themselves. After a quicker failure the next batch may do better.
     package var outageAfter: Duration = .seconds(1)
     /// Whether nothing more is tried after a failure: the batcher is then cancelled.
     package var endsBatcher = false
@@ -51,7 +51,7 @@ package final class Batcher<Item: Sendable, Answer: Sendable>: Sendable {
   private let call: @Sendable (Int64, [Item]) async throws -> [Answer]
 
   /// - Parameters:
-  ///   - full: what an item is refused with that there is no room for.
+  ///   - full: the error of an item for which the queue has no room.
   ///   - executor: where the calls run; `nil` for anywhere.
   ///   - call: gives an answer for each item, in their order; what it throws, all of them get. If it gives more or fewer
   ///     answers, nobody knows whose they are, and all get a `ResultCountMismatch`.
@@ -97,7 +97,7 @@ package final class Batcher<Item: Sendable, Answer: Sendable>: Sendable {
     if let refusal { done(.failure(refusal)) }
   }
 
-  /// Takes no more, cancels the calls under way, and once they have ended tells everybody so who waits.
+  /// Takes no more, and cancels the calls under way. Once they have ended, everybody who still waits gets an error.
   package func cancel() {
     let calls = state.withLock { state in
       state.isCancelled = true
@@ -124,7 +124,7 @@ package final class Batcher<Item: Sendable, Answer: Sendable>: Sendable {
     var isOutage = false
   }
 
-  /// Runs a batch. The next one begins before this one's callers are told, which takes a while when they are many.
+  /// Runs a batch. The next one begins before this one's callers are answered, which takes a while when they are many.
   private func drive(_ batch: BatchQueue.Batch) async {
     let outcome = await outcome(batch, batch.entries.indices)
     let (awaited, dismissed) = state.withLock { state in

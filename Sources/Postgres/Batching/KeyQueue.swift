@@ -8,7 +8,7 @@ struct KeyQueue {
   private struct Blocked {
     let entry: Entry
     /// How many conflict keys it is not the first of.
-    var obstacles: Int
+    var blockingKeys: Int
   }
 
   /// Items with the same conflict key, in the order they came. The first is ready or under way, unless another key blocks it.
@@ -45,16 +45,20 @@ struct KeyQueue {
 
   mutating func add(_ entry: BatchQueue.Entry) {
     unanswered += 1
-    var obstacles = 0
+    var blockingKeys = 0
     for key in entry.conflictKeys {
       if chains[key] == nil {
         chains[key] = Chain(first: entry.id)
       } else if chains[key]?.first != entry.id, chains[key]?.others.last != entry.id {
         chains[key]?.others.append(entry.id)
-        obstacles += 1
+        blockingKeys += 1
       }
     }
-    if obstacles == 0 { ready.append(entry) } else { blocked[entry.id] = Blocked(entry: entry, obstacles: obstacles) }
+    if blockingKeys == 0 {
+      ready.append(entry)
+    } else {
+      blocked[entry.id] = Blocked(entry: entry, blockingKeys: blockingKeys)
+    }
   }
 
   /// Takes the next batch.
@@ -123,9 +127,9 @@ struct KeyQueue {
   }
 
   private mutating func unblock(_ id: Int) {
-    guard let obstacles = blocked[id]?.obstacles else { return }
-    if obstacles > 1 {
-      blocked[id]?.obstacles -= 1
+    guard let blockingKeys = blocked[id]?.blockingKeys else { return }
+    if blockingKeys > 1 {
+      blocked[id]?.blockingKeys -= 1
     } else if let free = blocked.removeValue(forKey: id) {
       ready.append(free.entry)
     }

@@ -40,7 +40,6 @@ final class LibpqConnection: @unchecked Sendable {
   var socket: Int32 { PQsocket(pointer) }
   var isUp: Bool { PQstatus(pointer) == CONNECTION_OK }
   var isInTransaction: Bool { PQtransactionStatus(pointer) != PQTRANS_IDLE }
-  var backendID: Int32 { PQbackendPID(pointer) }
 
   /// libpq's last error message, on one line.
   var errorMessage: String {
@@ -126,7 +125,7 @@ final class LibpqConnection: @unchecked Sendable {
 
   enum CopyRow {
     case row([UInt8])
-    /// None has come yet.
+    /// No row has come yet.
     case none
     /// There are no more, or there was an error: see the next result.
     case end

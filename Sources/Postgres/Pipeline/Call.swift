@@ -1,7 +1,7 @@
 /// One run of a statement: the caller's request to the reactor, and where its result goes.
 ///
-/// `@unchecked Sendable`: the caller sets it up and hands it over through the inbox's lock; what can change is touched by
-/// the reactor's thread alone from then on.
+/// `@unchecked Sendable`: the caller sets it up and hands it over through the inbox's lock. From then on only the reactor's
+/// thread touches what can change.
 final class Call: @unchecked Sendable {
   /// Decides what the loss of the connection means for a call in flight, and whether it shares a Sync.
   enum Role: Sendable {
@@ -142,9 +142,9 @@ extension Call {
     }
   }
 
-  /// The same when the server has announced, in place of the next result, that it ends the connection. Results come in order,
-  /// so it has reached no Sync behind this call. Only COMMIT commits without one, and procedures that do so, which are not
-  /// for `query`.
+  /// The caller's error when the server has announced, in place of the next result, that it ends the connection. Results come
+  /// in order, so it has reached no Sync behind this call. Only COMMIT, and procedures that `query` does not take, commit
+  /// without a Sync.
   func lossErrorIfAnnounced(isAtHead: Bool) -> PostgresError {
     isAtHead && role == .commit ? lossError : .connectionLost(statement: statement.name)
   }

@@ -83,7 +83,7 @@ struct PipelineState {
     } else {
       let (added, surplus) = prepared.add(call.statement, types: types)
       plan = added
-      // What was sent before finds it still.
+      // Statements that were sent before still find the old plan.
       if let surplus { deallocate(surplus, at: now, &actions) }
       pending.append(.prepare(call, plan), at: now)
       actions.append(.prepare(call, plan))

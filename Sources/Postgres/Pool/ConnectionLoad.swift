@@ -20,7 +20,7 @@ struct ConnectionLoad: Equatable {
   private static let longTime: Int64 = 250_000_000
 
   /// Whether it can take another call.
-  var hasRoom: Bool { callsInFlight < Self.mostCalls && bytesInFlight < Self.mostBytes }
+  var hasCapacity: Bool { callsInFlight < Self.mostCalls && bytesInFlight < Self.mostBytes }
   /// For how long the server has been at one statement, in nanoseconds; 0 or less while it has nothing to do.
   func timeAtHead(at now: MonotonicInstant) -> Int64 { now.nanoseconds - headSince.nanoseconds }
   /// Whether the server has been at one statement for longer than usual.

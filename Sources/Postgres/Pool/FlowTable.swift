@@ -27,9 +27,9 @@ struct FlowPlace {
 struct FlowWindow {
   private(set) var size = Self.first
 
-  /// Of a flow that is new.
+  /// The size for a flow that is new.
   static let first = 2
-  /// Of one that comes back.
+  /// The size for a flow that comes back after a rest.
   static let resting = 16
   static let least = 1
   static let most = ConnectionLoad.mostCalls

@@ -14,7 +14,7 @@ final class Lease: Sendable {
     self.limit = limit
   }
 
-  /// The same connection with another limit; only one of the two is to be released.
+  /// A lease of this connection with another limit. Only one of the two is to be released.
   func limited(to limit: Duration) -> Lease {
     Lease(session, id: id, reactor: reactor, limit: limit)
   }

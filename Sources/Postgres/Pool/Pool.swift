@@ -90,8 +90,8 @@ public final class Pool: Querying, Service {
   /// Customers take turns for connections, and each has a share of them (`PoolState.Shares`).
   /// - Parameters:
   ///   - customer: whose transaction it is; `nil` for the hub's own, which has no share to keep to.
-  ///   - limit: how long each statement may run before it is cancelled from here, when that is longer than usual;
-  ///     the server's own `statement_timeout` is the body's to set.
+  ///   - limit: how long each statement may run before it is cancelled from here, when that is longer than usual.
+  ///     The body sets the server's own `statement_timeout`.
   ///   - isLong: whether it takes long as a rule, and so leaves some connections to short ones; by default, whether it has a limit.
   ///   - locks: how long what others have locked is waited for.
   /// - Throws: what `body` throws; `PostgresError.unknownOutcome` when the connection was lost while COMMIT was under way;

@@ -180,7 +180,7 @@ final class PoolDriver {
   }
 
   private func failed(_ id: PoolState.ConnectionID, _ reason: String) {
-    // An outage is one piece of news, however many attempts it takes.
+    // An outage is logged once, however many attempts it takes.
     let level: Logger.Level = state.failed(id, reason, at: now) ? .warning : .debug
     logger.log(level: level, "cannot connect to the database, trying again", metadata: ["reason": "\(reason)"])
   }
@@ -202,7 +202,7 @@ final class PoolDriver {
 
   /// The server has refused to listen, as it is a standby.
   func cannotListen(_ session: Session) {
-    // As long as it lasts it is one piece of news.
+    // It is logged once, as long as it lasts.
     let shouldLog = state.listensNotBefore.advanced(by: RetryPolicy.standby * 2) < now
     logger.log(level: shouldLog ? .notice : .debug, "the database is a standby and notifies nobody, trying again")
     state.listensNotBefore = now.advanced(by: RetryPolicy.standby)

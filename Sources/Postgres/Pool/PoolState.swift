@@ -16,8 +16,8 @@
 ///
 /// A waiter, who wants a connection: **waiting** → **leased** (`next`), or turned away (`next`).
 ///
-/// Connections are shared by customer (`FlowTable`): those that wait take turns, and each customer has a share of every kind, so
-/// that one that sends much, or what takes long, leaves others theirs (`Shares`).
+/// Connections are shared by customer (`FlowTable`). Those that wait take turns, and each customer has a share of every kind
+/// (`Shares`). So a customer that sends much, or what takes long, leaves others theirs.
 ///
 /// After a failure to connect, connections are opened one at a time, and later with each failure, until the server answers.
 struct PoolState {
@@ -223,7 +223,7 @@ struct PoolState {
 
   /// The connection is gone, for any other reason.
   mutating func closed(_ id: ConnectionID) {
-    giveBack(id)
+    endLease(id)
     // What was in flight on it says itself that it is so no longer.
     let slowCalls = connections[id].slowCalls
     connections[id] = Connection()
@@ -232,12 +232,12 @@ struct PoolState {
 
   /// A leased connection comes back, fit for another lease.
   mutating func returned(_ id: ConnectionID) {
-    giveBack(id)
+    endLease(id)
     if connections[id].phase == .leased { connections[id].phase = .idle }
   }
 
   /// Ends the lease, if there is one.
-  private mutating func giveBack(_ id: ConnectionID) {
+  private mutating func endLease(_ id: ConnectionID) {
     guard let holder = connections[id].holder.take() else { return }
     if holder.isLong {
       longWaiters.leave(holder)
@@ -323,8 +323,8 @@ struct PoolState {
   private mutating func dispatch(at now: MonotonicInstant) -> Action? {
     var passed = 0
     while passed < max(1, calls.waitingFlows), let call = calls.next() {
-      let (best, anyHasRoom) = leastLoaded(for: call, at: now)
-      guard anyHasRoom else { return nil }
+      let (best, anyHasCapacity) = leastLoaded(for: call, at: now)
+      guard anyHasCapacity else { return nil }
       if let id = best, isWorthSending(to: id, at: now) {
         calls.take(for: id, at: now)
         connections[id].load.add(call, at: now)
@@ -347,10 +347,10 @@ struct PoolState {
 
   /// The shared connection that has least to do, of those that the call's flow may use. Not one whose server seems to hang: what waits
   /// can still be turned away, and what was sent cannot. Rather none that is slow, or has statements of those that are.
-  private func leastLoaded(for call: Call, at now: MonotonicInstant) -> (best: ConnectionID?, anyHasRoom: Bool) {
+  private func leastLoaded(for call: Call, at now: MonotonicInstant) -> (best: ConnectionID?, anyHasCapacity: Bool) {
     var best: ConnectionID?
     var least = Int.max
-    var anyHasRoom = false
+    var anyHasCapacity = false
     let isSlow = calls.isSlow(call, at: now)
     let isCustomers = call.flow != 0
     let hasShare = isCustomers && calls.connections(of: call) >= shares.pipelines
@@ -358,8 +358,8 @@ struct PoolState {
       isSlow && connections.count { $0.phase == .shared && $0.slowCalls > 0 } >= shares.allSlowPipelines
     for id in connections.indices where connections[id].phase == .shared {
       let load = connections[id].load
-      guard load.hasRoom, load.timeAtHead(at: now) <= hungAfter else { continue }
-      anyHasRoom = true
+      guard load.hasCapacity, load.timeAtHead(at: now) <= hungAfter else { continue }
+      anyHasCapacity = true
       if hasShare, !calls.holds(call, on: id) { continue }
       if isCustomers, !calls.hasWindow(call, on: id) { continue }
       if slowOnesHaveTheirs, connections[id].slowCalls == 0 { continue }
@@ -369,7 +369,7 @@ struct PoolState {
       (best, least) = (id, count)
       if count == 0 { break }
     }
-    return (best, anyHasRoom)
+    return (best, anyHasCapacity)
   }
 
   /// Calls beyond the queue's limit, once the connections have taken what they can: the last to arrive of the customer that has most

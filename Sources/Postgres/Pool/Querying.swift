@@ -34,7 +34,7 @@ extension Querying {
     try await run(statement, ParameterBuffer(repeat each values), deadline: deadline)
   }
 
-  /// The same database, where every call ends within that time: for requests, whose senders would rather try again than wait.
+  /// This database, where every call ends within that time. It is for requests, whose senders would rather try again than wait.
   public func limited(to limit: Duration) -> any Querying { TimeLimited(database: self, limit: limit) }
 }
 

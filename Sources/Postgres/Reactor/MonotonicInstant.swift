@@ -20,7 +20,7 @@ struct MonotonicInstant: Comparable, Hashable, Sendable {
 
   static func < (left: MonotonicInstant, right: MonotonicInstant) -> Bool { left.nanoseconds < right.nanoseconds }
 
-  /// The same point on this clock; `distantFuture` for nil.
+  /// The point of this clock at which the other one shows `instant`; `distantFuture` for nil.
   init(_ instant: ContinuousClock.Instant?) {
     self = instant.map { .now.advanced(by: ContinuousClock.now.duration(to: $0)) } ?? .distantFuture
   }

@@ -1,7 +1,7 @@
 /// Deletes that take a portion of what is old at a time, so that no statement takes long, however much there is.
 package enum Portions {
-  /// SQL that deletes the oldest rows of the customer `$1` in `table`, up to as many as `limit` says, and those that are as old as the last
-  /// of them. An index has to begin with the customer and `age`.
+  /// SQL that deletes the oldest rows of the customer `$1` in `table`: as many as `limit` says, and those that are as old as the last of
+  /// these. An index has to begin with the customer and `age`.
   /// - Parameters:
   ///   - age: the column, or expression, that says how old a row is.
   ///   - end: the moment before which rows are deleted.

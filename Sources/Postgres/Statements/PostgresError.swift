@@ -70,9 +70,7 @@ public struct ServerError: Error, Sendable, Equatable {
 /// SQLSTATEs that code refers to by name.
 extension ServerError {
   public static let uniqueViolation = "23505"
-  public static let foreignKeyViolation = "23503"
   public static let checkViolation = "23514"
-  public static let notNullViolation = "23502"
   public static let serializationFailure = "40001"
   public static let deadlockDetected = "40P01"
   public static let lockNotAvailable = "55P03"

@@ -17,7 +17,7 @@ extension Lease {
       // A sequence may end when its task is cancelled; half of it must not be kept.
       try Task.checkCancellation()
     } catch {
-      // The server reports that the COPY was aborted, which is no news.
+      // The server only reports that the COPY was aborted.
       _ = try? await close(run, "\(type(of: error))")
       throw error
     }

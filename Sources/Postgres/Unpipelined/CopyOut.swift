@@ -110,7 +110,7 @@ extension Lease {
 ///
 /// opening (the server has yet to accept it) → open (rows arrive) → closing (all have arrived) → ended.
 ///
-/// Rows are read from the socket only while fewer than `room` bytes wait for the reader; then the kernel's buffers fill and
+/// Rows are read from the socket only while fewer than `capacity` bytes wait for the reader; then the kernel's buffers fill and
 /// the server waits.
 ///
 /// `@unchecked Sendable`: set up by the caller, handed over through the inbox's lock, then used on the reactor's thread alone.
@@ -119,7 +119,7 @@ final class CopyOutOperation: UnpipelinedOperation, @unchecked Sendable {
 
   let name = "copy.out"
   let sql: String
-  static let room = 256 * 1024
+  static let capacity = 256 * 1024
   private var state = State.opening
   private var rows: [[UInt8]] = []
   private var bytes = 0
@@ -129,7 +129,7 @@ final class CopyOutOperation: UnpipelinedOperation, @unchecked Sendable {
 
   init(_ sql: String) { self.sql = CopyInOperation.unlimited(sql) }
 
-  var wantsToRead: Bool { state != .open || bytes < Self.room }
+  var wantsToRead: Bool { state != .open || bytes < Self.capacity }
   var lossError: PostgresError { .connectionLost(statement: name) }
 
   /// Resumes `reader` with the rows that have arrived, with `nil` after the last.
@@ -168,7 +168,7 @@ final class CopyOutOperation: UnpipelinedOperation, @unchecked Sendable {
 
   /// - Returns: whether there are no more rows, so that the server's last result is to be read.
   private func takeRows(_ session: Session) -> Bool {
-    while bytes < Self.room {
+    while bytes < Self.capacity {
       switch session.connection.nextCopyRow() {
       case .row(let row):
         rows.append(row)

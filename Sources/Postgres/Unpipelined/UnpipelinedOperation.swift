@@ -32,7 +32,7 @@ extension UnpipelinedOperation {
 
 /// One result of an operation, as `PQgetResult` gives it.
 enum UnpipelinedResult {
-  /// Nothing yet.
+  /// No result has come yet.
   case none
   /// A statement was carried out.
   case done(affected: Int)
@@ -52,7 +52,7 @@ extension Session {
     guard case .pipeline = mode, pipeline.isIdle else {
       return operation.failed(.misuse("\(operation.name): the connection is in use by another statement"))
     }
-    // From here on the operation is told when the connection is lost.
+    // From here on the operation fails when the connection is lost.
     mode = .operation(operation)
     guard connection.exitPipeline(), connection.sendScript(operation.sql) else { return lose(connection.errorMessage) }
     flush()

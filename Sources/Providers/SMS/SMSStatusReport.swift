@@ -78,7 +78,8 @@ extension SMSStatusReport {
     for message in messages {
       let status = message.children("STATUS").first
       guard let reference = message.text("REFERENCE"), let code = status?.text("CODE") else { throw .malformed }
-      reports.append(cm(reference.trimmed, code.trimmed, status?.text("ERRORCODE")?.trimmed))
+      let error = status?.text("ERRORCODE").map { String($0.trimmed) }
+      reports.append(cm(String(reference.trimmed), String(code.trimmed), error))
     }
     return reports.compactMap(\.self)
   }
@@ -196,8 +197,4 @@ extension JSONValue {
     default: nil
     }
   }
-}
-
-extension String {
-  fileprivate var trimmed: String { String(drop { $0.isWhitespace }.reversed().drop { $0.isWhitespace }.reversed()) }
 }

@@ -91,6 +91,27 @@ struct InputFile {
   }
 }
 
+/// An argument of the form name=value.
+struct NamedValue {
+  let name: String
+  let value: String
+
+  private init?(_ argument: String) {
+    let name = argument.prefix { $0 != "=" }
+    guard !name.isEmpty, name.endIndex < argument.endIndex else { return nil }
+    self.name = String(name)
+    value = String(argument[name.endIndex...].dropFirst())
+  }
+
+  /// - Throws: `ValidationError` that names the option.
+  static func all(_ arguments: [String], of option: String) throws -> [NamedValue] {
+    try arguments.map { argument in
+      guard let named = NamedValue(argument) else { throw ValidationError("--\(option) takes name=value.") }
+      return named
+    }
+  }
+}
+
 extension MessageID: ExpressibleByArgument {
   public init?(argument: String) { self.init(argument) }
 }

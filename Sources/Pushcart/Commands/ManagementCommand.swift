@@ -131,7 +131,7 @@ struct ManagementStores: Sendable {
 
   /// Who runs the command.
   static var actor: ChangeAuthor { .commandLine(user: osUser) }
-  /// The same, as the operating system calls them.
+  /// Their name in the operating system.
   static var osUser: String { ProcessInfo.processInfo.userName }
 
   /// Makes a change together with its line in the audit log.

@@ -93,26 +93,21 @@ struct MessageOptions: ParsableArguments {
   var fields: [String] = []
   @Option(
     name: .customLong("optional-field"), parsing: .upToNextOption,
-    help: ArgumentHelp("The same, left out where the message is too large otherwise.", valueName: "name=value"))
+    help: ArgumentHelp("Fields that are left out where the message is too large otherwise.", valueName: "name=value"))
   var optionalFields: [String] = []
 
   func validate() throws {
     if let ttl, !(0...MessageBody.maximumTTL).contains(ttl) {
       throw ValidationError("--ttl takes 0 to \(MessageBody.maximumTTL) seconds.")
     }
-    if optionalFields.contains(where: { $0.prefix { $0 != "=" }.isEmpty || !$0.contains("=") }) {
-      throw ValidationError("--optional-field takes name=value.")
-    }
-    if fields.contains(where: { $0.prefix { $0 != "=" }.isEmpty || !$0.contains("=") }) {
-      throw ValidationError("--field takes name=value.")
-    }
+    _ = try Self.pairs(optionalFields, of: "optional-field") + Self.pairs(fields, of: "field")
   }
 
   /// - Throws: `CommandFailure` for a file of overrides that cannot be read.
   var body: MessageBody {
     get throws {
-      let optional = optionalFields.map(Self.pair)
-      let pairs = fields.map(Self.pair) + optional
+      let optional = try Self.pairs(optionalFields, of: "optional-field")
+      let pairs = try Self.pairs(fields, of: "field") + optional
       return MessageBody(
         verbatim: verbatim ? true : nil, alert: alert, info: info, badge: badge, sound: sound, category: category,
         image: image, url: url, ttl: ttl, priority: priority, collapseKey: collapseKey, threadId: threadId,
@@ -122,8 +117,8 @@ struct MessageOptions: ParsableArguments {
     }
   }
 
-  private static func pair(_ field: String) -> (String, JSONValue) {
-    (String(field.prefix { $0 != "=" }), .string(String(field.drop { $0 != "=" }.dropFirst())))
+  private static func pairs(_ fields: [String], of option: String) throws -> [(String, JSONValue)] {
+    try NamedValue.all(fields, of: option).map { ($0.name, .string($0.value)) }
   }
 
   private static func overrides(_ path: String) throws -> MessageOverrides {

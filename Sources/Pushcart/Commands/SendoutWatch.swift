@@ -71,10 +71,10 @@ struct ProgressLine {
     let share = counts.audience == 0 ? 0 : Double(counts.settled) / Double(counts.audience)
     let front = "Sendout \(sendout.sendoutId) \(sendout.state.rawValue) \(percent(share))"
     let back = "\(counts.settled) of \(counts.audience)" + (counts.failed > 0 ? ", failed \(counts.failed)" : "")
-    let room = min(40, width - front.count - back.count - 5)
-    guard room >= 5 else { return "\(front) \(back)" }
-    let full = Int((share * Double(room)).rounded(.down))
-    let bar = String(repeating: "█", count: full) + String(repeating: "░", count: room - full)
+    let barWidth = min(40, width - front.count - back.count - 5)
+    guard barWidth >= 5 else { return "\(front) \(back)" }
+    let full = Int((share * Double(barWidth)).rounded(.down))
+    let bar = String(repeating: "█", count: full) + String(repeating: "░", count: barWidth - full)
     return "\(front) [\(bar)] \(back)"
   }
 

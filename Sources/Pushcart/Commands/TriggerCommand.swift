@@ -139,16 +139,10 @@ struct TriggerCommand: AsyncParsableCommand {
     var at: Timestamp?
     @OptionGroup var options: ManagementOptions
 
-    func validate() throws {
-      if properties.contains(where: { $0.prefix { $0 != "=" }.isEmpty || !$0.contains("=") }) {
-        throw ValidationError("--property takes name=value.")
-      }
-    }
+    func validate() throws { _ = try NamedValue.all(properties, of: "property") }
 
     func run(in stores: ManagementStores) async throws {
-      let pairs = properties.map { property in
-        (String(property.prefix { $0 != "=" }), String(property.drop { $0 != "=" }.dropFirst()))
-      }
+      let pairs = try NamedValue.all(properties, of: "property").map { ($0.name, $0.value) }
       var message = TriggerMessage()
       message.originalId = to
       message.properties = String(decoding: try JSONCoding.encode(Dictionary(pairs) { $1 }), as: UTF8.self)

@@ -24,7 +24,7 @@ struct LocalHub: Sendable {
     home = self.folder
   }
 
-  /// The same hub, with its secrets beside its PostgreSQL.
+  /// The hub `local`, with its secrets beside its PostgreSQL.
   init(_ local: LocalHub, beside cluster: PrivateCluster) {
     folder = local.folder
     home = cluster.home == local.cluster ? local.folder : cluster.home

@@ -16,7 +16,7 @@ struct SampleCustomer: Sendable {
   let id: CustomerID
   /// A key of scope admin.
   let accessKey: String
-  /// Of all apps that have contacts.
+  /// The app ids of all apps that have contacts.
   var appIDs: [String] = []
   /// What the sample page registers browsers with.
   private(set) var site: SampleSite?

@@ -47,18 +47,13 @@ enum SamplePeople {
   static func further(_ app: SampleApp, vapidKey: String) -> [PushDevicesBody] {
     zip(names, 0...).filter { $0.1 % app.every == app.from }.compactMap { name, number in
       app.device(number, vapidKey).map { device in
-        var body = PushDevicesBody()
-        body.originalId = Self.body(name, number).originalId
-        body.deviceInfo = [device]
-        return body
+        PushDevicesBody(originalId: Self.body(name, number).originalId, deviceInfo: [device])
       }
     }
   }
 
   private static func device(_ kind: String, _ number: Int, model: String) -> PushDevicesBody.DeviceInfo {
-    var device = PushDevicesBody.DeviceInfo()
-    device.deviceToken = SampleApp.token(kind, number)
-    device.appType = .ios
+    var device = PushDevicesBody.DeviceInfo(deviceToken: SampleApp.token(kind, number), appType: .ios)
     device.sandboxToken = number % 12 == 7
     device.manufacturer = "Apple"
     device.model = model

@@ -141,7 +141,12 @@ struct Hub: Sendable {
 
   private func routes(_ parts: HubParts, _ pins: PINs) throws -> HubRoutes {
     let (pool, vault) = (parts.pool, parts.vault)
-    let authenticator = Authenticator(parts.accessKeys, requestsPerKey: settings.requestsPerKey)
+    let replyBudget = ReplyBudget()
+    let authenticator = Authenticator(
+      parts.accessKeys, requestsPerKey: settings.requestsPerKey, replyBudget: replyBudget)
+    let contacts = ContactLookup(parts.requestDatabase)
+    let devices = Devices(parts.requestDatabase)
+    let identities = IdentityVerifier(parts.requestDatabase, vault: vault)
     let credentials = PushCredentialVault(pool, vault: vault)
     let registrations = RegistrationBatcher(
       pool, endpoints: settings.pushServices.endpoints)
@@ -171,12 +176,11 @@ struct Hub: Sendable {
         _ = try await hybridMessages.confirm(
           app.customer, appID: app.appID, number: number, updateIDs: confirmation.updates.map(\.description),
           status: confirmation.status, readAt: confirmation.readAt)
-      })
+      }, replyBudget: replyBudget)
     return HubRoutes(
       carma: CarmaRoutes(
         authenticator: authenticator, pushApps: parts.pushApps, registrations: registrations,
-        contacts: ContactLookup(parts.requestDatabase), devices: Devices(parts.requestDatabase),
-        identities: IdentityVerifier(parts.requestDatabase, vault: vault)),
+        contacts: contacts, devices: devices, identities: identities),
       carmaTriggers: CarmaTriggerRoutes(
         authenticator: authenticator, pushApps: parts.pushApps, triggers: Triggers(parts.requestDatabase),
         messages: messageService),
@@ -184,9 +188,8 @@ struct Hub: Sendable {
       softphone: SoftphoneRoutes(
         authenticator: authenticator, pushApps: parts.pushApps, messages: messageService,
         reports: TokenReports(
-          pushApps: parts.pushApps, registrations: registrations, contacts: ContactLookup(parts.requestDatabase),
-          devices: Devices(parts.requestDatabase), customers: Customers(parts.requestDatabase),
-          identities: IdentityVerifier(parts.requestDatabase, vault: vault)),
+          pushApps: parts.pushApps, registrations: registrations, contacts: contacts, devices: devices,
+          customers: Customers(parts.requestDatabase), identities: identities),
         settings: settings.softphone),
       gateway: GatewayRoutes(authenticator: authenticator, messages: hybridMessages),
       geoIP: GeoIPRoutes(countries: settings.countries, authenticate: hybrid.authenticate),

@@ -26,7 +26,7 @@ struct Setting: Sendable {
   }
 
   /// The sibling that names a file with the value, as orchestrators pass secrets.
-  var fromFile: Setting { Setting("\(name)-file", "file that holds it") }
+  var fromFile: Setting { Setting("\(name)-file", "file that holds \(variable): \(help)") }
 }
 
 extension Setting {

@@ -53,8 +53,8 @@ struct Settings: Sendable {
     return settings
   }
 
-  /// The settings of a command that also works on the private hub in this folder. Standard error names the file if it is used, before
-  /// anything else is said: the person at the terminal did not name it, and what follows is about it.
+  /// The settings of a command that also works on the private hub in this folder. If its file is used, standard error names that before
+  /// anything else: the person at the terminal did not name it, and what follows is about it.
   static func ofCommand(_ flags: [Given], needsMasterKey: Bool) async throws -> Settings {
     try await read(flags, needsMasterKey: needsMasterKey, local: LocalHub()) { file in
       StandardStream.error.line("Using the private hub of this folder: \(file)")

@@ -125,7 +125,7 @@ struct SettingsReader {
       wrong(setting, "must name a readable text file")
       return nil
     }
-    return text.trimmed
+    return String(text.trimmed)
   }
 
   mutating func number(_ setting: Setting, in range: ClosedRange<Int>) -> Int {
@@ -233,10 +233,4 @@ extension Setting {
   fileprivate var key: ConfigKey { ConfigKey([name]) }
   /// Flags go through a provider of variables, because that turns text into numbers.
   fileprivate var flagVariable: String { name.uppercased().replacing("-", with: "_") }
-}
-
-extension String {
-  fileprivate var trimmed: String {
-    String(drop { $0.isWhitespace }.reversed().drop { $0.isWhitespace }.reversed())
-  }
 }

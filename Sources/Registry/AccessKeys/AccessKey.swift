@@ -128,12 +128,10 @@ struct AccessToken: Sendable {
   }
 
   private static func hasChecksum(_ bytes: String.UTF8View) -> Bool {
-    // The comparison takes the same time wherever the two differ.
-    zip(checksum(Array(bytes.dropLast(checksumLength))), bytes.suffix(checksumLength))
-      .reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0
+    checksum(Array(bytes.dropLast(checksumLength))).isEqual(inConstantTime: Array(bytes.suffix(checksumLength)))
   }
 
-  private static func checksum(_ body: [UInt8]) -> ArraySlice<UInt8> {
-    Base64URL.encode(Array(SHA256.hash(data: body).prefix(5))).prefix(checksumLength)
+  private static func checksum(_ body: [UInt8]) -> [UInt8] {
+    Array(Base64URL.encode(Array(SHA256.hash(data: body).prefix(5))).prefix(checksumLength))
   }
 }

@@ -41,7 +41,7 @@ public final class AccessKeyCache: Sendable {
     }.flatMap(valid)
   }
 
-  /// The same, if it is cached and the token opens anything.
+  /// What a token opens, if that is cached.
   public func cached(_ token: String, for customer: CustomerID? = nil) -> Access? {
     guard let token = AccessToken(token, checked: false), customer == nil || customer == token.customer else {
       return nil

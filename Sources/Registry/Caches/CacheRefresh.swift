@@ -38,7 +38,7 @@ public struct CacheRefresh: Service {
 
   private func listen(for cache: Cache) async throws {
     let channels = cache.channels.map(\.name)
-    // A word that may have been missed counts like any other.
+    // A notification that may have been missed counts like any other.
     for try await event in pool.notifications(on: channels).cancelOnGracefulShutdown() {
       do {
         try await cache.refresh()

@@ -3,8 +3,9 @@ import Locking
 
 /// A cache whose keys anybody can make up, such as the tokens of requests.
 ///
-/// A key that stands for nothing is remembered for a minute, since none ever begins to stand for something, and apart, so that guesses push
-/// no answer out. Few keys that were never found here are looked up at a time, so that made-up ones take no more of the database than that.
+/// A key that stands for nothing is remembered for a minute, since none ever begins to stand for something. Such keys are kept apart, so
+/// that guesses push no answer out. Keys that were never found here are looked up a few at a time, so that made-up ones cost the database
+/// little.
 package final class UntrustedKeyCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   private let known: SharedCache<Key, Value>
   private let unknown: SharedCache<Key, Bool>

@@ -2,9 +2,9 @@ import FoundationEssentials
 import Postgres
 import Wire
 
-/// The columns of every statement that returns contacts and devices to be shown, so that one reader reads all; those of pushes have
-/// `RecipientColumns`. They are `ordinal`, `remark`, six of the contact and eleven of the device. No statement tells of a row as a
-/// whole, which Citus cannot take apart again.
+/// The columns of every statement that returns contacts and devices to be shown, so that one reader reads all. Statements of pushes have
+/// `RecipientColumns`. They are `ordinal`, `remark`, six of the contact and eleven of the device. No statement returns a row as one
+/// value, which Citus cannot take apart again.
 enum ContactColumns {
   /// The columns of both.
   /// - Parameters: aliases for the contact's row and the device's.
@@ -39,13 +39,13 @@ enum ContactColumns {
   ].map { (name: $0.0, type: $0.1) }
 }
 
-/// One row of a statement that tells of contacts and devices.
+/// One row of a statement that returns contacts and devices.
 struct ContactRow {
   /// Which of the things asked for the row answers, counted from 1.
   let ordinal: Int
   /// What there is to say of a registration that was not simply taken as it was sent; `none` in every other row.
   let remark: Remark
-  /// The contact's number, with a device too whose contact the row does not tell of.
+  /// The contact's number, which a row of a device alone has, too.
   let contactID: ContactID?
   /// Without its devices.
   let contact: Contact?
@@ -100,7 +100,7 @@ struct ContactRow {
 }
 
 extension Contact {
-  /// - Returns: `nil` if the row does not tell of the contact.
+  /// - Returns: `nil` if the row has no columns of the contact.
   fileprivate init?(_ id: ContactID, _ row: Row) throws {
     guard let originalID: String = try row.column(3) else { return nil }
     let properties: JSONDocument? = try row.column(6)

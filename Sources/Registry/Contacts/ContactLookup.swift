@@ -11,8 +11,8 @@ public final class ContactLookup: Sendable {
 
   private let batcher: Batcher<Question, Contact?>
 
-  /// - Parameter limit: lookups that may wait or be under way, of all customers together; one customer's may be nearly half of
-  ///   them, and one more is refused at once.
+  /// - Parameter limit: lookups that may wait or be under way, of all customers together. One customer's may be nearly half of
+  ///   them. One more is refused at once.
   public init(_ database: any Querying, limit: Int = 8192) {
     batcher = Batcher(
       BatchLimits(batchWeight: 256, worthAnother: 16, items: limit),

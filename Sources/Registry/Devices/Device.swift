@@ -120,19 +120,10 @@ public struct DeviceToken: Sendable, Hashable {
     bytes.reserveCapacity(text.utf8.count / 2)
     var digits = text.utf8.makeIterator()
     while let high = digits.next() {
-      guard let low = digits.next(), let high = digit(high), let low = digit(low) else { return nil }
+      guard let low = digits.next(), let high = high.hexDigitValue, let low = low.hexDigitValue else { return nil }
       bytes.append(high << 4 | low)
     }
     return bytes
-  }
-
-  private static func digit(_ byte: UInt8) -> UInt8? {
-    switch byte {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-    case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-    case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-    default: nil
-    }
   }
 }
 

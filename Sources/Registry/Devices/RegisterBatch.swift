@@ -48,8 +48,8 @@ struct RegisterBatch {
     }
   }
 
-  /// A device key lies in every copy of an app. If it were told that a contact's properties are full, it could measure what is
-  /// stored of anybody; so its properties are dropped and the rest is registered. The statement does that itself, unless somebody
+  /// A device key lies in every copy of an app. If its holder learned that a contact's properties are full, they could measure what is
+  /// stored of anybody. So its properties are dropped and the rest is registered. The statement does that itself, unless somebody
   /// else fills the contact's properties while it runs.
   private func withoutProperties(on database: any Querying) async throws -> [Outcome] {
     Self.droppedProperties.increment()
@@ -63,7 +63,7 @@ struct RegisterBatch {
 
   private func write(to database: any Querying) async throws -> [Outcome] {
     let statement =
-      requests.contains(where: \.returnsContact) ? RegisterQueries.registerAndTell : RegisterQueries.register
+      requests.contains(where: \.returnsContact) ? RegisterQueries.registerReturning : RegisterQueries.register
     let rows = try await database.run(statement, parameters)
     return statement.name == RegisterQueries.register.name
       ? try await remarks(rows, on: database) : try await outcomes(rows, on: database)

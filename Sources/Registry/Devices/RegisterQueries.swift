@@ -2,7 +2,7 @@ import Postgres
 import Wire
 
 /// The one statement that registers any number of requests of one customer, each a contact and its devices. It is all
-/// or none, but for requests that name an unknown list or too many devices. These are left out and told so. An unknown
+/// or none, but for requests that name an unknown list or too many devices. These are left out and remarked. An unknown
 /// app leaves all of them out.
 ///
 /// Of a request with a device key (`$30`), an unknown list and `properties` that would not fit are dropped right here.
@@ -26,12 +26,12 @@ enum RegisterQueries {
   private static let fields = ContactField.allCases
   private static let columns = fields.map(\.column).joined(separator: ", ")
 
-  /// Tells only of requests with a remark: their ordinals, the `ContactRow.Remark`, and the contact's number. The ordinal 0
-  /// stands for one of them, and `raced` tells that somebody else wrote its device meanwhile.
+  /// Returns only requests with a remark: their ordinals, the `ContactRow.Remark`, and the contact's number. The ordinal 0
+  /// stands for one of them, and `raced` means that somebody else wrote its device meanwhile.
   static let register = Statement(
     "device.register", .write,
     """
-    WITH \(steps(tells: false))
+    WITH \(steps(returnsContacts: false))
     SELECT ordinal, remark, NULL::bigint FROM request WHERE remark <> 0
     UNION ALL
     \(overLimit)
@@ -43,10 +43,10 @@ enum RegisterQueries {
   /// Also returns contacts and the devices that the requests name, each with the request's ordinal. If a request asks for them, the
   /// contact's other devices in the apps `$19` follow, with ordinal 0. A request that was taken and has fewer devices
   /// in the answer than it names is to run again: somebody else wrote the device meanwhile.
-  static let registerAndTell = Statement(
-    "device.register_and_tell", .write,
+  static let registerReturning = Statement(
+    "device.register_returning", .write,
     """
-    WITH \(steps(tells: true)),
+    WITH \(steps(returnsContacts: true)),
     other AS (\(other))
     SELECT ordinal, remark, contact_id, CASE WHEN unchanged THEN original_id END, known_list_id, known_date_of_birth,
       known_properties, known_texts, \(ContactColumns.noDevice)
@@ -66,7 +66,7 @@ enum RegisterQueries {
     """)
 
   /// Retires the valid devices that each contact of `$2` has too many of, those registered the longest time ago, in the name
-  /// of its key in `$3`. Returns rows of devices as `registerAndTell` does.
+  /// of its key in `$3`. Returns rows of devices as `registerReturning` does.
   ///
   /// Telephone numbers make no way: an SMS is what is left when phones fail, and a number registers once only.
   ///
@@ -102,16 +102,16 @@ enum RegisterQueries {
     """)
 
   /// What both statements do.
-  private static func steps(tells: Bool) -> String {
+  private static func steps(returnsContacts: Bool) -> String {
     """
     app AS MATERIALIZED (\(app)),
-    request AS MATERIALIZED (\(request(telling: tells))),
+    request AS MATERIALIZED (\(request(returnsContacts: returnsContacts))),
     owner AS MATERIALIZED (\(owner)),
-    changed AS (\(changed) RETURNING \(tells ? ContactColumns.contact("c") : "1")),
-    fresh AS (\(fresh) RETURNING \(tells ? ContactColumns.contact("contact") : "1")),
+    changed AS (\(changed) RETURNING \(returnsContacts ? ContactColumns.contact("c") : "1")),
+    fresh AS (\(fresh) RETURNING \(returnsContacts ? ContactColumns.contact("contact") : "1")),
     looked_up AS MATERIALIZED (\(lookedUp)),
     wanted AS MATERIALIZED (\(wanted)),
-    updated AS (\(updated) RETURNING \(tells ? "w.ordinal, d.contact_id, \(ContactColumns.device("d"))" : "d.device_id")),
+    updated AS (\(updated) RETURNING \(returnsContacts ? "w.ordinal, d.contact_id, \(ContactColumns.device("d"))" : "d.device_id")),
     added AS (\(added)),
     event AS (\(event))
     """
@@ -125,15 +125,15 @@ enum RegisterQueries {
     """
 
   /// The requests, what is known of their contacts, whether anything of that would change, and what is to be remarked.
-  private static func request(telling: Bool) -> String {
+  private static func request(returnsContacts: Bool) -> String {
     let known = """
       , c.list_id AS known_list_id, c.date_of_birth AS known_date_of_birth, c.properties AS known_properties,
             \(ContactColumns.texts("c")) AS known_texts
       """
     return """
-      SELECT i.ordinal, i.original_id, i.date_of_birth, i.tells, i.texts,
+      SELECT i.ordinal, i.original_id, i.date_of_birth, i.wants_contact, i.texts,
         i.list_id, CASE WHEN \(fits) THEN i.properties END AS properties,
-        c.contact_id, c.unchanged\(telling ? ", c.known_list_id, c.known_date_of_birth, c.known_properties, c.known_texts" : ""),
+        c.contact_id, c.unchanged\(returnsContacts ? ", c.known_list_id, c.known_date_of_birth, c.known_properties, c.known_texts" : ""),
         (CASE WHEN app.count < cardinality($19::bigint[]) THEN \(ContactRow.Remark.appUnknown.rawValue)
           WHEN i.valid_devices > app.devices_per_contact THEN -app.devices_per_contact
           WHEN i.lacks_list THEN \(ContactRow.Remark.listUnknown.rawValue)
@@ -146,7 +146,7 @@ enum RegisterQueries {
           l.list_id IS NULL AND i.sent_list_id <> 0 AND NOT i.of_device_key AS lacks_list
         FROM unnest($2::text[], $3::bigint[], $4::date[], $5::json[], $6::bool[], $21::bool[], $22::bigint[])
           WITH ORDINALITY
-          AS i(original_id, sent_list_id, date_of_birth, properties, tells, of_device_key, valid_devices, ordinal)
+          AS i(original_id, sent_list_id, date_of_birth, properties, wants_contact, of_device_key, valid_devices, ordinal)
         LEFT JOIN LATERAL (
           SELECT list_id FROM list WHERE customer_id = $1::bigint AND list_id = i.sent_list_id LIMIT 1
         ) l ON true
@@ -154,7 +154,7 @@ enum RegisterQueries {
       ) i
       CROSS JOIN app
       LEFT JOIN LATERAL (
-        SELECT c.contact_id, \(unchanged) AS unchanged, \(fitsInContact) AS fits\(telling ? known : "")
+        SELECT c.contact_id, \(unchanged) AS unchanged, \(fitsInContact) AS fits\(returnsContacts ? known : "")
         FROM contact c WHERE c.customer_id = $1::bigint AND c.original_id = i.original_id LIMIT 1
       ) c ON true
       """
@@ -189,9 +189,9 @@ enum RegisterQueries {
 
   private static let isTaken = "remark IN (0, \(ContactRow.Remark.propertiesDropped.rawValue))"
 
-  /// The contact of every ordinal, a number of its own for a new one, NULL for requests that are left out: an array, as looking
-  /// into it costs the same whatever the planner thinks. A step of its own: Citus sends no statement to a shard that takes a
-  /// number as it reads.
+  /// The contact of every ordinal: a number of its own for a new one, and NULL for requests that are left out. It is an array, as
+  /// looking into that costs the same whatever the planner thinks. It is a step of its own, since Citus sends no statement to a
+  /// shard that takes a number as it reads.
   private static let owner = """
     SELECT array_agg(CASE WHEN \(isTaken) THEN coalesce(contact_id, nextval('contact_contact_id_seq')) END ORDER BY ordinal)
         AS contact_ids,
@@ -362,7 +362,7 @@ enum RegisterQueries {
       WHERE customer_id = $1::bigint AND contact_id = r.contact_id AND push_app_id = ANY ($19::bigint[])
       LIMIT \(Device.maximumOfContact)
     ) d
-    WHERE r.tells AND \(isTaken)
+    WHERE r.wants_contact AND \(isTaken)
       AND d.device_id NOT IN (SELECT known_device_id FROM looked_up WHERE known_device_id IS NOT NULL)
     """
 
@@ -371,5 +371,5 @@ enum RegisterQueries {
     "contact_list_id_fkey", "contact_original_id_key", "device_token_key",
   ]
 
-  static let all: [Statement] = [register, registerAndTell, retireSurplus]
+  static let all: [Statement] = [register, registerReturning, retireSurplus]
 }

@@ -3,9 +3,9 @@ import CryptoExtras
 import FoundationEssentials
 import Wire
 
-/// The account of a push service that signs in with ids and a secret, or with the key file of a service account, as its owner gave it.
+/// An account at a push service as its owner gave it: ids and a secret, or the key file of a service account.
 struct AccountFile {
-  /// By the names of fields, or of the file's members.
+  /// The values, by the names of fields or of the file's members.
   let members: [String: String]
   /// Who signs in, as the service's console names it.
   let account: String
@@ -13,7 +13,7 @@ struct AccountFile {
   /// secret.
   let fingerprint: String
 
-  /// What is stored of it.
+  /// The account as it is stored.
   var stored: Secret {
     guard let json = try? JSONCoding.encode(members) else { preconditionFailure("strings are always JSON") }
     return Secret(bytes: Array(json))
@@ -85,7 +85,7 @@ struct AccountFile {
   private init(_ members: [String: String], _ form: AccountForm, _ digest: SHA256.Digest) {
     self.members = members
     account = form.shown.map { members[$0] ?? "" }.joined(separator: "/")
-    fingerprint = Array(digest.prefix(8)).hexDigits
+    fingerprint = digest.fingerprint
   }
 
   private static func finding(notJSON file: Secret) -> String {
@@ -96,13 +96,13 @@ struct AccountFile {
     if start.hasPrefix("<?xml") || start.hasPrefix("<plist") {
       return "This is a GoogleService-Info.plist or another XML file, not a service account key"
     }
-    if start.hasPrefix("<") { return "This is a web page, perhaps a sign-in page saved in place of the file" }
+    if start.hasPrefix("<") { return KeyFileDiagnosis.webPage.finding }
     if start.hasPrefix("-----begin ") { return "This is a key alone, without the account that it belongs to" }
     if start.hasPrefix("aaaa") || start.hasPrefix("aiza") {
       return "This is a server key of the old FCM interface, which Google has switched off"
     }
     if start.count <= 255, start.contains(".json"), !start.contains("\n") {
-      return "This is the name of a file and not what the file holds"
+      return KeyFileDiagnosis.fileName.finding
     }
     return "This is not JSON, and so not a service account key"
   }
@@ -150,7 +150,7 @@ extension CredentialField {
 }
 
 extension UInt8 {
-  /// Of ASCII.
+  /// Whether it is a letter or digit of ASCII.
   var isLetterOrDigit: Bool {
     switch self {
     case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -172,7 +172,7 @@ enum ClientSecret {
     }
     if let other = ForeignFile(secret.bytes) { throw refuse(other.finding(insteadOf: "a Client Secret")) }
     guard let whole = String(validating: secret.bytes, as: UTF8.self) else { throw refuse("This is a binary file") }
-    let text = String(whole.drop { $0.isWhitespace }.reversed().drop { $0.isWhitespace }.reversed())
+    let text = String(whole.trimmed)
     guard !text.isEmpty else { throw refuse("This is empty") }
     guard !text.hasPrefix("-----BEGIN ") else { throw refuse("This is a key in PEM form and not a Client Secret") }
     guard text.utf8.count <= 256 else { throw refuse("This is too long to be a Client Secret") }

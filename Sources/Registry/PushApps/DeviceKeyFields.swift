@@ -55,3 +55,11 @@ public struct DeviceKeyFields: Sendable, Equatable {
     return restricted
   }
 }
+
+extension [PushApp] {
+  /// What a device key may write of a body: each of the customer's apps that has a list has to allow a field.
+  /// - Throws: as `DeviceKeyFields.restrict`.
+  public func restrict(_ body: PushDevicesBody) throws -> PushDevicesBody {
+    try compactMap(\.deviceFields).reduce(body) { try $1.restrict($0) }
+  }
+}

@@ -49,11 +49,9 @@ enum ForeignFile {
     if case .known(let file, service.name) = self { file.isKeyFile } else { false }
   }
 
-  /// DER begins with SEQUENCE, and such a file goes on with its version, which is 3.
+  /// Such a file begins with its version, which is 3.
   private static func isPKCS12(_ file: [UInt8]) -> Bool {
-    guard file.count > 8, file[0] == 0x30 else { return false }
-    let lengthBytes = file[1] & 0x80 == 0 ? 0 : Int(file[1] & 0x7F)
-    return file.dropFirst(2 + lengthBytes).starts(with: [0x02, 0x01, 0x03])
+    file.contentsOfSequence?.starts(with: [0x02, 0x01, 0x03]) == true
   }
 
   private static func base64(_ text: ArraySlice<UInt8>) -> [UInt8] {

@@ -106,9 +106,8 @@ extension PushApps {
 
   private func store(_ secret: Secret, as kind: PushCredential.Kind, of app: PushApp) async throws {
     let sealed = try requiredVault.seal(secret, context: PushCredential.context(app.customer, app.id, kind))
-    let fingerprint = Array(SHA256.hash(data: secret.bytes).prefix(8)).hexDigits
     try await database.query(
       PushAppQueries.storeCredential, app.customer.rawValue, app.id.rawValue, kind.rawValue, Bytes(sealed.bytes),
-      sealed.masterKeyID, fingerprint)
+      sealed.masterKeyID, SHA256.hash(data: secret.bytes).fingerprint)
   }
 }

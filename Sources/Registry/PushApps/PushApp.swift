@@ -72,8 +72,8 @@ public struct PushApp: Sendable, Equatable {
   /// What is wrong in its push service's sandbox. A success in production does not end it, nor the other way round.
   public var sandboxAlarm: Alarm? { alarm(at: Date(), isSandbox: true) }
 
-  /// The same at some moment: what sending found, or else the environment's certificate that expires within 30 days. The latter is not
-  /// stored, so no success clears it.
+  /// What is wrong at some moment: what sending found, or else that the environment's certificate expires within 30 days. The latter is
+  /// not stored, so no success clears it.
   public func alarm(at now: Date, isSandbox: Bool = false) -> Alarm? {
     if let raised = isSandbox ? raisedSandboxAlarm : raisedAlarm { return raised }
     let kind = isSandbox ? PushCredential.Kind.apnsDevelopmentCertificate : .apnsProductionCertificate

@@ -48,9 +48,16 @@ enum PushAppQueries {
     FROM \(credentials(from: 12))
     """)
 
-  /// Changes the app, and stores its credentials from `$9` on over those of their kinds. Locks the rows of both. New credentials end
-  /// an alarm, which may have been about the old ones. The moment always grows, and takes the way by UTC because a sum of
-  /// `timestamptz` is not immutable.
+  /// The next `updated_at`, which always grows. It takes the way by UTC because a sum of `timestamptz` is not immutable.
+  private static let laterMoment =
+    "greatest(now(), (updated_at AT TIME ZONE 'UTC' + interval '1 microsecond') AT TIME ZONE 'UTC')"
+
+  /// New credentials in `$4`, `$5` or `$9` end an alarm, which may have been about the old ones.
+  private static let keptAlarms = ["alarm", "alarm_at", "sandbox_alarm", "sandbox_alarm_at"].map { column in
+    "\(column) = CASE WHEN $4::text IS NULL AND $5::text IS NULL AND cardinality($9::text[]) = 0 THEN \(column) END"
+  }.joined(separator: ", ")
+
+  /// Changes the app, and stores its credentials from `$9` on over those of their kinds. Locks the rows of both.
   static let update = Statement(
     "push_app.update", .write,
     """
@@ -62,13 +69,7 @@ enum PushAppQueries {
         identity_required = coalesce($6::bool, identity_required),
         device_fields = nullif(coalesce($7::text[], device_fields), '{all}'),
         contact = coalesce($8::text, contact),
-        alarm = CASE WHEN $4::text IS NULL AND $5::text IS NULL AND cardinality($9::text[]) = 0 THEN alarm END,
-        alarm_at = CASE WHEN $4::text IS NULL AND $5::text IS NULL AND cardinality($9::text[]) = 0 THEN alarm_at END,
-        sandbox_alarm = CASE WHEN $4::text IS NULL AND $5::text IS NULL AND cardinality($9::text[]) = 0 THEN sandbox_alarm END,
-        sandbox_alarm_at =
-          CASE WHEN $4::text IS NULL AND $5::text IS NULL AND cardinality($9::text[]) = 0 THEN sandbox_alarm_at END,
-        updated_at = greatest(
-          now(), (updated_at AT TIME ZONE 'UTC' + interval '1 microsecond') AT TIME ZONE 'UTC')
+        \(keptAlarms), updated_at = \(laterMoment)
       WHERE customer_id = $1::bigint AND push_app_id = $2::bigint
       RETURNING customer_id, push_app_id
     )
@@ -87,8 +88,7 @@ enum PushAppQueries {
     "push_app.store_credential", .write,
     """
     WITH app AS (
-      UPDATE push_app SET updated_at = greatest(
-        now(), (updated_at AT TIME ZONE 'UTC' + interval '1 microsecond') AT TIME ZONE 'UTC')
+      UPDATE push_app SET updated_at = \(laterMoment)
       WHERE customer_id = $1::bigint AND push_app_id = $2::bigint
       RETURNING customer_id
     )
@@ -114,8 +114,7 @@ enum PushAppQueries {
     "push_app.delete_previous_identity", .write,
     """
     WITH app AS (
-      UPDATE push_app SET updated_at = greatest(
-        now(), (updated_at AT TIME ZONE 'UTC' + interval '1 microsecond') AT TIME ZONE 'UTC')
+      UPDATE push_app SET updated_at = \(laterMoment)
       WHERE customer_id = $1::bigint AND push_app_id = $2::bigint
     )
     DELETE FROM push_credential

@@ -115,7 +115,7 @@ public struct PushApps: Sendable {
     try await database.query(PushAppQueries.find, customer.rawValue, app.rawValue).first.map(PushApp.init)
   }
 
-  /// The same, locked against other changes until the transaction ends.
+  /// The customer's app of that number, locked against other changes until the transaction ends; `nil` if there is none.
   package func lock(_ customer: CustomerID, _ app: PushAppID) async throws -> PushApp? {
     // A statement of its own: the next one sees what was committed while this one waited.
     try await database.query(PushAppQueries.lock, customer.rawValue, app.rawValue)

@@ -24,7 +24,7 @@ struct PushCertificateFile {
   /// No such file is nearly as long, in bytes.
   static let maximumLength = 32_768
 
-  /// What is sealed.
+  /// The certificate and its key as they are sealed.
   var stored: Secret {
     guard let json = try? JSONCoding.encode(certificate) else { preconditionFailure("strings are always JSON") }
     return Secret(bytes: Array(json))
@@ -97,7 +97,7 @@ struct PushCertificateFile {
       name: subject.commonName, topics: subject.topics, isForDevelopment: subject.isForDevelopment,
       isForProduction: subject.isForProduction,
       chain: [Data(leaf.der)] + certificates.filter { $0.der != leaf.der }.map { Data($0.der) }, privateKey: Data(key))
-    fingerprint = Array(SHA256.hash(data: publicKey.der).prefix(8)).hexDigits
+    fingerprint = SHA256.hash(data: publicKey.der).fingerprint
   }
 
   /// The key, and its SubjectPublicKeyInfo in DER.
@@ -168,12 +168,11 @@ extension PushCertificateFile {
       return "This is a signing key (.p8), which belongs into signingKey"
     }
     return switch file {
-    case .empty: "This is empty"
+    case .empty, .webPage: file.finding
     case .certificate, .certificates: "This is a certificate without its private key"
     case .certificateRequest: "This is a certificate signing request, to which Apple answers with a certificate"
     case .rsaKey, .otherCurve, .lockedKey, .binaryKey: "This is a private key without its certificate"
     case .severalThings: "This is a certificate in PEM form, perhaps with its key, and not a .p12 file"
-    case .webPage: "This is a web page, perhaps a sign-in page saved in place of the file"
     default: "This is not a .p12 file"
     }
   }

@@ -26,13 +26,18 @@ public struct PushServiceFields: Sendable {
 /// A credential that is to be stored for an app.
 struct NewPushCredential {
   let kind: PushCredential.Kind
-  /// What is sealed.
+  /// The secret that is sealed.
   let secret: Secret
   let fingerprint: String
   /// Who signs in with it, as the service's console names it; nil where the app's other fields say so.
   var account: String?
   /// When a certificate expires.
   var notAfter: Date?
+}
+
+extension SHA256Digest {
+  /// The first 16 hex digits, which tell two credentials apart.
+  var fingerprint: String { Array(prefix(8)).hexDigits }
 }
 
 extension PushServiceFields {
@@ -148,7 +153,7 @@ extension PushServiceFields {
       guard let json = try? JSONCoding.encode(sms) else { preconditionFailure("texts are always JSON") }
       return NewPushCredential(
         kind: signIn.kind, secret: Secret(bytes: Array(json)),
-        fingerprint: Array(SHA256.hash(data: Data(sms.signIn.utf8)).prefix(8)).hexDigits, account: sms.description)
+        fingerprint: SHA256.hash(data: Data(sms.signIn.utf8)).fingerprint, account: sms.description)
     }
   }
 }

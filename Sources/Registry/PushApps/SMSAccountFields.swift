@@ -76,7 +76,7 @@ extension SMSProvider {
 
 extension SMSRequestTemplate {
   private static let longestBody = 8192
-  /// What belongs to the connection.
+  /// Headers that belong to the connection, which no template can set.
   private static let ownHeaders: Set = ["host", "content-length", "connection", "transfer-encoding", "upgrade", "te"]
 
   fileprivate init(_ value: JSONValue) throws(RegistryError) {

@@ -4,7 +4,7 @@ import Wire
 
 /// The signing key in Apple's AuthKey_….p8 file: a P-256 private key in PKCS#8, in PEM.
 ///
-/// Line ends, blanks and a missing last line end do not matter, nor does a key in SEC 1 form, which openssl writes; what is
+/// Line ends, blanks and a missing last line end do not matter. The key may also be in SEC 1 form, which openssl writes. What is
 /// kept is PKCS#8.
 struct SigningKeyFile {
   /// The key as PKCS#8 PEM.
@@ -40,8 +40,7 @@ struct SigningKeyFile {
     }
     guard Self.signs(key) else { throw refuse(.damaged) }
     self.key = Secret(key.pemRepresentation)
-    let digest = SHA256.hash(data: key.publicKey.derRepresentation)
-    fingerprint = Array(digest.prefix(8)).hexDigits
+    fingerprint = SHA256.hash(data: key.publicKey.derRepresentation).fingerprint
   }
 
   private static func signs(_ key: P256.Signing.PrivateKey) -> Bool {
@@ -126,13 +125,20 @@ enum PEMFile: Equatable {
     return .notPEM
   }
 
-  /// DER begins with SEQUENCE; what comes first inside tells the rest.
+  /// What comes first in the DER shows what it is.
   private static func binary(_ bytes: [UInt8]) -> KeyFileDiagnosis {
-    guard bytes.count > 8, bytes[0] == 0x30 else { return .notPEM }
-    let lengthBytes = bytes[1] & 0x80 == 0 ? 0 : Int(bytes[1] & 0x7F)
-    let inside = bytes.dropFirst(2 + lengthBytes)
+    guard let inside = bytes.contentsOfSequence else { return .notPEM }
     if inside.starts(with: [0x02, 0x01, 0x00]) || inside.starts(with: [0x02, 0x01, 0x01]) { return .binaryKey }
     return inside.first == 0x30 ? .certificate : .notPEM
+  }
+}
+
+extension [UInt8] {
+  /// What is in the SEQUENCE that DER begins with; nil if these bytes are no DER.
+  var contentsOfSequence: ArraySlice<UInt8>? {
+    guard count > 8, self[0] == 0x30 else { return nil }
+    let lengthBytes = self[1] & 0x80 == 0 ? 0 : Int(self[1] & 0x7F)
+    return dropFirst(2 + lengthBytes)
   }
 }
 
@@ -184,7 +190,7 @@ enum KeyFileDiagnosis: Equatable {
 }
 
 extension KeyFileDiagnosis {
-  /// What kind of private key this is, given that it is none of P-256: told by the object identifiers near its beginning.
+  /// What kind of private key this is, given that it is none of P-256: by the object identifiers near its beginning.
   init(privateKey der: [UInt8]) {
     let head = der.prefix(64)
     let kinds: [(identifier: [UInt8], file: KeyFileDiagnosis)] = [

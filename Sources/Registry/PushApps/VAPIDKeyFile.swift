@@ -2,8 +2,8 @@ import Crypto
 import FoundationEssentials
 import Wire
 
-/// An app's key pair at the push services of browsers: a private key of P-256, in PEM (PKCS#8 or SEC 1) or as its 32 bytes in base64url,
-/// as the libraries for Web Push print it.
+/// An app's key pair at the push services of browsers: a private key of P-256. It comes in PEM (PKCS#8 or SEC 1), or as its 32 bytes in
+/// base64url, which the libraries for Web Push print.
 struct VAPIDKeyFile {
   private let key: P256.Signing.PrivateKey
 
@@ -20,9 +20,7 @@ struct VAPIDKeyFile {
     }
     if let other = ForeignFile(file.bytes) { throw refuse(other.finding(insteadOf: "a private key of P-256")) }
     guard file.bytes.count <= SigningKeyFile.maximumLength else { throw refuse("This is too long to be a private key") }
-    let digits = file.bytes.filter { $0 > 0x20 && $0 != UInt8(ascii: "=") }.map { byte in
-      byte == UInt8(ascii: "+") ? UInt8(ascii: "-") : byte == UInt8(ascii: "/") ? UInt8(ascii: "_") : byte
-    }
+    let digits = Base64URL.digits(ofBase64: file.bytes.filter { $0 > 0x20 && $0 != UInt8(ascii: "=") })
     guard !digits.isEmpty else { throw refuse("This is empty") }
     // A hyphen is a digit, too.
     if !digits.starts(with: "-----".utf8), let bytes = Base64URL.decode(digits) {
@@ -43,14 +41,14 @@ struct VAPIDKeyFile {
     self.key = key
   }
 
-  /// What is stored of it.
+  /// The private key as it is stored.
   var stored: Secret { Secret(Base64URL.text(Array(key.rawRepresentation))) }
 
   /// 65 bytes in base64url.
   var publicKey: String { Base64URL.text(Array(key.publicKey.x963Representation)) }
 
   /// First 16 hex digits of the SHA-256 of the public key (its SubjectPublicKeyInfo in DER).
-  var fingerprint: String { Array(SHA256.hash(data: key.publicKey.derRepresentation).prefix(8)).hexDigits }
+  var fingerprint: String { SHA256.hash(data: key.publicKey.derRepresentation).fingerprint }
 
   /// - Parameter contact: of the app.
   func credentials(contact: String?) -> VAPIDKey {

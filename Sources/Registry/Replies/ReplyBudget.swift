@@ -1,7 +1,7 @@
 import Postgres
 public import Wire
 
-/// Memory of large replies that are on their way to clients, limited for each customer and for all.
+/// Memory of large replies that are on their way to clients, limited for each customer and for all. Make one for each process.
 public final class ReplyBudget: Sendable {
   /// Replies with more bytes are large. Smaller ones are not counted.
   public static let large = 256 << 10

@@ -2,7 +2,7 @@ public import FoundationEssentials
 public import Postgres
 public import Wire
 
-/// What page links are signed and judged by.
+/// What page links are signed and verified by.
 public struct LinkSettings: Sendable {
   /// The keys by their numbers, without retired ones. The highest number signs; the others still verify what they signed.
   public let keys: [Int64: Secret]

@@ -49,7 +49,7 @@ public struct MasterKeys: Sendable {
   }
 
   private static func read(_ text: String, _ setting: String) throws(RegistryError) -> SymmetricKey {
-    let trimmed = String(text.drop { $0.isWhitespace }.reversed().drop { $0.isWhitespace }.reversed())
+    let trimmed = String(text.trimmed)
     func refuse(_ problem: String) -> RegistryError { .invalid(field: setting, problem: problem) }
     guard !trimmed.isEmpty else { throw refuse("is empty; it takes 32 bytes in base64") }
     guard let bytes = Data(base64Encoded: trimmed) else { throw refuse("is not base64; it takes 32 bytes in base64") }

@@ -29,7 +29,7 @@ public struct Rekey: Sendable {
   /// Goes over all sealed values, each on its own, so that it may be stopped and started at any time.
   /// - Parameters:
   ///   - trial: whether only to look what a run would do.
-  ///   - report: told after the hub's own secrets and after every customer.
+  ///   - report: called after the hub's own secrets and after every customer.
   public func run(
     trial: Bool = false, _ report: @Sendable (Progress) -> Void = { _ in }
   ) async throws -> Progress {
@@ -125,7 +125,7 @@ public struct Rekey: Sendable {
 ///
 /// Each replaces a value only if it still is what was read, so a credential that is saved meanwhile is never overwritten.
 enum RekeyQueries {
-  /// Of one customer.
+  /// The credentials of one customer.
   static let credentials = Statement(
     "rekey.credentials", .read,
     """
@@ -147,7 +147,7 @@ enum RekeyQueries {
     FROM replaced
     """)
 
-  /// Of one customer, those that still answer a repeated request.
+  /// The replies of one customer that still answer a repeated request.
   static let replies = Statement(
     "rekey.replies", .read,
     """
@@ -163,7 +163,7 @@ enum RekeyQueries {
     WHERE customer_id = $1::bigint AND idempotency_key = $2::text AND body = $3::bytea
     """)
 
-  /// Of one customer, those that can still be used. The next one is sealed under the current key.
+  /// The tokens of one customer that can still be used. The next one is sealed under the current key.
   static let tokens = Statement(
     "rekey.tokens", .read,
     """
@@ -178,7 +178,7 @@ enum RekeyQueries {
     WHERE customer_id = $1::bigint AND signing_key = $2::text AND sealed = $3::bytea
     """)
 
-  /// Of one customer: each app's secret, and the one before it.
+  /// Each app's secret of one customer, and the one before it.
   static let hybridSecrets = Statement(
     "rekey.hybrid_secrets", .read,
     """

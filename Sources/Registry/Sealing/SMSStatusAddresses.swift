@@ -89,10 +89,7 @@ public final class SMSStatusAddresses: Sendable {
   public func customer(of token: String) -> CustomerID? {
     guard token.utf8.count <= 60, let number = Int64(token.prefix { $0 != "-" }), number > 0 else { return nil }
     let expected = Array(self.token(of: CustomerID(number)).utf8)
-    let given = Array(token.utf8)
-    guard given.count == expected.count else { return nil }
-    // Takes the same time wherever they differ.
-    return zip(given, expected).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0 ? CustomerID(number) : nil
+    return Array(token.utf8).isEqual(inConstantTime: expected) ? CustomerID(number) : nil
   }
 
   /// The reference with the code that only the hub can make. So the address alone is not enough to report on a message: that takes the
@@ -109,11 +106,8 @@ public final class SMSStatusAddresses: Sendable {
 
   /// Whether the hub gave that reference to the customer's provider.
   public func isSigned(_ reference: SMSReference, of customer: CustomerID) -> Bool {
-    guard let given = reference.code.map({ Array($0.utf8) }),
-      let expected = signed(reference, of: customer).code.map({ Array($0.utf8) }), given.count == expected.count
-    else { return false }
-    // Takes the same time wherever they differ.
-    return zip(given, expected).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0
+    guard let given = reference.code, let expected = signed(reference, of: customer).code else { return false }
+    return Array(given.utf8).isEqual(inConstantTime: Array(expected.utf8))
   }
 
   private func serial(of customer: CustomerID) -> Int32 { serials.withLock { $0[customer] ?? 0 } }

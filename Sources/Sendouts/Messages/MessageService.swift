@@ -298,12 +298,7 @@ public final class MessageService: Sendable {
   func register(
     _ customer: CustomerID, _ token: String, of contact: String, _ type: AppType?, _ apps: [PushApp]
   ) async throws {
-    var body = PushDevicesBody()
-    body.originalId = contact
-    var device = PushDevicesBody.DeviceInfo()
-    device.deviceToken = token
-    device.appType = type
-    body.deviceInfo = [device]
+    let body = PushDevicesBody(originalId: contact, deviceInfo: [.init(deviceToken: token, appType: type)])
     let registration = try Registration(body, apps: apps)
     try await registrations.register(customer, registration, returnsContact: false)
   }

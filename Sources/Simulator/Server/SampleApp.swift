@@ -23,9 +23,7 @@ public struct SampleApp: Sendable {
   static func device(
     _ type: AppType, token: String, manufacturer: String, models: [String], person: Int, osVersion: String? = nil
   ) -> PushDevicesBody.DeviceInfo {
-    var device = PushDevicesBody.DeviceInfo()
-    device.deviceToken = token
-    device.appType = type
+    var device = PushDevicesBody.DeviceInfo(deviceToken: token, appType: type)
     device.manufacturer = manufacturer
     device.model = models[person % models.count]
     device.osVersion = osVersion

@@ -8,12 +8,12 @@ extension CarmaRoutes {
   func register(_ request: inout FastRequest, _ answer: @escaping FastCompletion) throws {
     let (access, body, apps) = try checked(&request)
     let rules = access.scope == .device ? try allApps(access, request) : []
-    let registration = try Registration(try Self.restrict(body, by: rules), apps: apps, access: access)
+    let registration = try Registration(try rules.restrict(body), apps: apps, access: access)
     let returnsContact = access.opens(.backend)
     // Made now, so that nothing keeps the body until the reply.
     let echo = returnsContact ? [] : ContactReply(echo: body).json
     registrations.register(access.customer, registration, returnsContact: returnsContact) { registered in
-      answer { Self.reply(json: try registered.get().map { ContactReply($0, apps).json } ?? echo) }
+      answer { JSONReply.make(json: try registered.get().map { ContactReply($0, apps).json } ?? echo) }
     }
   }
 
@@ -22,7 +22,9 @@ extension CarmaRoutes {
     let invalidation = try Invalidation(body, apps: apps, access: access)
     completeLater(answer) {
       try await devices.invalidate(access.customer, invalidation)
-      guard access.opens(.backend) else { return Self.reply(json: ContactReply(echo: body, invalidated: true).json) }
+      guard access.opens(.backend) else {
+        return JSONReply.make(json: ContactReply(echo: body, invalidated: true).json)
+      }
       let contact = try await contacts.find(
         access.customer, originalID: invalidation.originalID, apps: apps.map(\.id))
       return try reply(contact, invalidation.originalID, apps, to: access)
@@ -45,8 +47,6 @@ extension CarmaRoutes {
     return try authenticator.reply(ByteBuffer(bytes: ContactReply(contact, apps).json), to: access)
   }
 
-  private static func reply(json: [UInt8]) -> Response { JSONReply.make(bytes: ByteBuffer(bytes: json)) }
-
   /// What a request's key opens, what its body says, and the push apps of its path.
   private func checked(_ request: inout FastRequest) throws -> (Access, PushDevicesBody, [PushApp]) {
     let access = try authenticator.access(ofCustomerIn: &request, needs: .device)
@@ -60,9 +60,7 @@ extension CarmaRoutes {
   private func apps(_ access: Access, _ request: FastRequest) throws -> [PushApp] {
     let appID = try request.part(1, "appId")
     guard access.opens(appID: appID) else { throw HTTPErrorResponse.boundElsewhere }
-    guard let found = try request.found.apps?.get() ?? pushApps.cached(access.customer, appID: appID) else {
-      throw MustWait(\.apps) { try await pushApps.apps(access.customer, appID: appID) }
-    }
+    let found = try request.apps(of: access.customer, appID: appID, in: pushApps)
     guard !found.isEmpty else { throw RegistryError.appUnknown(appID: appID) }
     return found
   }
@@ -81,10 +79,5 @@ extension CarmaRoutes {
     if let verified = request.found.identity { return try verified.get() }
     let (identity, originalID) = (request.header(.identity), body.originalId)
     throw MustWait(\.identity) { try await identities.verify(identity, of: originalID, for: apps) }
-  }
-
-  /// What a device key may write: each of the customer's apps that has a list has to allow a field.
-  private static func restrict(_ body: PushDevicesBody, by apps: [PushApp]) throws -> PushDevicesBody {
-    try apps.compactMap(\.deviceFields).reduce(body) { try $1.restrict($0) }
   }
 }

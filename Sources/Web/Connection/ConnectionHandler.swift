@@ -122,7 +122,7 @@ extension ConnectionHandler {
 
   func channelReadComplete(context: ChannelHandlerContext) {
     isReading = false
-    // Hummingbird's channel may have enough of the body; the end of the input is to be seen all the same.
+    // Hummingbird's channel may want no more of the body, but the end of the input has to be seen.
     if case .input = state.awaited { return context.read() }
     if chunkFraming.isExcessive {
       chunkFraming.end()
@@ -140,7 +140,7 @@ extension ConnectionHandler {
   }
 
   func read(context: ChannelHandlerContext) {
-    guard state.hasRoom else { return isReadHeld = true }
+    guard state.wantsInput else { return isReadHeld = true }
     isReading = true
     context.read()
   }
@@ -202,7 +202,7 @@ extension ConnectionHandler {
     }
     isResuming = false
     if isForwarding { context?.fireChannelReadComplete() }
-    guard isReadHeld, state.hasRoom, let context else { return }
+    guard isReadHeld, state.wantsInput, let context else { return }
     isReadHeld = false
     read(context: context)
   }

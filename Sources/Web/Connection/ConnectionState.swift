@@ -209,7 +209,7 @@ extension ConnectionState {
 
   /// Whether more should be read. Behind a whole last request nothing is: after an upgrade request the decoder would only
   /// collect what arrives.
-  var hasRoom: Bool {
+  var wantsInput: Bool {
     if case .answering = phase, isLast { return false }
     return backlog.count < Self.fullBacklog
   }

@@ -44,7 +44,7 @@ final class RequestHandler: Sendable {
   private func refuse(_ head: HTTPRequestHead, _ error: HTTPErrorResponse) -> Response {
     let started = ErrorMiddleware.Started(
       method: HTTPRequest.Method(head.method.rawValue) ?? .get, isFromPage: head.headers.contains(name: "origin"))
-    return errorMiddleware.reply(to: started, RequestID().description, at: "NotFound", .failure(error))
+    return errorMiddleware.reply(to: started, RequestID().description, at: ErrorMiddleware.noRoute, .failure(error))
   }
 
   private func address(of head: HTTPRequestHead, from peer: IPAddress) -> IPAddress {

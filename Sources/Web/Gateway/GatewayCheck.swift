@@ -132,8 +132,7 @@ struct GatewayCheck {
 
   private static func channels(_ field: [String]) throws(GatewayRefusal) -> Set<HybridMessage.Channel> {
     var channels: Set<HybridMessage.Channel> = []
-    for name in field {
-      guard let name = name.trimmed.lowercasedASCII.nonEmpty else { continue }
+    for name in field.map(\.trimmed.lowercasedASCII) where !name.isEmpty {
       guard let channel = HybridMessage.Channel.allCases.first(where: { $0.rawValue.lowercasedASCII == name }) else {
         throw .badField("allowedChannels", "must be SMS or Push")
       }
@@ -158,16 +157,6 @@ struct GatewayCheck {
 }
 
 extension String {
-  /// Without white space at either end.
-  fileprivate var trimmed: String {
-    guard let first = firstIndex(where: { !$0.isWhitespace }), let last = lastIndex(where: { !$0.isWhitespace }) else {
-      return ""
-    }
-    return first == startIndex && index(after: last) == endIndex ? self : String(self[first...last])
-  }
-
-  fileprivate var nonEmpty: String? { isEmpty ? nil : self }
-
   /// Its beginning, of at most so many bytes of UTF-8, up to the end of a character where one fits.
   fileprivate func cut(to maximum: Int) -> String {
     guard utf8.count > maximum else { return self }
@@ -184,5 +173,8 @@ extension String {
 
 extension String? {
   /// What was written, without white space around it; nil if that is nothing.
-  fileprivate var given: String? { flatMap { $0.trimmed.nonEmpty } }
+  fileprivate var given: String? {
+    guard let text = self?.trimmed, !text.isEmpty else { return nil }
+    return String(text)
+  }
 }

@@ -1,7 +1,6 @@
 import HTTPTypes
 import Hummingbird
 import Hybrid
-import NIOCore
 import Operations
 import Wire
 
@@ -37,7 +36,7 @@ enum GatewayReply {
     }
     json.close("]")
     json.close("}")
-    return JSONReply.make(created > 0 ? .ok : .badRequest, bytes: ByteBuffer(bytes: json.bytes))
+    return JSONReply.make(created > 0 ? .ok : .badRequest, json: json.bytes)
   }
 
   /// The refusal of a whole request.
@@ -52,18 +51,10 @@ enum GatewayReply {
 
   /// What the hub could not carry out has its status, and CM's code for errors that pass or for malformed requests.
   static func json(_ failure: HTTPErrorResponse) -> Response {
-    var response = json(failure.status.code >= 500 ? 500 : 202, failure.sentence)
-    response.status = failure.status
-    response.headers.append(contentsOf: failure.headers)
-    return response
+    json(failure.status.code >= 500 ? 500 : 202, failure.sentence).with(failure)
   }
 
-  static func xml(_ failure: HTTPErrorResponse) -> Response {
-    var response = xmlError(failure.sentence)
-    response.status = failure.status
-    response.headers.append(contentsOf: failure.headers)
-    return response
-  }
+  static func xml(_ failure: HTTPErrorResponse) -> Response { xmlError(failure.sentence).with(failure) }
 
   private static func json(_ code: Int, _ details: String) -> Response {
     var json = JSONWriter()
@@ -73,13 +64,13 @@ enum GatewayReply {
     json.name("messages")
     json.raw("[]")
     json.close("}")
-    return JSONReply.make(.badRequest, bytes: ByteBuffer(bytes: json.bytes))
+    return JSONReply.make(.badRequest, json: json.bytes)
   }
 
   /// Nothing, or the first refusal: then nothing was sent.
   static func xml(_ results: [Result<Int, GatewayRefusal>]) -> Response {
     for case .failure(let refusal) in results { return xmlError(refusal.xmlText) }
-    return text("")
+    return .text("")
   }
 
   static func xml(_ problem: GatewayProblem) -> Response { xmlError(problem.sentence) }
@@ -91,11 +82,15 @@ enum GatewayReply {
 
   private static let noAccount = "No account found for the given authentication"
 
-  private static func xmlError(_ sentence: String) -> Response { text("Error: ERROR \(sentence)") }
+  private static func xmlError(_ sentence: String) -> Response { .text("Error: ERROR \(sentence)") }
+}
 
-  private static func text(_ text: String) -> Response {
-    Response(
-      status: .ok, headers: [.contentType: "text/plain; charset=utf-8", .cacheControl: "no-store"],
-      body: ResponseBody(byteBuffer: ByteBuffer(string: text)))
+extension Response {
+  /// The reply with the status and the headers of what the hub could not carry out.
+  fileprivate func with(_ failure: HTTPErrorResponse) -> Response {
+    var response = self
+    response.status = failure.status
+    response.headers.append(contentsOf: failure.headers)
+    return response
   }
 }

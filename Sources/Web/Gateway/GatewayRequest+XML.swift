@@ -13,7 +13,7 @@ extension GatewayRequest {
     do throws(ParsedXML.Failure) { root = try ParsedXML(bytes) } catch { throw .malformed("The XML \(error.problem).") }
     guard root.name.uppercased() == "MESSAGES" else { throw .malformed("The XML must have MESSAGES as its root.") }
     self.init()
-    productToken = root.children("AUTHENTICATION").first?.text("PRODUCTTOKEN")?.trimmed
+    productToken = root.children("AUTHENTICATION").first?.text("PRODUCTTOKEN").map { String($0.trimmed) }
     let nodes = root.children("MSG")
     guard !nodes.isEmpty else { throw .noMessages }
     var total = 0
@@ -50,12 +50,5 @@ extension GatewayRequest.Message {
       default: break
       }
     }
-  }
-}
-
-extension String {
-  /// Without white space at either end.
-  fileprivate var trimmed: String {
-    String(drop { $0.isWhitespace }.reversed().drop { $0.isWhitespace }.reversed())
   }
 }

@@ -16,8 +16,8 @@ import XML
 public struct GatewayRoutes: RouteSet {
   private let authenticator: Authenticator
   private let messages: HybridMessages
-  private let room = BodyRoom()
-  /// Both paths take both forms.
+  private let bodies = BodyBudget()
+  /// Both paths take XML and JSON.
   private static let paths = ["/gateway.ashx", "/v1.0/message"]
 
   public init(authenticator: Authenticator, messages: HybridMessages) {
@@ -31,14 +31,14 @@ public struct GatewayRoutes: RouteSet {
       routes.fastPath(.post, path, use: send)
     }
     routes.fast(.get, Self.paths[0], bound: .refused, takesQuery: true, use: sendQuery)
-    // As CM's gateway does.
+    // CM's gateway answers other methods so.
     routes.refuseOtherMethods(at: Self.paths[0], with: .nothing)
   }
 
   /// Reads a body that is not there at once.
   private func readAndSend(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     do {
-      return try await room.withBody(
+      return try await bodies.withBody(
         of: request, from: context.clientAddress.client, upTo: GatewayRequest.maximumBytes, isKnown: hasKnownToken
       ) { bytes in
         var request = FastRequest(request, context, body: bytes)
@@ -165,17 +165,17 @@ struct BodyShares {
     return true
   }
 
-  /// The body has come, or broken off. It takes memory until `giveBack`.
+  /// The body has come, or broken off. It takes memory until `release`.
   mutating func end(_ bytes: Int, of client: IPAddress) {
     let left = coming[client, default: 0] - bytes
     coming[client] = left > 0 ? left : nil
   }
 
-  mutating func giveBack(_ bytes: Int) { taken -= bytes }
+  mutating func release(_ bytes: Int) { taken -= bytes }
 }
 
 /// Bounds the memory of bodies that are read before anybody knows whose they are.
-private final class BodyRoom: Sendable {
+private final class BodyBudget: Sendable {
   private let shares = Mutex(BodyShares())
 
   /// Reads a body, and keeps its place until `use` has ended.
@@ -186,14 +186,12 @@ private final class BodyRoom: Sendable {
     of request: Request, from client: IPAddress, upTo limit: Int, isKnown: (ByteBuffer) async throws -> Bool,
     _ use: (ByteBuffer) async throws -> Response
   ) async throws -> Response {
-    if let length = request.headers[.contentLength], UInt64(length).map({ $0 > UInt64(limit) }) ?? true {
-      throw HTTPErrorResponse.tooLarge(limit: limit)
-    }
+    try request.checkLength(upTo: limit)
     var body = ByteBuffer()
     var size = 0
     // Of a long body: whether it is known whose it is. If it is not, its rest is read and dropped, so that the client gets its reply.
     var isWanted: Bool?
-    defer { shares.withLock { $0.giveBack(size) } }
+    defer { shares.withLock { $0.release(size) } }
     do {
       defer { shares.withLock { $0.end(size, of: client) } }
       var dropped = 0
@@ -208,7 +206,7 @@ private final class BodyRoom: Sendable {
         body.writeImmutableBuffer(chunk)
         if isWanted == nil, size > Limits.body { isWanted = try await isKnown(body) }
       }
-      guard isWanted != false else { throw HTTPErrorResponse.tooLargeForStrangers }
+      guard isWanted != false else { throw HTTPErrorResponse.tooLargeForUnknown }
     } catch  where !(error is HTTPErrorResponse) && !(error is CancellationError) {
       throw HTTPErrorResponse.brokenBody
     }

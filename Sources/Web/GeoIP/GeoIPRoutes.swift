@@ -1,6 +1,5 @@
 import HTTPTypes
 public import Hummingbird
-import NIOCore
 import Wire
 
 /// `GET /v1.0/geoip` of CM Hybrid Messaging: tells a phone where its address is.
@@ -35,6 +34,6 @@ public struct GeoIPRoutes: RouteSet {
     json.member("CountryCode", country?.code)
     json.member("CountryName", country?.name)
     json.close("}")
-    return JSONReply.make(bytes: ByteBuffer(bytes: json.bytes))
+    return JSONReply.make(json: json.bytes)
   }
 }

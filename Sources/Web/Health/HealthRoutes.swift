@@ -1,6 +1,5 @@
 import HTTPTypes
 import Hummingbird
-import NIOCore
 import Operations
 import Wire
 
@@ -53,9 +52,7 @@ public struct MetricsRoutes: RouteSet {
   public func addRoutes(to routes: RouteTable) {
     routes.add(.get, "/metrics", bound: .noKey) { [metrics] _, _ in
       let (contentType, text) = metrics()
-      return Response(
-        status: .ok, headers: [.contentType: contentType, .cacheControl: "no-store"],
-        body: ResponseBody(byteBuffer: ByteBuffer(string: text)))
+      return Response.text(text, type: contentType)
     }
   }
 }

@@ -4,7 +4,7 @@ public import Hummingbird
 public import Hybrid
 import NIOCore
 import Operations
-import Registry
+public import Registry
 import Wire
 
 /// CM Hybrid Messaging's REST for phones, as its documents print it: registrations, PINs and messages.
@@ -14,12 +14,15 @@ public struct HybridRoutes: RouteSet {
   let verifier: MACVerifier
   let phones: PhoneRegistrations
   let messages: PhoneMessages
-  private let budget = ReplyBudget()
+  private let replyBudget: ReplyBudget
 
-  public init(verifier: MACVerifier, phones: PhoneRegistrations, messages: PhoneMessages) {
+  public init(
+    verifier: MACVerifier, phones: PhoneRegistrations, messages: PhoneMessages, replyBudget: ReplyBudget
+  ) {
     self.verifier = verifier
     self.phones = phones
     self.messages = messages
+    self.replyBudget = replyBudget
   }
 
   public func addRoutes(to routes: RouteTable) {
@@ -64,7 +67,7 @@ public struct HybridRoutes: RouteSet {
 
   private func list(_ request: inout FastRequest, _ answer: @escaping FastCompletion) throws {
     let caller = try caller(&request)
-    let query = try ODataQuery(Self.options(of: request.query))
+    let query = try ODataQuery(FormFields.pairs(of: "query", request.query.utf8))
     completeLater(answer) { try await list(caller, query) }
   }
 
@@ -77,7 +80,7 @@ public struct HybridRoutes: RouteSet {
     writer.close("]")
     return JSONReply.make(
       bytes: ByteBuffer(bytes: writer.bytes), headers: count.map { [.totalCount: "\($0)"] } ?? [:],
-      holding: try budget.reserve(writer.bytes.count, for: caller.app.customer))
+      holding: try replyBudget.reserve(writer.bytes.count, for: caller.app.customer))
   }
 
   private func update(_ request: Request, _ context: WebRequestContext) async throws -> Response {
@@ -167,22 +170,11 @@ public struct HybridRoutes: RouteSet {
   // MARK: - Replies
 
   private func reply(_ registration: PhoneRegistration, to device: PhoneID, _ caller: Caller) -> Response {
-    JSONReply.make(bytes: ByteBuffer(bytes: registration.reply(of: caller.app, to: device).json))
+    JSONReply.make(json: registration.reply(of: caller.app, to: device).json)
   }
 
   /// Clients parse every 2xx body, so that none may be empty.
   private static var empty: Response { JSONReply.make(bytes: ByteBuffer(string: "{}")) }
-}
-
-extension HybridRoutes {
-  /// - Throws: `HTTPErrorResponse`: 400 for what `FormPairs` refuse.
-  private static func options(of query: Substring) throws -> [(name: String, value: String)] {
-    do throws(FormPairs.Problem) {
-      return try FormPairs.read(query.utf8)
-    } catch {
-      throw HTTPErrorResponse.badRequest("The query \(error.problem).")
-    }
-  }
 }
 
 extension HTTPErrorResponse {

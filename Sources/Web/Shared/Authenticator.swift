@@ -12,8 +12,8 @@ public import Wire
 public struct Authenticator: Sendable {
   private let keys: AccessKeyCache
   private let rate: RateLimit<KeyUser>
-  /// Of the replies to those whom it lets in.
-  private let budget = ReplyBudget()
+  /// Of large replies to those whom it lets in.
+  private let replyBudget: ReplyBudget
 
   /// Who shares a rate.
   struct KeyUser: Hashable {
@@ -30,9 +30,10 @@ public struct Authenticator: Sendable {
   }
 
   /// - Parameter requestsPerKey: most requests a second with one key, of scope device from one address; 0 for any number.
-  public init(_ keys: AccessKeyCache, requestsPerKey: Int = 0) {
+  public init(_ keys: AccessKeyCache, requestsPerKey: Int = 0, replyBudget: ReplyBudget) {
     self.keys = keys
     rate = RateLimit(requestsPerKey)
+    self.replyBudget = replyBudget
   }
 
   /// What the key in `X-Carma-Authentication-Token` or `Authorization: Bearer` opens, for paths that name their customer as `{customerId}`.
@@ -51,7 +52,7 @@ public struct Authenticator: Sendable {
     return try await request.complete { try access(&$0, needs: scope) }
   }
 
-  /// As `access` in an attempt, for paths whose first value is their customer.
+  /// What a key in a header opens, in an attempt, for paths whose first value is their customer.
   /// - Throws: `MustWait`; as above.
   func access(ofCustomerIn request: inout FastRequest, needs scope: AccessScope) throws -> Access {
     guard let customer = CustomerID(String(request.parameters[0])),
@@ -60,7 +61,7 @@ public struct Authenticator: Sendable {
     return try access(with: token, for: customer, &request, needs: scope)
   }
 
-  /// As `access` in an attempt, for paths that name no customer.
+  /// What a key in a header opens, in an attempt, for paths that name no customer.
   /// - Throws: `MustWait`; as above.
   func access(_ request: inout FastRequest, needs scope: AccessScope) throws -> Access {
     guard let token = request.header(.authorization).flatMap(bearer) ?? request.header(.carmaToken) else {
@@ -124,7 +125,7 @@ public struct Authenticator: Sendable {
   /// A reply to whoever has that access. A large one is counted until it has been taken.
   /// - Throws: what becomes a 503, when the customer has too many large replies on their way already.
   func reply(_ bytes: ByteBuffer, to access: Access) throws -> Response {
-    JSONReply.make(bytes: bytes, holding: try budget.reserve(bytes.readableBytes, for: access.customer))
+    JSONReply.make(bytes: bytes, holding: try replyBudget.reserve(bytes.readableBytes, for: access.customer))
   }
 
   /// Replies with a value as JSON, counted against the customer's budget of large replies.

@@ -21,7 +21,7 @@ final class ErrorMiddleware: RouterMiddleware {
   }
 
   /// The route's name for requests without one.
-  private static let noRoute = "NotFound"
+  static let noRoute = "NotFound"
 
   private let routes: RoutePaths
   private let logLevel: Logger.Level
@@ -130,7 +130,7 @@ private final class RouteTimers: Sendable {
   private let timers = Mutex<[Key: Timer]>([:])
 
   func record(method: HTTPRequest.Method, route: String, status: HTTPResponse.Status, _ duration: Duration) {
-    let key = Key(method: route == "NotFound" ? .get : method, route: route, status: status.code)
+    let key = Key(method: route == ErrorMiddleware.noRoute ? .get : method, route: route, status: status.code)
     let timer = timers.withLock { timers in
       if let timer = timers[key] { return timer }
       let timer = Timer(

@@ -125,6 +125,13 @@ extension FastRequest {
     guard let type = header(.contentType), JSONBody.isType(type) else { throw HTTPErrorResponse.notJSON }
     return try bytes(upTo: limit)
   }
+
+  /// The customer's apps of that appId, one per platform; empty if there is none.
+  /// - Throws: `MustWait`.
+  func apps(of customer: CustomerID, appID: String, in cache: PushAppCache) throws -> [PushApp] {
+    if let apps = try found.apps?.get() ?? cache.cached(customer, appID: appID) { return apps }
+    throw MustWait(\.apps) { try await cache.apps(customer, appID: appID) }
+  }
 }
 
 // MARK: - Attempts

@@ -16,6 +16,11 @@ public enum JSONReply {
     return Response(status: status, headers: headers, body: ResponseBody(byteBuffer: bytes))
   }
 
+  /// From JSON.
+  static func make(_ status: HTTPResponse.Status = .ok, json: [UInt8]) -> Response {
+    make(status, bytes: ByteBuffer(bytes: json))
+  }
+
   /// How long a client may take for a large reply.
   static let longestTaking = Duration.seconds(60)
 
@@ -61,5 +66,14 @@ public enum JSONReply {
     if error.sentence.isEmpty { return Response(status: error.status, headers: error.headers) }
     let body = (try? encode(ErrorReply(error: error.sentence))) ?? Array(#"{"error":"refused"}"#.utf8)
     return make(error.status, bytes: ByteBuffer(bytes: body), headers: error.headers)
+  }
+}
+
+extension Response {
+  /// A text that is not to be stored, with the status 200.
+  static func text(_ text: String, type: String = "text/plain; charset=utf-8") -> Response {
+    Response(
+      status: .ok, headers: [.contentType: type, .cacheControl: "no-store"],
+      body: ResponseBody(byteBuffer: ByteBuffer(string: text)))
   }
 }

@@ -16,14 +16,18 @@ extension Request {
   /// The body, whatever it is; empty if there is none.
   /// - Throws: `HTTPErrorResponse`: 413 when it is larger than `limit`, however it was framed, 400 when it breaks off.
   public func bytes(upTo limit: Int = Limits.body) async throws -> ByteBuffer {
-    if let length = headers[.contentLength], UInt64(length).map({ $0 > UInt64(limit) }) ?? true {
-      throw HTTPErrorResponse.tooLarge(limit: limit)
-    }
+    try checkLength(upTo: limit)
     do {
       return try await collect(upTo: limit)
     } catch  where !(error is HTTPErrorResponse) && !(error is CancellationError) {
       throw HTTPErrorResponse.brokenBody
     }
+  }
+
+  /// - Throws: `HTTPErrorResponse` (413) when the head says that the body is larger.
+  func checkLength(upTo limit: Int) throws(HTTPErrorResponse) {
+    guard let length = headers[.contentLength] else { return }
+    guard let bytes = UInt64(length), bytes <= UInt64(limit) else { throw .tooLarge(limit: limit) }
   }
 
   private func collect(upTo limit: Int) async throws -> ByteBuffer {

@@ -18,8 +18,8 @@ struct SoftphonePush: Sendable {
 
   /// - Parameter isForm: whether it came to the old service, which needs verb, AppId and DeviceToken alone. Clients of forms forget to encode
   ///   a `+`, so blanks in the token and before the Selector stand for one.
-  /// - Throws: `SoftphoneRefusal` for a required attribute that is missing, for a token that is no base64, and for U+0000, which nothing
-  ///   can store: it is this push's fault alone.
+  /// - Throws: `SoftphoneRefusal` for a required attribute that is missing, for a token that is no base64, and for U+0000. Nothing can
+  ///   store that, and it is this push's fault alone.
   init(_ members: [UTF8String: JSONValue], isForm: Bool = false) throws(SoftphoneRefusal) {
     if let name = members.filter({ $0.key.text.utf8.contains(0) || $0.value.holdsNUL }).keys.min() {
       throw SoftphoneRefusal(sentence: "\(name.text.replacing("\0", with: "")) holds U+0000.")
@@ -73,7 +73,7 @@ extension SoftphonePush {
   /// - Throws: `SoftphoneRefusal`, `RegistryError.invalid`.
   func message(to app: PushApp) throws -> DeviceMessage {
     let native = token.native(app.type)
-    let owner = selector ?? "token:\(SoftphoneToken.hex(SHA256.hash(data: Array(native.utf8))))"
+    let owner = selector ?? "token:\(Array(SHA256.hash(data: Array(native.utf8))).hexDigits)"
     if owner.unicodeScalars.count > Registration.maximumOriginalID || owner.utf8.contains(0) {
       throw SoftphoneRefusal(
         sentence: "Selector is longer than \(Registration.maximumOriginalID) characters, or holds U+0000.")

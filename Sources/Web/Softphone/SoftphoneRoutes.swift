@@ -58,7 +58,7 @@ public struct SoftphoneRoutes: RouteSet {
     }
     // To these clients a 404 means that a token is dead.
     for base: RouterPath in ["/k", "/pnm2"] { routes.refuseUnknownPaths(below: base) }
-    // What softphones themselves tell.
+    // What softphones themselves report.
     routes.add(.post, "/k/{accessKey}/tokens/report", bound: .ownApp, use: report)
     routes.add(.get, "/k/{accessKey}/tokens/report", bound: .ownApp, use: report)
     routes.add(.post, "/k/{accessKey}/tokens/removal", bound: .ownApp, use: remove)
@@ -93,7 +93,7 @@ public struct SoftphoneRoutes: RouteSet {
       throw HTTPErrorResponse.badRequest("The body must be a JSON object.")
     }
     send(try message(attributes, sender, request), sender) { verdict in
-      answer { JSONReply.make(bytes: ByteBuffer(bytes: try verdict.get().json(inList: false))) }
+      answer { JSONReply.make(json: try verdict.get().json(inList: false)) }
     }
   }
 
@@ -124,7 +124,7 @@ public struct SoftphoneRoutes: RouteSet {
       }
     }
     let json = verdicts.map { $0.json(inList: true) }.joined(separator: [UInt8(ascii: ",")])
-    return JSONReply.make(bytes: ByteBuffer(bytes: [UInt8(ascii: "[")] + json + [UInt8(ascii: "]")]))
+    return JSONReply.make(json: [UInt8(ascii: "[")] + json + [UInt8(ascii: "]")])
   }
 
   /// A verdict for each item, and the messages of those that can be sent.
@@ -193,11 +193,7 @@ public struct SoftphoneRoutes: RouteSet {
       throw HTTPErrorResponse.badRequest("\(name) is missing.")
     }
     send(try message(form.attributes, isForm: true, sender, request), sender) { verdict in
-      answer {
-        Response(
-          status: .ok, headers: [.contentType: "text/plain; charset=utf-8", .cacheControl: "no-store"],
-          body: ResponseBody(byteBuffer: ByteBuffer(string: try verdict.get().word)))
-      }
+      answer { .text(try verdict.get().word) }
     }
   }
 
@@ -272,7 +268,9 @@ extension SoftphoneRoutes {
   ) throws -> Result<DeviceMessage, SoftphoneRefusal> {
     do {
       let push = try SoftphonePush(attributes, isForm: isForm)
-      let apps = [nil, push.appID].contains(sender.appID) ? try apps(push.appID, sender, request) : []
+      let apps =
+        [nil, push.appID].contains(sender.appID)
+        ? try request.apps(of: sender.customer, appID: push.appID, in: pushApps) : []
       guard let app = push.app(of: apps) else {
         return .failure(SoftphoneRefusal(sentence: "AppId is not known here: add it as a push app."))
       }
@@ -282,11 +280,6 @@ extension SoftphoneRoutes {
     } catch RegistryError.invalid(let field, let problem) {
       return .failure(SoftphoneRefusal(sentence: "\(field) \(problem)."))
     }
-  }
-
-  private func apps(_ appID: String, _ sender: Sender, _ request: FastRequest) throws -> [PushApp] {
-    if let apps = try request.found.apps?.get() ?? pushApps.cached(sender.customer, appID: appID) { return apps }
-    throw MustWait(\.apps) { try await pushApps.apps(sender.customer, appID: appID) }
   }
 
   /// - Throws: what keeps the hub itself from sending.

@@ -23,45 +23,19 @@ struct SoftphoneToken: Sendable {
 
   /// The token as the push service has it. Of Firebase that is a text; what decodes to none is taken as it stands.
   func native(_ type: AppType) -> String {
-    if type == .ios { return Self.hex(bytes) }
+    if type == .ios { return bytes.hexDigits }
     return isText ? String(decoding: bytes, as: UTF8.self) : text
   }
 
   private var isText: Bool { bytes.allSatisfy { (0x21...0x7E).contains($0) } }
 
-  static func hex(_ bytes: some Sequence<UInt8>) -> String {
-    let digits = Array("0123456789abcdef".utf8)
-    return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
-  }
-
   /// Decodes base64 with or without padding. Bits behind the last byte are ignored, so that the vendor's printed tokens pass.
   private static func bytes(base64 text: String) -> [UInt8]? {
     let digits = text.utf8.prefix { $0 != UInt8(ascii: "=") }
     guard text.utf8.dropFirst(digits.count).allSatisfy({ $0 == UInt8(ascii: "=") }),
-      text.utf8.count - digits.count <= 2,
-      digits.count % 4 != 1
+      text.utf8.count - digits.count <= 2, digits.count > 1, digits.count % 4 != 1,
+      !digits.contains(where: { "-_".utf8.contains($0) })
     else { return nil }
-    var bytes: [UInt8] = []
-    var (bits, count) = (UInt32(0), 0)
-    for digit in digits {
-      guard let value = value(of: digit) else { return nil }
-      bits = bits << 6 | UInt32(value)
-      count += 6
-      guard count >= 8 else { continue }
-      count -= 8
-      bytes.append(UInt8(truncatingIfNeeded: bits >> UInt32(count)))
-    }
-    return bytes.isEmpty ? nil : bytes
-  }
-
-  private static func value(of digit: UInt8) -> UInt8? {
-    switch digit {
-    case UInt8(ascii: "A")...UInt8(ascii: "Z"): digit - UInt8(ascii: "A")
-    case UInt8(ascii: "a")...UInt8(ascii: "z"): digit - UInt8(ascii: "a") + 26
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0") + 52
-    case UInt8(ascii: "+"): 62
-    case UInt8(ascii: "/"): 63
-    default: nil
-    }
+    return Base64URL.decode(Base64URL.digits(ofBase64: digits))
   }
 }

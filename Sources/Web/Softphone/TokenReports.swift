@@ -5,7 +5,7 @@ import Operations
 public import Registry
 import Wire
 
-/// What softphones tell by their push token reporter and their account removal reporter.
+/// What softphones report by their push token reporter and their account removal reporter.
 public struct TokenReports: Sendable {
   let pushApps: PushAppCache
   let registrations: RegistrationBatcher
@@ -51,7 +51,7 @@ public struct TokenReports: Sendable {
     guard !pairs.isEmpty else { throw report.missing(.pushTokenOther) }
     let rules = access.scope == .device ? try await pushApps.all(access.customer) : []
     for (app, token) in pairs {
-      let body = try rules.compactMap(\.deviceFields).reduce(report.body(token, app.type)) { try $1.restrict($0) }
+      let body = try rules.restrict(report.body(token, app.type))
       let registration = try Registration(body, apps: [app], access: access)
       try await registrations.register(access.customer, registration, returnsContact: false)
     }
@@ -65,13 +65,9 @@ public struct TokenReports: Sendable {
     for app in apps {
       let valid = contact?.devices.filter { $0.app == app.id && $0.invalidatedAt == nil }.map(\.token) ?? []
       for start in stride(from: 0, to: valid.count, by: PushDevicesBody.maximumDevices) {
-        var body = PushDevicesBody()
-        body.originalId = report.selector
-        body.deviceInfo = valid.dropFirst(start).prefix(PushDevicesBody.maximumDevices).map { token in
-          var device = PushDevicesBody.DeviceInfo()
-          device.deviceToken = token
-          return device
-        }
+        let tokens = valid.dropFirst(start).prefix(PushDevicesBody.maximumDevices)
+        let body = PushDevicesBody(
+          originalId: report.selector, deviceInfo: tokens.map { .init(deviceToken: $0) })
         try await devices.invalidate(access.customer, try Invalidation(body, apps: [app], access: access))
       }
     }
@@ -128,16 +124,11 @@ private struct TokenReport {
 
   /// The registration of a token, with what is known of the user as properties.
   func body(_ token: String, _ type: AppType) -> PushDevicesBody {
-    var body = PushDevicesBody()
-    body.originalId = selector
+    var body = PushDevicesBody(originalId: selector, deviceInfo: [.init(deviceToken: token, appType: type)])
     var properties: [UTF8String: JSONValue] = [:]
     properties["username"] = self[.username].map(JSONValue.string)
     properties["cloudUsername"] = self[.cloudUsername].map(JSONValue.string)
     if !properties.isEmpty { body.properties = String(decoding: JSONValue.object(properties).json, as: UTF8.self) }
-    var device = PushDevicesBody.DeviceInfo()
-    device.deviceToken = token
-    device.appType = type
-    body.deviceInfo = [device]
     return body
   }
 }

@@ -20,7 +20,7 @@ public enum ContactField: Int, CaseIterable, Sendable {
 
 /// What is known or said of each `ContactField`; `nil` for nothing.
 public struct ContactTexts: Sendable, Equatable {
-  /// As the fields count.
+  /// A value for each field, in the order of their numbers.
   public private(set) var values: [String?]
 
   private static let none = [String?](repeating: nil, count: ContactField.allCases.count)
@@ -30,7 +30,7 @@ public struct ContactTexts: Sendable, Equatable {
   /// - Parameter text: called for each field, in their order.
   public init(_ text: (ContactField) throws -> String?) rethrows { values = try ContactField.allCases.map(text) }
 
-  /// - Parameter values: as the fields count.
+  /// - Parameter values: in the order of the fields' numbers.
   /// - Returns: `nil` unless there is one for each field.
   public init?(_ values: [String?]) {
     guard values.count == Self.none.count else { return nil }

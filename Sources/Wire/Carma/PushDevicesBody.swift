@@ -16,7 +16,10 @@ public struct PushDevicesBody: Sendable, Equatable {
   /// Most devices of one body.
   public static let maximumDevices = 100
 
-  public init() {}
+  public init(originalId: String? = nil, deviceInfo: [DeviceInfo] = []) {
+    self.originalId = originalId
+    self.deviceInfo = deviceInfo
+  }
 
   /// A device as an app describes it.
   public struct DeviceInfo: Sendable, Equatable {
@@ -31,7 +34,10 @@ public struct PushDevicesBody: Sendable, Equatable {
     public var dateOfInvalidation: Change<CarmaDate> = .keep
     public var invalidationType: InvalidationType?
 
-    public init() {}
+    public init(deviceToken: String? = nil, appType: AppType? = nil) {
+      self.deviceToken = deviceToken
+      self.appType = appType
+    }
   }
 }
 

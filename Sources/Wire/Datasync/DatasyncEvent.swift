@@ -2,13 +2,13 @@
 public enum DatasyncEvent: Sendable, Hashable {
   /// The value is another one; null if there is none any more.
   case valueChanged(JSONValue)
-  /// The same, where the value is too large for the messaging service.
+  /// The value is another one, and too large for the messaging service.
   case valueTooBig
   /// The value is another one, which the app has to read.
   case valueChangedHidingData
   /// Children were added, got other values, or were removed.
   case childrenUpdated(ChildrenUpdate)
-  /// The same, where even their names are too large for the messaging service.
+  /// Children were changed, and even their names are too large for the messaging service.
   case childrenTooBig
   /// The subscription has ended.
   case revoked(reason: String)
@@ -25,7 +25,7 @@ public enum DatasyncEvent: Sendable, Hashable {
       self.removed = removed
     }
 
-    /// The same without values.
+    /// The names alone, with null for each value.
     public var onlyKeys: ChildrenUpdate {
       ChildrenUpdate(added: added.mapValues { _ in .null }, changed: changed.mapValues { _ in .null }, removed: removed)
     }

@@ -1,8 +1,8 @@
-/// Writes the JSON of a value of a data tree from its leaves, one after the other: a value of 200,000 leaves takes twenty times the memory
-/// of its JSON.
+/// Writes the JSON of a value of a data tree from its leaves, one after the other. The value itself is never made: of 200,000 leaves it
+/// takes twenty times the memory of its JSON.
 public struct DatasyncValueWriter {
   private var writer = JSONWriter()
-  /// Of the last leaf.
+  /// The path of the last leaf.
   private var path: [UInt8] = []
   /// Where its names end, each behind its slash. So many objects are open.
   private var ends: [Int] = []
@@ -11,7 +11,7 @@ public struct DatasyncValueWriter {
   /// Leaves and objects so far.
   public private(set) var placeCount = 0
 
-  /// - Parameter isShallow: whether children are told by their names alone, each being true.
+  /// - Parameter isShallow: whether children are written by their names alone, each being true.
   public init(isShallow: Bool = false) { self.isShallow = isShallow }
 
   /// Adds a leaf. They come in the order of their paths' bytes, so that those of one object follow each other.

@@ -8,8 +8,8 @@ public struct WebhookSettings: APIRequest, Equatable {
   /// As replies show them: addresses without their queries. Headers are shown to whoever may set them.
   public var shown: WebhookSettings { mapURIs { _, uri in ShownURL(uri).text } }
 
-  /// The same, where addresses that are as `shown` has those of before stand for the whole of these: whoever reads the settings, changes
-  /// some and sends them back keeps the queries of the others.
+  /// These settings, with the queries that `shown` left out. An address that is as `shown` has one of before stands for the whole of that
+  /// one. So whoever reads the settings, changes some and sends them back keeps the queries of the others.
   public func restored(from before: WebhookSettings?) -> WebhookSettings {
     mapURIs { name, uri in
       before?.destinations[name]?.destinationUris.first { ShownURL($0.uri).text.hasSameBytes(as: uri) }?.uri ?? uri

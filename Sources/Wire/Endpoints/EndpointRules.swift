@@ -48,7 +48,7 @@ public struct HostList: Sendable, Hashable, CustomStringConvertible {
     }
   }
 
-  /// As `init` reads it.
+  /// The text that `init` reads.
   public var description: String { patterns.map { $0.authority("*") }.joined(separator: ", ") }
 
   /// An address at the first host.
@@ -63,7 +63,7 @@ public struct EndpointRule: Sendable, Hashable {
   private let known: HostList
   /// Whether other hosts of the internet are allowed by default.
   private let isOpen: Bool
-  /// What the operator names hosts by.
+  /// The setting that names the listed hosts.
   private let setting: ServiceSetting
 
   /// Channel URIs of Windows: by default at Microsoft's hosts alone.
@@ -88,7 +88,7 @@ public struct EndpointRule: Sendable, Hashable {
   /// which is known when it is looked up.
   public func problem(with endpoint: PushEndpoint) -> String? { problem(with: endpoint.host, endpoint.port) }
 
-  /// The same, of a host in lower case, an IPv6 address without its brackets.
+  /// Why nothing is sent to a host in lower case, or an IPv6 address without its brackets; nil as above.
   public func problem(with host: String, _ port: Int) -> String? {
     if let listed { return listed.contains(host, port) ? nil : "must be at a host that \(setting.variable) names" }
     guard isOpen else {

@@ -1,5 +1,5 @@
-/// An https address that a client named, to which pushes to its device go: a channel URI of Windows, or the endpoint of a subscription
-/// to Web Push. It is read strictly: what another reader could take for another host is refused.
+/// An https address that a client named for pushes to its device: a channel URI of Windows, or the endpoint of a subscription to Web
+/// Push. It is read strictly: what another reader could take for another host is refused.
 public struct PushEndpoint: Sendable, Hashable {
   /// As it was sent.
   public let url: String

@@ -146,7 +146,7 @@ private struct JSONReading {
     if !isNull, message[keyPath: field] == nil { message.unreadableField = name }
   }
 
-  /// A text, in which half a surrogate pair is U+FFFD, or a number as it is written; nil for anything else, and for a text that nothing
+  /// A text, in which half a surrogate pair is U+FFFD, or a number as it is written. Nil for anything else, and for a text that nothing
   /// can store.
   private static func text(_ reader: inout JSONReader) throws(JSONProblem) -> String? {
     switch try reader.kind() {

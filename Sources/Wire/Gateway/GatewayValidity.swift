@@ -2,8 +2,8 @@ public import FoundationEssentials
 
 /// The field VALIDITY of the gateway: until when a message may be sent.
 ///
-/// It is a moment, as in `2017-04-20 11:50:05 GMT`, `… +8` or `… -07:00`, without a zone that of Central Europe; or a time from now, as
-/// in `2h`, `30m` or `1d12h`, of at most 366 days.
+/// It is a moment, as in `2017-04-20 11:50:05 GMT`, `… +8` or `… -07:00`. Without a zone it is one of Central Europe. Or it is a time from
+/// now of at most 366 days, as in `2h`, `30m` or `1d12h`.
 public enum GatewayValidity {
   /// - Returns: nil if the text is neither.
   public static func end(_ text: String, now: Date) -> Date? {

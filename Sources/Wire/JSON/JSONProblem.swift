@@ -22,14 +22,14 @@ public struct JSONProblem: Error, Sendable, Equatable {
   /// One sentence without a full stop: "deviceInfo[3].devicetoken must be a string".
   public var sentence: String { path.isEmpty ? "The body \(problem)" : "\(path) \(problem)" }
 
-  /// The same, seen from the object that holds the value under `key`.
+  /// This problem, seen from the object that holds the value under `key`.
   func within(_ key: JSONKey) -> JSONProblem {
     if isOfBody { return self }
     let key = String(key.description.unicodeScalars.prefix(64))
     return JSONProblem(problem, at: path.isEmpty || path.hasPrefix("[") ? key + path : "\(key).\(path)")
   }
 
-  /// The same, seen from the array that holds the value at `index`.
+  /// This problem, seen from the array that holds the value at `index`.
   func within(_ index: Int) -> JSONProblem {
     if isOfBody { return self }
     return JSONProblem(problem, at: path.isEmpty || path.hasPrefix("[") ? "[\(index)]\(path)" : "[\(index)].\(path)")

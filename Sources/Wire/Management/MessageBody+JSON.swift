@@ -31,48 +31,10 @@ extension MessageBody {
     writer.member(ifPresent: "trackOpens", trackOpens)
     if let overrides {
       writer.name("overrides")
-      overrides.write(to: &writer)
+      writer.value(overrides.value)
     }
     writer.close("}")
     return String(decoding: writer.bytes, as: UTF8.self)
-  }
-}
-
-extension MessageOverrides {
-  fileprivate func write(to writer: inout JSONWriter) {
-    writer.open("{")
-    if let apns {
-      writer.name("apns")
-      writer.open("{")
-      writer.member(ifPresent: "headers", apns.headers)
-      writer.member(ifPresent: "payload", apns.payload)
-      writer.close("}")
-    }
-    writer.member(ifPresent: "fcm", fcm)
-    writer.member(ifPresent: "hms", hms)
-    if let wns {
-      writer.name("wns")
-      writer.open("{")
-      writer.member(ifPresent: "headers", wns.headers)
-      writer.member(ifPresent: "type", wns.type)
-      writer.close("}")
-    }
-    if let webpush {
-      writer.name("webpush")
-      writer.open("{")
-      writer.member(ifPresent: "headers", webpush.headers)
-      writer.close("}")
-    }
-    if let sms {
-      writer.name("sms")
-      writer.open("{")
-      writer.member(ifPresent: "from", sms.from)
-      writer.member(ifPresent: "text", sms.text)
-      writer.member(ifPresent: "coding", sms.coding?.rawValue)
-      if let maximumParts = sms.maximumParts { writer.member("maximumParts", maximumParts) }
-      writer.close("}")
-    }
-    writer.close("}")
   }
 }
 

@@ -146,7 +146,7 @@ public struct MessageOverrides: APIRequest, Hashable {
   /// Largest overrides of a message, in bytes of JSON.
   public static let sizeLimit = 8192
 
-  /// The same as JSON.
+  /// These overrides as JSON.
   public var value: JSONValue {
     func object(_ members: [UTF8String: JSONValue?]) -> JSONValue { .object(members.compactMapValues(\.self)) }
     return object([

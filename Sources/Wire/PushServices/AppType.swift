@@ -39,13 +39,13 @@ public enum AppType: Int16, Sendable, Hashable, Codable, CaseIterable {
     }
   }
 
-  /// All of them as descriptions list them: `1 iOS, 2 Android`.
+  /// All platforms as descriptions list them: `1 iOS, 2 Android`.
   static let list = listed(allCases)
-  /// Those that apps register devices of.
+  /// The platforms that apps register devices of, as descriptions list them.
   static let listOfApps = listed(ofApps)
   /// The platforms as a choice: `1 (iOS), 2 (Android) or 8 (Web)`.
   static let choiceOfApps = ofApps.map { "\($0.rawValue) (\($0.platform))" }.asList("or")
-  /// Those whose apps can be softphones.
+  /// The platforms whose apps can be softphones.
   public static let ofSoftphones = allCases.filter(\.service.takesSoftphones)
 
   private static func listed(_ types: [AppType]) -> String {

@@ -32,9 +32,9 @@ public struct PushService: Sendable {
 
 /// A way in which an app signs in to its push service.
 public struct SignIn: Sendable {
-  /// What is stored of it.
+  /// The kind of credential that is stored.
   public let kind: PushCredentialKind
-  /// What comes together.
+  /// The fields that come together.
   public let fields: [CredentialField]
   public let form: Form
   /// Options for people whose app has no credentials yet; nil for none.
@@ -87,7 +87,7 @@ public struct AccountForm: Sendable {
   public let source: Source
   /// Ends the sentence about a file that is something else.
   public let advice: String
-  /// What says who signs in.
+  /// The fields or members that name who signs in.
   public let shown: [String]
   /// Makes the account of what was stored, by the names of fields or members.
   public let open: @Sendable (Members) -> PushServiceCredentials

@@ -120,11 +120,11 @@ extension SMSRequestTemplate: CustomStringConvertible, CustomDebugStringConverti
 extension SMSAccount {
   /// What `isSender` takes, in the words of all documents.
   public static let senderForm = "up to 11 printable ASCII characters, or up to 16 digits"
-  /// The same as a sentence's end.
+  /// What `isSender` takes, as the end of a sentence.
   public static let senderRule = "must be \(senderForm)"
 
-  /// Whether an SMS can come from it: 1 to 11 printable characters of ASCII without blanks around them, or 1 to 16 digits with or
-  /// without a plus sign.
+  /// Whether an SMS can come from it: 1 to 11 printable characters of ASCII without blanks around them, or 1 to 16 digits. A plus sign
+  /// may be before these.
   public static func isSender(_ text: String) -> Bool {
     let digits = text.hasPrefix("+") ? text.dropFirst() : text[...]
     if (1...16).contains(digits.utf8.count), digits.utf8.allSatisfy(isDigit) { return true }

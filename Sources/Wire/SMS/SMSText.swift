@@ -114,7 +114,7 @@ private struct PartCount {
 
   private var single: Int { isUnicode ? 70 : 160 }
   /// CM states 66 for UCS-2, where the standard has 67.
-  private var room: Int { isUnicode ? 66 : 153 }
+  private var capacity: Int { isUnicode ? 66 : 153 }
 
   var parts: Int { total <= single ? 1 : full + 1 }
 
@@ -123,7 +123,7 @@ private struct PartCount {
   mutating func add(_ scalar: Unicode.Scalar) -> Bool {
     let size = isUnicode ? UTF16.width(scalar) : SMSText.septets(scalar) ?? 1
     total += size
-    let isNext = last + size > room
+    let isNext = last + size > capacity
     if isNext {
       full += 1
       last = 0

@@ -71,14 +71,14 @@ extension Schema {
     Schema(.object(fields, others: Schema(.anything), count: nil), name: name, description: description)
   }
 
-  /// The same, or null.
+  /// This schema, or null.
   public var orNull: Schema {
     var schema = self
     schema.allowsNull = true
     return schema
   }
 
-  /// The same within these limits: characters of a string, items of an array, values of an integer.
+  /// This schema within these limits: characters of a string, items of an array, values of an integer.
   func limited(to limits: ClosedRange<Int64>) -> Schema {
     let counts = Int(limits.lowerBound)...Int(limits.upperBound)
     var schema = self

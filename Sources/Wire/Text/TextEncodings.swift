@@ -30,8 +30,13 @@ public enum Base64URL {
     }
   }
 
-  /// The same as a string.
+  /// The digits for these bytes, as a string.
   public static func text(_ bytes: [UInt8]) -> String { String(decoding: encode(bytes), as: UTF8.self) }
+
+  /// The digits of this alphabet for those of plain base64: `-` for `+`, and `_` for `/`. All others stay.
+  public static func digits(ofBase64 text: some Sequence<UInt8>) -> [UInt8] {
+    text.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: "-") : $0 == UInt8(ascii: "/") ? UInt8(ascii: "_") : $0 }
+  }
 
   /// The bytes that a text stands for; `nil` if it holds anything but digits. Bits left over are ignored: the caller compares.
   public static func decode(_ text: [UInt8]) -> [UInt8]? {
@@ -95,6 +100,11 @@ extension [UInt8] {
   public var hexDigits: String {
     String(decoding: flatMap { [UInt8(hexDigit: $0 >> 4), UInt8(hexDigit: $0 & 15)] }, as: UTF8.self)
   }
+
+  /// Whether both are equal. The comparison takes the same time wherever they differ, so that nobody guesses a secret by it.
+  public func isEqual(inConstantTime other: [UInt8]) -> Bool {
+    count == other.count && zip(self, other).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0
+  }
 }
 
 extension UInt8 {
@@ -104,7 +114,7 @@ extension UInt8 {
   }
 
   /// What the byte stands for as a digit of ASCII, in either case; nil if it is none.
-  fileprivate var hexDigitValue: UInt8? {
+  @inlinable public var hexDigitValue: UInt8? {
     switch self {
     case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")
     case UInt8(ascii: "a")...UInt8(ascii: "f"): self - UInt8(ascii: "a") + 10

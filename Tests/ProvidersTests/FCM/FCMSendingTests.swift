@@ -136,10 +136,6 @@ extension PushAccount {
       if case .request(let request) = prepare(push) { return request }
       return nil
     }
-    var verdicts = [Verdict?](repeating: nil, count: requests.count)
-    for await outcomes in send(requests, to: environment, while: { true }) {
-      for outcome in outcomes { verdicts[outcome.index] = outcome.verdict }
-    }
-    return verdicts
+    return await send(requests, to: environment, while: { true }).verdicts(of: requests.count)
   }
 }

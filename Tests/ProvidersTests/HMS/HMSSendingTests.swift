@@ -245,20 +245,13 @@ extension PushServices {
 extension PushAccount {
   /// Sends each text to its token, and returns the verdicts in their order.
   fileprivate func verdicts(of pushes: [(token: String, text: String)]) async -> [Verdict?] {
-    var verdicts = [Verdict?](repeating: nil, count: pushes.count)
     let requests = pushes.compactMap { push -> PushRequest? in
       let message = RenderedMessage(alert: JSONText.quoted(push.text))
       let outgoing = OutgoingPush(token: push.token, id: UUID(), collapseKey: "s17", message: message)
       if case .request(let request) = prepare(outgoing) { return request }
       return nil
     }
-    for await outcomes in send(requests, to: .production, while: { true }) {
-      for outcome in outcomes {
-        precondition(verdicts[outcome.index] == nil, "push \(outcome.index) has two outcomes")
-        verdicts[outcome.index] = outcome.verdict
-      }
-    }
-    return verdicts
+    return await send(requests, to: .production, while: { true }).verdicts(of: pushes.count)
   }
 }
 

@@ -1,5 +1,4 @@
 import FoundationEssentials
-import Logging
 import Simulator
 import Support
 import Testing
@@ -43,9 +42,7 @@ import Wire
   ) throws -> ConnectionPools {
     var settings = PushServiceSettings(simulator)
     configure(&settings)
-    var quiet = Logger(label: "echo")
-    quiet.logLevel = .critical
-    return try ConnectionPools(settings, logger: quiet, now: { Date() })
+    return try ConnectionPools(settings, logger: TestServer.logger, now: { Date() })
   }
 
   private static func origin(_ port: ClosedPort) throws -> ServiceAddress {
@@ -53,15 +50,8 @@ import Wire
   }
 
   private static func verdicts(_ origins: [ServiceAddress], through pools: ConnectionPools) async -> [Verdict?] {
-    var verdicts = [Verdict?](repeating: nil, count: origins.count)
-    let outcomes = pools.send(origins.map(request), toOriginsOf: account, { Echo(origin: $0) }, while: { true })
-    for await outcomes in outcomes {
-      for outcome in outcomes {
-        #expect(verdicts[outcome.index] == nil)
-        verdicts[outcome.index] = outcome.verdict
-      }
-    }
-    return verdicts
+    await pools.send(origins.map(request), toOriginsOf: account, { Echo(origin: $0) }, while: { true })
+      .verdicts(of: origins.count)
   }
 
   @Test func `Each request goes to its own origin, and all outcomes come in one stream`() async throws {

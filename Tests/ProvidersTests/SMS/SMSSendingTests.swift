@@ -430,7 +430,6 @@ extension PushAccount {
   /// Sends each text to its number, and returns the verdicts in their order.
   /// - Parameter sender: as the messages name it.
   func smsVerdicts(of pushes: [(number: String, text: String)], from sender: String? = nil) async -> [Verdict?] {
-    var verdicts = [Verdict?](repeating: nil, count: pushes.count)
     let requests = pushes.enumerated().compactMap { index, push -> PushRequest? in
       var message = RenderedMessage(alert: JSONText.quoted(push.text))
       if let sender { message.overrides = ["sms": ["from": .string(sender)]] }
@@ -438,13 +437,7 @@ extension PushAccount {
       if case .request(let request) = prepare(outgoing) { return request }
       return nil
     }
-    for await outcomes in send(requests, to: .production, while: { true }) {
-      for outcome in outcomes {
-        precondition(verdicts[outcome.index] == nil, "push \(outcome.index) has two outcomes")
-        verdicts[outcome.index] = outcome.verdict
-      }
-    }
-    return verdicts
+    return await send(requests, to: .production, while: { true }).verdicts(of: pushes.count)
   }
 
   func refusal(of message: RenderedMessage) -> Verdict? {

@@ -1,5 +1,4 @@
 import FoundationEssentials
-import Logging
 import Simulator
 import Support
 import Testing
@@ -199,13 +198,11 @@ import Wire
   @Test func `Only hosts that the operator listed may have private addresses`() async throws {
     // `localhost` stands for a name of the internet whose answer is a private address.
     try await withSimulator { simulator in
-      var quiet = Logger(label: "wns")
-      quiet.logLevel = .critical
       let settings = PushServiceSettings(simulator)
       simulator.wns.register(packageSID: Self.sid, secret: "acme-secret")
       let origin = try #require(ServiceAddress(url: simulator.wnsURL))
       for (rule, isCalled) in [(EndpointRule.wns, false), (settings.endpoints.wns, true)] {
-        let pools = try ConnectionPools(settings, logger: quiet, now: { Date() })
+        let pools = try ConnectionPools(settings, logger: TestServer.logger, now: { Date() })
         let service = try AccessTokenService.wns(settings, rule, pools)
         var headers = RequestHeaders()
         headers.add(":path", "/?token=a")
@@ -280,18 +277,11 @@ extension PushAccount {
 
   /// Sends, and returns the verdicts in the order of the pushes, all of which have to be sendable.
   func verdicts(_ pushes: [OutgoingPush]) async -> [Verdict?] {
-    var verdicts = [Verdict?](repeating: nil, count: pushes.count)
     let requests = pushes.compactMap { push -> PushRequest? in
       if case .request(let request) = prepare(push) { return request }
       return nil
     }
     precondition(requests.count == pushes.count, "a push is refused before it is sent")
-    for await outcomes in send(requests, to: .production, while: { true }) {
-      for outcome in outcomes {
-        precondition(verdicts[outcome.index] == nil, "push \(outcome.index) has two outcomes")
-        verdicts[outcome.index] = outcome.verdict
-      }
-    }
-    return verdicts
+    return await send(requests, to: .production, while: { true }).verdicts(of: pushes.count)
   }
 }

@@ -1,6 +1,5 @@
 import Crypto
 import FoundationEssentials
-import Logging
 import Simulator
 import Support
 import Locking
@@ -246,9 +245,7 @@ import Wire
     // `localhost` stands for any name of the internet whose answer is a private address.
     try await withSimulator { simulator in
       let settings = PushServiceSettings(simulator)
-      var quiet = Logger(label: "webpush")
-      quiet.logLevel = .critical
-      let pools = try ConnectionPools(settings, logger: quiet, now: { Date() })
+      let pools = try ConnectionPools(settings, logger: TestServer.logger, now: { Date() })
       let origin = try #require(ServiceAddress(url: simulator.webPushURL))
       let signer = try VAPIDSigner(.sample(Self.key), contact: "mailto:a@acme.com")
       var headers = RequestHeaders()
@@ -276,9 +273,7 @@ import Wire
       settings.strangerTimeout = .milliseconds(400)
       // One after the other, all would take ten deadlines.
       simulator.webPush.rule(.any, .after(.milliseconds(80), .accept))
-      var quiet = Logger(label: "webpush")
-      quiet.logLevel = .critical
-      let pools = try ConnectionPools(settings, logger: quiet, now: { Date() })
+      let pools = try ConnectionPools(settings, logger: TestServer.logger, now: { Date() })
       let rule = settings.endpoints.webPush
       let account = WebPushAccount(
         customer: CustomerID(1), credentials: .sample(Self.key, contact: "mailto:a@acme.com"),

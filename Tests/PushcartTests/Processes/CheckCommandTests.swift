@@ -27,7 +27,7 @@ import Wire
     try await withSendingBench { bench in
       let apps = PushApps(bench.pool, vault: bench.vault)
       let file = try bench.simulator.issueServiceAccount()
-      let other = try await Customers(bench.pool).add(name: "Other").id
+      let other = try await bench.database.customer("Other")
       let firebase = try await apps.add(
         other,
         NewPushApp(

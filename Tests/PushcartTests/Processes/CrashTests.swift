@@ -49,7 +49,7 @@ import Wire
       let first = try await fixture.serve()
       let sendout = try await fixture.database.pool.transaction { transaction in
         // The pushes are written by now, and their batches are waited for.
-        try await transaction.query(Statement("test.lock", .write, "LOCK TABLE push_batch IN SHARE MODE"))
+        try await transaction.query(sql: "LOCK TABLE push_batch IN SHARE MODE")
         let sendout = try await fixture.send(through: first.server)
         try await waitUntil {
           try await !fixture.database.query(

@@ -54,9 +54,8 @@ import Wire
     let routes = try await withDatabase { database in
       try RouteTable(
         WholeWebServer(
-          database.pool, vault: Vault(try MasterKeys(current: MasterKeys.generate())),
-          services: try PushServices(PushServiceSettings(), logger: TestServer.logger),
-          signer: LinkSigner(keys: [1: Array(0..<32)])
+          database.pool, vault: try .fresh(),
+          services: try PushServices(PushServiceSettings(), logger: TestServer.logger)
         ).routes
       ).entries.map(\.pattern)
     }

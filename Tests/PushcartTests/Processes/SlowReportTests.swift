@@ -14,7 +14,7 @@ import Testing
       try await waitUntil { try await state() == "finished" }
       try await fixture.database.withPool { observer in
         let reports = try await fixture.database.pool.transaction { transaction in
-          try await transaction.query(Statement("test.lock", .write, "LOCK TABLE push IN ACCESS EXCLUSIVE MODE"))
+          try await transaction.query(sql: "LOCK TABLE push IN ACCESS EXCLUSIVE MODE")
           let reports = (0..<6).map { _ in
             Task { try await hub.server.send("GET", "/api/v1/reports/failures", key: fixture.key).status }
           }

@@ -13,7 +13,7 @@ import Wire
         try await fixture.register("user\(number)", token: "t\(number)")
         try await other.register("user\(number)", token: "other\(number)")
       }
-      let counting = CountingStatements(database.pool, "contact.find_many")
+      let counting = CountingDatabase(database.pool)
       let lookup = ContactLookup(counting)
       try await withThrowingTaskGroup(of: Void.self) { group in
         for number in 0..<1000 {
@@ -28,7 +28,7 @@ import Wire
         }
         try await group.waitForAll()
       }
-      #expect(counting.count < 500)
+      #expect(counting.count(of: "contact.find_many") < 500)
     }
   }
 
@@ -59,7 +59,7 @@ import Wire
       }
       try await database.withPool { pool in
         let (first, others) = try await pool.transaction { transaction in
-          try await transaction.query(Statement("test.lock", .write, "LOCK TABLE contact IN ACCESS EXCLUSIVE MODE"))
+          try await transaction.query(sql: "LOCK TABLE contact IN ACCESS EXCLUSIVE MODE")
           let first = Task { try await find() }
           try await database.someoneWaits(as: pool)
           let (refusals, refused) = AsyncStream.makeStream(of: DatabaseUnavailable?.self)

@@ -1,28 +1,6 @@
 import Postgres
 import Locking
 
-/// Passes statements on, and counts those whose names begin so.
-final class CountingStatements: Querying {
-  private let database: any Querying
-  private let calls = Mutex(0)
-
-  private let prefix: String
-
-  init(_ database: any Querying, _ prefix: String = "device.register") {
-    self.database = database
-    self.prefix = prefix
-  }
-
-  var count: Int { calls.withLock { $0 } }
-
-  func run(
-    _ statement: Statement, _ parameters: ParameterBuffer, deadline: ContinuousClock.Instant?
-  ) async throws -> Rows {
-    if statement.name.hasPrefix(prefix) { calls.withLock { $0 += 1 } }
-    return try await database.run(statement, parameters, deadline: deadline)
-  }
-}
-
 /// Takes every statement and never answers, as a server does that hangs.
 struct SilentDatabase: Querying {
   func run(

@@ -16,12 +16,8 @@ struct RegistryFixture: Sendable {
 
   init(_ database: TestDatabase, registrations: RegistrationBatcher? = nil) async throws {
     self.database = database
-    customer = try await Customers(database.pool).add(name: "ACME").id
-    for (appID, type) in [("com.acme.app", 1), ("com.acme.both", 1), ("com.acme.both", 2)] {
-      try await database.query(
-        "INSERT INTO push_app (customer_id, app_id, app_type, name) VALUES ($1, $2, $3::int2, 'Acme')",
-        customer.rawValue, appID, Int16(type))
-    }
+    customer = try await database.customer()
+    try await database.pool.addSampleApps(customer)
     let cache = PushAppCache(database.pool)
     app = try await cache.apps(customer, appID: "com.acme.app")
     both = try await cache.apps(customer, appID: "com.acme.both")
@@ -36,7 +32,7 @@ struct RegistryFixture: Sendable {
   @discardableResult
   func register(_ json: String, _ apps: [PushApp]? = nil) async throws -> Contact {
     let contact = try await registrations.register(customer, try registration(json, apps))
-    guard let contact else { throw RegistryFixtureError.untold }
+    guard let contact else { throw RegistryFixtureError.noContact }
     return contact
   }
 
@@ -76,7 +72,7 @@ struct RegistryFixture: Sendable {
   }
 }
 
-enum RegistryFixtureError: Error { case untold }
+enum RegistryFixtureError: Error { case noContact }
 
 extension PushDevicesBody {
   init(_ json: String) throws { self = try Array(json.utf8).withUnsafeBytes { try PushDevicesBody(json: $0) } }

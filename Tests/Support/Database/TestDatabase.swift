@@ -25,7 +25,15 @@ public struct TestDatabase: Sendable {
   /// Runs SQL that is of no interest to the code under test: set-up, or a look at a table.
   @discardableResult
   public func query<each Value: PostgresEncodable>(_ sql: String, _ values: repeat each Value) async throws -> Rows {
-    try await pool.query(Statement("test.\(sql.hashValue)", .write, sql), repeat each values)
+    try await pool.query(sql: sql, repeat each values)
+  }
+}
+
+extension Querying {
+  /// Runs SQL of a test's own.
+  @discardableResult
+  public func query<each Value: PostgresEncodable>(sql: String, _ values: repeat each Value) async throws -> Rows {
+    try await query(Statement("test.\(sql.hashValue)", .write, sql), repeat each values)
   }
 }
 
@@ -125,6 +133,11 @@ public final class CountingDatabase: Querying {
   public init(_ database: any Querying) { self.database = database }
 
   public var counts: [String: Int] { seen.withLock(\.self) }
+
+  /// How many statements passed whose names begin so; of all of them if nothing is said.
+  public func count(of prefix: String = "") -> Int {
+    counts.filter { $0.key.hasPrefix(prefix) }.values.reduce(0, +)
+  }
 
   public func run(
     _ statement: Statement, _ parameters: ParameterBuffer, deadline: ContinuousClock.Instant?

@@ -54,15 +54,17 @@ extension SendingBench {
 
   /// Runs `body` while so many hubs send. They drop everything when it ends, as if they were killed and their leases
   /// had ended.
+  /// - Parameter services: send in place of the bench's own.
   @discardableResult
   public func withHubs<Answer: Sendable>(
-    _ count: Int = 1, _ configure: (inout TestHub) -> Void = { _ in }, _ body: () async throws -> Answer
+    _ count: Int = 1, services: PushServices? = nil, _ configure: (inout TestHub) -> Void = { _ in },
+    _ body: () async throws -> Answer
   ) async throws -> Answer {
     var hub = TestHub()
     configure(&hub)
     let answer = try await withThrowingTaskGroup(of: Void.self) { group in
       for _ in 0..<count {
-        let runner = runner(hub)
+        let runner = runner(hub, services: services)
         group.addTask { try await runner.run() }
       }
       defer { group.cancelAll() }

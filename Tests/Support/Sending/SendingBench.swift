@@ -71,7 +71,7 @@ public func withSendingBench<Answer: Sendable>(
     try await withDatabase { database in
       let masterKey = MasterKeys.generate()
       let vault = Vault(try MasterKeys(current: masterKey))
-      let customer = try await Customers(database.pool).add(name: "ACME").id
+      let customer = try await database.customer()
       let credentials = APNsCredentials.sample
       let app = try await PushApps(database.pool, vault: vault).add(
         customer,

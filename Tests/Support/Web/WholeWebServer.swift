@@ -37,7 +37,9 @@ public struct WholeWebServer: Sendable {
   /// Made once for all tests, as it takes long.
   static let description = Result { try DescriptionRoutes(publicURL: publicURL) }
 
-  public init(_ pool: Pool, vault: Vault, services: PushServices, signer: LinkSigner) {
+  public init(
+    _ pool: Pool, vault: Vault, services: PushServices, signer: LinkSigner = LinkSigner(keys: [1: Array(0..<32)])
+  ) {
     self.pool = pool
     self.vault = vault
     self.services = services
@@ -51,43 +53,44 @@ public struct WholeWebServer: Sendable {
 
   public var routes: [any RouteSet] {
     get throws {
-      let authenticator = Authenticator(AccessKeyCache(pool))
+      let replyBudget = ReplyBudget()
+      let authenticator = Authenticator(AccessKeyCache(pool), replyBudget: replyBudget)
       let pushApps = PushAppCache(pool)
       let dispatcher = Dispatcher(
         pool, services: services, links: PublicLinks(base: Self.publicURL, signer: signer), settings: .unhurried,
         logger: TestServer.logger)
+      let credentials = PushCredentialVault(pool, vault: vault)
+      let registrations = RegistrationBatcher(pool, endpoints: endpoints)
+      let contacts = ContactLookup(pool)
+      let identities = IdentityVerifier(pool, vault: vault)
       let messageService = MessageService(
         pool, dispatcher: dispatcher, messages: messages ?? MessageDispatcher(dispatcher), apps: pushApps,
-        credentials: PushCredentialVault(pool, vault: vault),
-        registrations: RegistrationBatcher(pool, endpoints: endpoints))
+        credentials: credentials, registrations: registrations)
       let hybridCache = HybridAppCache(pool, vault: vault)
-      let registrations = RegistrationBatcher(pool, endpoints: endpoints)
       let hybrid = HybridRoutes(
         verifier: MACVerifier(hybridCache, publicURL: Self.publicURL),
         phones: PhoneRegistrations(
           pool, pins: pins, delivery: PINDelivery(messageService, apps: pushApps, makeCall: makeCall),
           pushApps: pushApps, registrations: registrations),
-        messages: PhoneMessages(pool, confirm: confirm))
+        messages: PhoneMessages(pool, confirm: confirm), replyBudget: replyBudget)
       return HubRoutes(
         carma: CarmaRoutes(
           authenticator: authenticator, pushApps: pushApps,
-          registrations: RegistrationBatcher(pool, endpoints: endpoints),
-          contacts: ContactLookup(pool), devices: Devices(pool), identities: IdentityVerifier(pool, vault: vault)),
+          registrations: registrations, contacts: contacts, devices: Devices(pool), identities: identities),
         carmaTriggers: CarmaTriggerRoutes(
           authenticator: authenticator, pushApps: pushApps, triggers: Triggers(pool), messages: messageService),
         hybrid: hybrid,
         softphone: SoftphoneRoutes(
           authenticator: authenticator, pushApps: pushApps, messages: messageService,
           reports: TokenReports(
-            pushApps: pushApps, registrations: RegistrationBatcher(pool, endpoints: endpoints),
-            contacts: ContactLookup(pool), devices: Devices(pool), customers: Customers(pool),
-            identities: IdentityVerifier(pool, vault: vault)),
+            pushApps: pushApps, registrations: registrations, contacts: contacts, devices: Devices(pool),
+            customers: Customers(pool), identities: identities),
           settings: softphone, verdictTimeout: verdictTimeout),
         gateway: GatewayRoutes(
           authenticator: authenticator,
           messages: HybridMessages(
             pool, messages: messageService, apps: pushApps, hybridApps: hybridCache,
-            registrations: RegistrationBatcher(pool, endpoints: endpoints))),
+            registrations: registrations)),
         geoIP: GeoIPRoutes(countries: nil, authenticate: hybrid.authenticate),
         datasync: DatasyncRoutes(
           authenticator: authenticator, tree: DataTree(pool), subscriptions: SubscriptionStore(pool, vault: vault),
@@ -97,15 +100,15 @@ public struct WholeWebServer: Sendable {
           authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault),
           parts: OperationParts(database: pool, slowReads: pool, vault: vault),
           apps: PushApps(pool, vault: vault), vault: vault,
-          credentials: CredentialCheck(PushCredentialVault(pool, vault: vault), services: services),
+          credentials: CredentialCheck(credentials, services: services),
           appCache: pushApps,
           messages: messageService, hybridCache: hybridCache,
-          smsAccounts: PushCredentialVault(pool, vault: vault),
+          smsAccounts: credentials,
           smsAddresses: smsAddresses, smsRule: endpoints.sms),
         pages: pages,
         smsStatus: SMSStatusRoutes(
           SMSChannel(
-            apps: pushApps, credentials: PushCredentialVault(pool, vault: vault), services: services,
+            apps: pushApps, credentials: credentials, services: services,
             reports: DeliveryReports(pool), isSigned: smsAddresses.isSigned), smsAddresses),
         description: try Self.description.get(),
         health: HealthRoutes(unavailableReason: { nil }),
@@ -123,6 +126,21 @@ public struct WholeWebServer: Sendable {
       pool, templates: PageTemplateCache(pool), links: PublicLinks(base: Self.publicURL, signer: signer),
       vault: vault, logger: logger)
     return PageRoutes(pages, opens: opens, signer: signer)
+  }
+}
+
+extension SendingBench {
+  /// Runs `body` while the whole server of a hub is up, which sends single messages.
+  @discardableResult
+  public func withWholeServer<Answer: Sendable>(
+    _ body: @Sendable (TestWebServer) async throws -> Answer
+  ) async throws -> Answer {
+    let messages = MessageDispatcher(dispatcher())
+    var whole = WholeWebServer(self)
+    whole.messages = messages
+    let answer = try await withTestWebServer(try whole.routes, body)
+    await messages.end(sendsRest: true)
+    return answer
   }
 }
 

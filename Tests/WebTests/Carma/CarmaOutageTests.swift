@@ -66,9 +66,8 @@ import Web
       // `SET` in the session: the database itself takes no other.
       try await database.withPool { spare in
         try await spare.transaction { transaction in
-          try await transaction.query(Statement("test.writable", .write, "SET TRANSACTION READ WRITE"))
-          try await transaction.query(
-            Statement("test.reset", .write, "ALTER DATABASE \(database.name) RESET default_transaction_read_only"))
+          try await transaction.query(sql: "SET TRANSACTION READ WRITE")
+          try await transaction.query(sql: "ALTER DATABASE \(database.name) RESET default_transaction_read_only")
         }
       }
       try await database.withPool { pool in
@@ -88,7 +87,7 @@ import Web
         #expect(try await requests.statuses() == [200, 200, 200])
         try await database.withPool { spare in
           let reply = try await spare.transaction { transaction in
-            try await transaction.query(Statement("test.lock", .write, "LOCK TABLE contact IN ACCESS EXCLUSIVE MODE"))
+            try await transaction.query(sql: "LOCK TABLE contact IN ACCESS EXCLUSIVE MODE")
             let reply = Task { try await requests.get() }
             let cancel = Statement(
               "test.cancel", .write,
@@ -102,7 +101,7 @@ import Web
           #expect(reply.status == 503)
           #expect(reply.header("Retry-After") == "2")
           let put = try await spare.transaction { transaction in
-            try await transaction.query(Statement("test.lock", .write, "LOCK TABLE device IN ACCESS EXCLUSIVE MODE"))
+            try await transaction.query(sql: "LOCK TABLE device IN ACCESS EXCLUSIVE MODE")
             let put = Task { try await requests.put() }
             let cancel = Statement(
               "test.cancel", .write,

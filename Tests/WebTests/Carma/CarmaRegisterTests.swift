@@ -174,7 +174,7 @@ import Wire
       for number in 0..<50 {
         #expect(try await carma.put("user\(number)", token: "t\(number)").status == 200)
         let seen = try await carma.database.withPool { pool in
-          try await pool.query(Statement("test.count", .read, "SELECT count(*) FROM device"))[0].decode(Int.self)
+          try await pool.query(sql: "SELECT count(*) FROM device")[0].decode(Int.self)
         }
         #expect(seen == number + 1)
       }

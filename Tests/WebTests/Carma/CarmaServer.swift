@@ -90,13 +90,7 @@ func withCarmaServer(
 func customer(_ name: String, _ pool: Pool) async throws -> CarmaServer.Customer {
   let id = try await Customers(pool).add(name: name).id
   let keys = AccessKeys(pool)
-  for (appID, type) in [("com.acme.app", 1), ("com.acme.both", 1), ("com.acme.both", 2)] {
-    try await pool.query(
-      Statement(
-        "test.app", .write,
-        "INSERT INTO push_app (customer_id, app_id, app_type, name) VALUES ($1, $2, $3::int2, 'Acme')"),
-      id.rawValue, appID, Int16(type))
-  }
+  try await pool.addSampleApps(id)
   return CarmaServer.Customer(
     id: id, device: try await keys.make(id, name: "app", scope: .device).token,
     backend: try await keys.make(id, name: "back end", scope: .backend).token,
@@ -112,7 +106,8 @@ extension CarmaRoutes {
     var limits = RegistrationBatcher.Limits()
     limits.timeout = timeout
     self.init(
-      authenticator: Authenticator(AccessKeyCache(database), requestsPerKey: requestsPerKey),
+      authenticator: Authenticator(
+        AccessKeyCache(database), requestsPerKey: requestsPerKey, replyBudget: ReplyBudget()),
       pushApps: PushAppCache(database),
       registrations: RegistrationBatcher(pool, limits: limits), contacts: ContactLookup(database),
       devices: Devices(database), identities: IdentityVerifier(database, vault: Self.vault))

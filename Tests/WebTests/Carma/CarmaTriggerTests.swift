@@ -60,13 +60,10 @@ import Wire
 
   private func withServer(_ body: @escaping @Sendable (TriggerServer) async throws -> Void) async throws {
     try await withSendingBench { bench in
-      let messages = MessageDispatcher(bench.dispatcher())
-      var whole = WholeWebServer(bench)
-      whole.messages = messages
       let keys = AccessKeys(bench.pool)
       let key = try await keys.make(bench.customer, name: "back end", scope: .send).token
       let admin = try await keys.make(bench.customer, name: "people", scope: .admin).token
-      try await withTestWebServer(try whole.routes) { server in
+      try await bench.withWholeServer { server in
         let contract = try await APIContract()
         let triggers = TriggerServer(bench: bench, server: server, contract: contract, key: key, admin: admin)
         let added = try await triggers.manage(
@@ -76,7 +73,6 @@ import Wire
         #expect(added.status == 201, "\(added.text)")
         try await body(triggers)
       }
-      await messages.end(sendsRest: true)
     }
   }
 

@@ -15,11 +15,8 @@ import Wire
   @Test func `A device that registers by Carma's REST gets a toast, and Windows shows it`() async throws {
     try await withSendingBench(simulator: { $0.phonePort = 0 }) { bench in
       bench.simulator.wns.register(tenantID: "acme.example", clientID: "c-7", secret: "acme-secret", name: "Acme")
-      let messages = MessageDispatcher(bench.dispatcher())
-      var whole = WholeWebServer(bench)
-      whole.messages = messages
       let key = try await AccessKeys(bench.pool).make(bench.customer, name: "admin", scope: .admin).token
-      try await withTestWebServer(try whole.routes) { server in
+      try await bench.withWholeServer { server in
         let added = try await server.send(
           "POST", "/api/v1/apps", key: key,
           json: """
@@ -60,7 +57,6 @@ import Wire
         #expect(sent.status == 201, "\(sent)")
         #expect(try sent.json.string("state") == "accepted")
       }
-      await messages.end(sendsRest: true)
       let toast = try #require(bench.simulator.wns.requests.first)
       #expect(toast.channel == bench.simulator.channel("win-1") && toast.texts == ["Hi Robin <&>", "More"])
       let response = try await HTTPClient.shared.execute(

@@ -52,10 +52,10 @@ import Testing
   @Test func `A client that wants no further request gets its reply and no more`() {
     var state = State()
     _ = (state.read(.head(1, RequestFraming(bodyBytes: 0, keepsAlive: false))), state.read(.end))
-    #expect(!state.hasRoom)
+    #expect(!state.wantsInput)
     _ = state.read(.head(2, .length(0)))
     #expect(state.reply() == ["last", "linger"])
-    #expect(state.hasRoom)
+    #expect(state.wantsInput)
     #expect(state.inputEnded().name == "close")
   }
 
@@ -96,9 +96,9 @@ import Testing
   @Test func `Reading stops while too much waits for a reply`() {
     var state = State()
     for number in 0..<20 { _ = (state.read(.head(number, .length(0))), state.read(.end)) }
-    #expect(!state.hasRoom)
+    #expect(!state.wantsInput)
     for _ in 0..<5 { _ = state.reply() }
-    #expect(state.hasRoom)
+    #expect(state.wantsInput)
   }
 
   /// Whatever arrives in whatever pieces: requests are handed over in order, one at a time, with the bytes that were sent;

@@ -66,6 +66,20 @@ import Web
     }
   }
 
+  @Test func `A client that sends on behind its request gets the whole of a long last reply`() async throws {
+    try await withTestWebServer([try DescriptionRoutes(publicURL: "http://x")]) { server in
+      let whole = try await server.send("GET", "/openapi.json").text
+      let body = String(repeating: "x", count: 1 << 20)
+      // The client takes little at a time. So the system holds most of the reply when the server has written the last of it.
+      let reply = try await RawHTTP(server.url).send(
+        untilClosed: "GET /openapi.json HTTP/1.1\r\nHost: x\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)",
+        receiveBuffer: 4096)
+      let text = try #require(reply?.text)
+      #expect(text.lowercased().contains("\r\nconnection: close\r\n"))
+      #expect(text.hasSuffix("\r\n\r\n\(whole)"), "\(text.utf8.count) bytes of more than \(whole.utf8.count)")
+    }
+  }
+
   @Test func `A refusal of a request that came in whole leaves the connection open`() async throws {
     try await withManagementServer { managed in
       let raw = try RawHTTP(managed.server.url)

@@ -129,12 +129,7 @@ private struct Tour: Sendable {
     let renewed = try await send("POST", "/api/v1/sms/status-address")
     #expect(try renewed.json.string("statusUrl") != settings.json.string("statusUrl"))
     let app = try await PushApps(bench.pool).resolve(bench.customer, appID: PushApp.smsAppID)
-    var number = PushDevicesBody()
-    number.originalId = "0031600000009"
-    var device = PushDevicesBody.DeviceInfo()
-    device.deviceToken = "+31600000009"
-    device.appType = .sms
-    number.deviceInfo = [device]
+    let number = PushDevicesBody("0031600000009", token: "+31600000009", type: .sms)
     try await RegistrationBatcher(bench.pool).register(
       bench.customer, try Registration(number, apps: [app]), returnsContact: false)
     try await bench.database.query(

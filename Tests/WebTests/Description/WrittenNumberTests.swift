@@ -100,16 +100,12 @@ import Wire
 
   private func withNumbers(_ body: @escaping @Sendable (NumberHub) async throws -> Void) async throws {
     try await withSendingBench { bench in
-      let messages = MessageDispatcher(bench.dispatcher())
-      var whole = WholeWebServer(bench)
-      whole.messages = messages
       let key = try await AccessKeys(bench.pool).make(bench.customer, name: "numbers", scope: .admin).token
-      try await withTestWebServer(try whole.routes) { server in
+      try await bench.withWholeServer { server in
         let enabled = try await server.send("POST", "/api/v1/datasync", key: key, json: #"{"app":"com.acme.app"}"#)
         let secret = try #require(try enabled.json.string("secret"), "\(enabled.text)")
         try await body(NumberHub(bench: bench, server: server, key: key, secret: secret))
       }
-      await messages.end(sendsRest: true)
     }
   }
 }

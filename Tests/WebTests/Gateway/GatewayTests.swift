@@ -68,14 +68,10 @@ import Wire
         VALUES ($1::bigint, 'com.acme.app', $2::text::uuid, '', '', '', '')
         """, bench.customer.rawValue, Gateway.appKey)
       let token = try await AccessKeys(bench.pool).make(bench.customer, name: "gateway", scope: .gateway).token
-      let messages = MessageDispatcher(bench.dispatcher())
-      var whole = WholeWebServer(bench)
-      whole.messages = messages
-      try await withTestWebServer(try whole.routes) { server in
+      try await bench.withWholeServer { server in
         let contract = try await APIContract()
         try await body(Gateway(bench: bench, server: server, contract: contract, token: token))
       }
-      await messages.end(sendsRest: true)
     }
   }
 
@@ -343,10 +339,10 @@ import Wire
 
   @Test func `A key that is used too often waits, on both ways`() async throws {
     try await withDatabase { database in
-      let customer = try await Customers(database.pool).add(name: "ACME").id
+      let customer = try await database.customer()
       let token = try await AccessKeys(database.pool).make(customer, name: "k", scope: .gateway).token
       let cache = AccessKeyCache(database.pool)
-      let authenticator = Authenticator(cache, requestsPerKey: 1)
+      let authenticator = Authenticator(cache, requestsPerKey: 1, replyBudget: ReplyBudget())
       #expect(try await authenticator.opensGateway(token))
       await #expect(throws: HTTPErrorResponse.self) {
         while true { _ = try await authenticator.opensGateway(token) }
@@ -393,12 +389,12 @@ private let largeCharacter = "👩" + String(repeating: "\u{200D}👩", count: 2
     func take(_ bytes: Int, _ client: Int) -> Bool { shares.take(bytes, of: clients[client]) }
     #expect(take(BodyShares.one, 0) && !take(1, 0) && take(1, 1))
     shares.end(BodyShares.one, of: clients[0])
-    shares.giveBack(1)
+    shares.release(1)
     shares.end(1, of: clients[1])
     // Those that have come still take memory.
     for client in 1...15 { #expect(take(BodyShares.one, client)) }
     #expect(!take(1, 16))
-    shares.giveBack(BodyShares.one)
+    shares.release(BodyShares.one)
     #expect(take(BodyShares.one, 0))
   }
 }

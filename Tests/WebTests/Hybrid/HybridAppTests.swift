@@ -99,7 +99,7 @@ import Wire
     try await withDatabase { database in
       let (old, new) = (MasterKeys.generate(), MasterKeys.generate())
       let vault = Vault(try MasterKeys(current: old))
-      let customer = try await Customers(database.pool).add(name: "ACME").id
+      let customer = try await database.customer()
       _ = try await PushApps(database.pool, vault: vault).add(
         customer, NewPushApp(appID: "com.acme.app", type: .ios, name: "Acme"))
       let apps = HybridApps(database.pool)

@@ -1,4 +1,3 @@
-import Content
 import Foundation
 import Hybrid
 import Postgres
@@ -14,7 +13,7 @@ import Wire
       let calls = Calls()
       var whole = WholeWebServer(
         phones.database.pool, vault: phones.managed.vault,
-        services: try PushServices(.nowhere, logger: TestServer.logger), signer: LinkSigner(keys: [1: Array(0..<32)]))
+        services: try PushServices(.nowhere, logger: TestServer.logger))
       whole.makeCall = { call, _ in
         await calls.add(call)
         return true

@@ -1,4 +1,3 @@
-import Content
 import Delivery
 import Foundation
 import Hybrid
@@ -106,8 +105,7 @@ import Wire
       let confirmations = Confirmations()
       var whole = WholeWebServer(
         phones.database.pool, vault: phones.managed.vault,
-        services: try PushServices(.nowhere, logger: TestServer.logger),
-        signer: LinkSigner(keys: [1: Array(0..<32)]))
+        services: try PushServices(.nowhere, logger: TestServer.logger))
       whole.confirm = { await confirmations.add($0, $1, $2) }
       var verified: [TestPhone] = []
       for number in ["0031611111111", "0031622222222"] { verified.append(try await phones.phone(verified: number)) }

@@ -131,10 +131,10 @@ import Wire
       try await managed.database.query("UPDATE sendout SET state = 'running', frozen_at = now(), started_at = now()")
       try await managed.database.withPool { other in
         try await other.transaction(limit: .seconds(60)) { holder in
-          _ = try await holder.query(Statement("test.hold", .write, "SELECT 1 FROM push_batch FOR UPDATE"))
+          try await holder.query(sql: "SELECT 1 FROM push_batch FOR UPDATE")
           async let reply = managed.send("POST", "/api/v1/sendouts/\(id)/cancel")
-          _ = try await holder.query(Statement("test.wait", .write, "SELECT pg_sleep(1.5)"))
-          try await holder.query(Statement("test.release", .write, "ROLLBACK AND CHAIN"))
+          try await holder.query(sql: "SELECT pg_sleep(1.5)")
+          try await holder.query(sql: "ROLLBACK AND CHAIN")
           #expect(try await reply.status == 200)
           #expect(try await reply.json.string("state") == "cancelled")
         }

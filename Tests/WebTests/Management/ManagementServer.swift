@@ -1,4 +1,3 @@
-import Content
 import Foundation
 import Hybrid
 import Logging
@@ -67,12 +66,10 @@ func withManagementServer(
   _ body: @escaping @Sendable (ManagementServer) async throws -> Void
 ) async throws {
   try await withDatabase(configure) { database in
-    let vault = Vault(try MasterKeys(current: MasterKeys.generate()))
+    let vault = try Vault.fresh()
     let pool = database.pool
     var whole = WholeWebServer(
-      pool, vault: vault, services: try PushServices(apns, logger: logger, pin: PINs.ofTests.pin),
-      signer: LinkSigner(keys: [1: Array(0..<32)])
-    )
+      pool, vault: vault, services: try PushServices(apns, logger: logger, pin: PINs.ofTests.pin))
     whole.logger = logger
     whole.endpoints = apns.endpoints
     let customers = Customers(pool)

@@ -38,15 +38,10 @@ import Wire
     _ body: @escaping @Sendable (MessageServer) async throws -> Void
   ) async throws {
     try await withSendingBench { bench in
-      let dispatcher = bench.dispatcher()
-      let messages = MessageDispatcher(dispatcher)
-      var whole = WholeWebServer(bench)
-      whole.messages = messages
       let key = try await AccessKeys(bench.pool).make(bench.customer, name: "sender", scope: .send).token
-      try await withTestWebServer(try whole.routes) { server in
+      try await bench.withWholeServer { server in
         try await body(MessageServer(bench: bench, server: server, key: key))
       }
-      await messages.end(sendsRest: true)
     }
   }
 

@@ -15,13 +15,8 @@ import Wire
   private func register(_ numbers: [String], _ bench: SendingBench) async throws {
     let app = try await PushApps(bench.pool).resolve(bench.customer, appID: PushApp.smsAppID)
     for number in numbers {
-      var body = PushDevicesBody()
-      body.originalId = "00\(number)"
-      body.texts[.firstName] = "N\(number.suffix(1))"
-      var device = PushDevicesBody.DeviceInfo()
-      device.deviceToken = "+\(number)"
-      device.appType = .sms
-      body.deviceInfo = [device]
+      let body = PushDevicesBody(
+        "00\(number)", firstName: "N\(number.suffix(1))", token: "+\(number)", type: .sms)
       try await RegistrationBatcher(bench.pool).register(
         bench.customer, try Registration(body, apps: [app]), returnsContact: false)
     }

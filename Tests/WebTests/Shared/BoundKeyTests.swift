@@ -144,10 +144,8 @@ import Wire
   }
 
   private static func routes(_ managed: ManagementServer) throws -> [RouteTable.Entry] {
-    var whole = WholeWebServer(
-      managed.database.pool, vault: managed.vault, services: try .init(.nowhere, logger: TestServer.logger),
-      signer: .init(keys: [1: Array(0..<32)]))
-    whole.logger = TestServer.logger
+    let whole = WholeWebServer(
+      managed.database.pool, vault: managed.vault, services: try .init(.nowhere, logger: TestServer.logger))
     return RouteTable(try whole.routes).entries
   }
 

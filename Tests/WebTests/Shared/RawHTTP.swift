@@ -42,8 +42,9 @@ struct RawHTTP {
   }
 
   /// Sends, and reads until the server closes the connection by itself.
-  func send(untilClosed text: String) async throws -> Reply? {
-    try await onSocket { socket in
+  /// - Parameter receiveBuffer: bytes of it; 0 leaves that to the system.
+  func send(untilClosed text: String, receiveBuffer: Int32 = 0) async throws -> Reply? {
+    try await onSocket(receiveBuffer: receiveBuffer) { socket in
       send(Array(text.utf8), to: socket)
       return reply(try readToEnd(socket))
     }

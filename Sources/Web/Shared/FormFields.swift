@@ -18,10 +18,19 @@ struct FormFields {
 
   /// - Throws: `HTTPErrorResponse`: 400 for what `FormPairs` refuse.
   init(_ bytes: some Collection<UInt8>) throws(HTTPErrorResponse) {
+    fields = Dictionary(named: try Self.pairs(of: "form", bytes))
+  }
+
+  /// Names and values in their order.
+  /// - Parameter part: of the request, for the sentence of a refusal.
+  /// - Throws: `HTTPErrorResponse`: 400 for what `FormPairs` refuse.
+  static func pairs(
+    of part: String, _ bytes: some Collection<UInt8>
+  ) throws(HTTPErrorResponse) -> [(name: String, value: String)] {
     do throws(FormPairs.Problem) {
-      fields = Dictionary(named: try FormPairs.read(bytes))
+      return try FormPairs.read(bytes)
     } catch {
-      throw .badRequest("The form \(error.problem).")
+      throw .badRequest("The \(part) \(error.problem).")
     }
   }
 }
