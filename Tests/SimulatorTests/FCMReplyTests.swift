@@ -59,7 +59,7 @@ import Wire
     try await withFCM { simulator, fcm in
       simulator.fcm.rule(.token("ab"), .refuse(.unregistered), times: 1)
       simulator.fcm.rule(.nth(2), .refuse(.init(status: 502, body: "<html>", contentType: "text/html")))
-      simulator.fcm.rule(SimulatedFCM.Match(project: "other-shop"), .refuse(.internal))
+      simulator.fcm.rule(RequestMatch(project: "other-shop"), .refuse(.internal))
       try await fcm.expect(400, for: FCMRequester.body(#""x":1"#))
       try await fcm.expect(404, "UNREGISTERED", for: FCMRequester.body(token: "abc"))
       let proxy = try await fcm.send(FCMRequester.body(token: "abc"))

@@ -85,7 +85,7 @@ import Wire
       for path in ["/rules", "/connections"] {
         #expect(try await status(url + path, host: host, requests, method: .POST).0 == refusal, "\(path)")
       }
-      #expect(simulator.apns.rules.entries.isEmpty)
+      #expect(simulator.apns.traffic.rules.entries.isEmpty)
     }
   }
 
@@ -240,7 +240,7 @@ import Wire
       #expect(halves[1].contains("<b>4</b>") && halves[1].contains("<b>5</b>"))
       #expect(halves[1].contains(#"src="https://hub/i.png""#))
       #expect(page.contains(#"data-last="3""#))
-      #expect(page.contains(#"href="/?token=Tok%3aen%2b%261""#))
+      #expect(page.contains(#"href="/?token=Tok%3Aen%2B%261""#))
       for (variable, value) in simulator.addresses { #expect(page.contains("<dt>\(variable)</dt><dd>\(value)</dd>")) }
 
       let one = try await get(url + "/?token=Tok%3Aen%2B%261", apns).1
@@ -321,11 +321,11 @@ import Wire
       .after(.milliseconds(250), .refuse(status: 500, reason: "InternalServerError")),
     ]
     for reply in replies {
-      let entry = SimulatedAPNs.Rules.Entry(
-        number: 1, match: SimulatedAPNs.Match(tokenPrefix: "ab", environment: .sandbox, nth: 2), reply: reply, times: 3)
+      let match = RequestMatch(prefix: "ab", environment: .sandbox, nth: 2)
+      let entry = ReplyRules<APNsRefusal>.Entry(number: 1, match: match, reply: reply, times: 3)
       let body = try JSONCoding.decode(RuleBody.self, from: JSONCoding.encode(RuleBody(entry, service: "apns")))
       #expect(try body.reply(of: APNsRefusal.self) == reply)
-      #expect(SimulatedAPNs.Match(body) == entry.match)
+      #expect(RequestMatch(body, members: [.environment]) == match)
       #expect(body.times == 3)
     }
   }

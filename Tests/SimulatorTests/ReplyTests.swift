@@ -38,27 +38,21 @@ import Testing
   }
 
   @Test func `The first matching rule decides, as often as it applies`() {
-    let rules = SimulatedAPNs.Rules()
+    let rules = ReplyRules<APNsRefusal>(ignoresCase: true)
     #expect(rules.add(.token("AB"), .cut, times: 1) == 1)
     #expect(rules.add(.nth(2), .ignore, times: nil) == 2)
-    #expect(rules.add(SimulatedAPNs.Match(environment: .sandbox), .refuseStream, times: nil) == 3)
-    func reply(_ token: String, _ environment: SimulatedAPNs.Environment) -> SimulatedAPNs.Reply? {
-      rules.reply { $0.covers(token: token, environment: environment) }
-    }
-    #expect(reply("cd", .production) == nil)
-    #expect(reply("abcd", .production) == .cut)
+    #expect(rules.add(RequestMatch(environment: .sandbox), .refuseStream, times: nil) == 3)
+    #expect(rules.reply(to: "cd", environment: .production) == nil)
+    #expect(rules.reply(to: "abcd", environment: .production) == .cut)
     // The second request matched the first rule, and was counted by the second rule too.
-    #expect(reply("abcd", .production) == nil)
-    #expect(reply("abcd", .sandbox) == .refuseStream)
+    #expect(rules.reply(to: "abcd", environment: .production) == nil)
+    #expect(rules.reply(to: "abcd", environment: .sandbox) == .refuseStream)
   }
 
   @Test func `A rule for the n-th request counts matching requests only`() {
-    let rules = SimulatedAPNs.Rules()
-    _ = rules.add(SimulatedAPNs.Match(tokenPrefix: "ab", nth: 2), .cut, times: nil)
-    let replies = ["ab", "cd", "ab", "ab"].map { token in
-      rules.reply { $0.covers(token: token, environment: .production) }
-    }
-    #expect(replies == [nil, nil, .cut, nil])
+    let rules = ReplyRules<APNsRefusal>()
+    _ = rules.add(RequestMatch(prefix: "ab", nth: 2), .cut, times: nil)
+    #expect(["ab", "cd", "ab", "ab"].map { rules.reply(to: $0) } == [nil, nil, .cut, nil])
   }
 
   @Test func `Rules apply after the checks, and can be removed`() async throws {

@@ -189,8 +189,8 @@ import Wire
       }
       let two = try await phone.ask(.POST, "/rules?service=fcm", #"{"service":"hms","reply":"cut"}"#)
       #expect(two.status == 400 && two.text.contains("The query's service is fcm, and the body's is hms."))
-      #expect(simulator.apns.rules.entries.isEmpty && simulator.fcm.rules.entries.isEmpty)
-      #expect(simulator.hms.rules.entries.isEmpty)
+      #expect(simulator.apns.traffic.rules.entries.isEmpty && simulator.fcm.traffic.rules.entries.isEmpty)
+      #expect(simulator.hms.traffic.rules.entries.isEmpty)
     }
   }
 
