@@ -113,10 +113,7 @@ public final class PushSimulator: Service {
   }
 
   /// The apps of a private hub, whose accounts the services know from now on. Call it after `start`.
-  /// - Parameter keep: the text of a file, which is made at the first start.
-  public func samples(
-    keep: (_ file: String, _ make: () throws -> String) throws -> String
-  ) throws -> [SampleApp] {
+  public func samples(keep: KeptFile) throws -> [SampleApp] {
     try services.compactMap { try $0.sample(self, keep: keep) }
   }
 }

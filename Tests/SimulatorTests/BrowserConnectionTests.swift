@@ -44,7 +44,7 @@ import Wire
       #expect(push.string("messageType") == "notification" && push.string("channelID") == Self.channel)
       #expect(push.string("data") == Base64URL.text(body) && push["headers"] == ["encoding": "aes128gcm"])
       let version = try #require(push.string("version"))
-      #expect(answer.headers.first(name: "location")?.hasSuffix(version) == true)
+      #expect(answer.header("location")?.hasSuffix(version) == true)
       try await client.say(
         #"{"messageType":"ack","updates":[{"channelID":"\#(Self.channel)","version":"\#(version)","code":101}]}"#)
       let acknowledgement = await simulator.webPush.acknowledged(count: 1)[0]
@@ -69,7 +69,7 @@ import Wire
         let claims = WebPushSender.claims(aud: requester.origin, exp: clock.withLock { $0 } + 3600)
         let answer = try await requester.push(
           [], to: endpoint, authorization: requester.sender.authorization(claims), headers: headers)
-        versions.append(String(try #require(answer.headers.first(name: "location")?.split(separator: "/").last)))
+        versions.append(String(try #require(answer.header("location")?.split(separator: "/").last)))
       }
       clock.withLock { $0 += 61 }
       let (second, same) = try await WebSocketClient.welcomed(simulator, as: agent)

@@ -71,6 +71,22 @@ final class FrameClient: Sendable {
     }
   }
 
+  /// The next stream that the server resets with this error.
+  func reset(_ error: HTTP2ErrorCode) async -> Int? {
+    await next { frame in
+      guard case .rstStream(error) = frame.payload else { return nil }
+      return Int(frame.streamID)
+    }
+  }
+
+  /// The last stream that the next GOAWAY names, and its debug data.
+  func goAway() async -> String? {
+    await next { frame in
+      guard case .goAway(let last, _, let debugData) = frame.payload else { return nil }
+      return "\(Int(last)) \(debugData.map { String(buffer: $0) } ?? "")"
+    }
+  }
+
   private final class Keeper: ChannelInboundHandler {
     typealias InboundIn = HTTP2Frame
     private let frames: AsyncStream<HTTP2Frame>.Continuation

@@ -1,6 +1,5 @@
 import AsyncHTTPClient
 import FoundationEssentials
-import NIOCore
 import NIOHTTP1
 import Support
 import Testing
@@ -10,7 +9,6 @@ import Wire
 
 /// The simulated Push Kit, as an independent client sees it.
 @Suite struct HMSReplyTests {
-  private static let address = "/v1/104567891/messages:send"
   private static let signIn = "grant_type=client_credentials&client_id=104567891&client_secret=s%2Fcret"
 
   /// A message that Push Kit accepts.
@@ -23,51 +21,54 @@ import Wire
 
   private func withHMS(
     now: @escaping @Sendable () -> Date = { Date() }, configure: (inout SimulatorSettings) -> Void = { _ in },
-    _ body: (SimulatedHMS, HMSRequester, String) async throws -> Void
+    _ body: (SimulatedHMS, HMSRequester) async throws -> Void
   ) async throws {
     try await withRequests(now: now, configure: configure) { simulator, requests in
       simulator.hms.register(clientID: "104567891", secret: "s/cret", name: "Acme")
-      let requester = HMSRequester(client: requests.client, simulator: simulator)
-      let (status, json, _) = try await requester.post(HuaweiTokenRequest.path, Self.signIn, form: true)
-      #expect(status == 200 && json["expires_in"] == 3600)
-      try await body(simulator.hms, requester, try #require(json.string("access_token")))
+      var requester = HMSRequester(client: requests.client, simulator: simulator)
+      let answer = try await requester.askForToken(Self.signIn)
+      #expect(answer.status == 200 && answer.json["expires_in"] == 3600)
+      let token = try #require(answer.json.string("access_token"))
+      requester.accessToken = token
+      try await body(simulator.hms, requester)
     }
   }
 
   @Test func `A client gets an access token by its secret alone, and errors have Huawei's numbers`() async throws {
-    try await withHMS { hms, requester, _ in
+    try await withHMS { hms, requester in
       for (form, error) in [
         ("grant_type=client_credentials&client_id=104567891&client_secret=other", 1101),
         ("grant_type=client_credentials&client_id=1&client_secret=x", 1101),
         ("grant_type=client_credentials&client_id=104567891", 1102),
         ("grant_type=password&client_id=104567891&client_secret=x", 1102), ("", 1102),
       ] as [(String, Int64)] {
-        let (status, json, _) = try await requester.post(HuaweiTokenRequest.path, form, form: true)
-        #expect(status == 400 && json["error"] == .integer(error), "\(form)")
+        let answer = try await requester.askForToken(form)
+        #expect(answer.status == 400 && answer.json["error"] == .integer(error), "\(form)")
       }
       #expect(hms.tokenRequestCount == 6)
     }
   }
 
   @Test func `The access token is checked before the message, and serves its own client alone`() async throws {
-    try await withHMS { hms, requester, token in
-      let path = Self.address
-      for (path, authorization, code) in [
-        (path, nil, "80200001"), (path, "Bearer x", "80200001"), (path, token, "80200001"),
-        ("/v1/1/messages:send", "Bearer \(token)", "80200001"),
-      ] as [(String, String?, JSONValue)] {
-        let (status, json, _) = try await requester.post(path, "no JSON", authorization: authorization)
-        #expect(status == 401 && json["code"] == code)
+    try await withHMS { hms, requester in
+      var stranger = requester
+      stranger.accessToken = nil
+      for answer in [
+        try await stranger.send("no JSON"), try await requester.send("no JSON", authorization: "Bearer x"),
+        try await requester.send("no JSON", authorization: requester.accessToken),
+        try await requester.send("no JSON", to: "/v1/1/messages:send"),
+      ] {
+        #expect(answer.status == 401 && answer.json["code"] == "80200001")
       }
-      #expect(try await requester.post("/v3/x/messages:send", Self.body(), authorization: "Bearer \(token)").0 == 404)
+      #expect(try await requester.send(Self.body(), to: "/v3/x/messages:send").status == 404)
       hms.expireAccessTokens()
-      let (status, json, _) = try await requester.post(path, Self.body(), authorization: "Bearer \(token)")
-      #expect(status == 401 && json["code"] == "80200003")
+      let late = try await requester.send(Self.body())
+      #expect(late.status == 401 && late.json["code"] == "80200003")
     }
   }
 
   @Test func `What Push Kit would refuse is refused by its code`() async throws {
-    try await withHMS { _, requester, token in
+    try await withHMS { _, requester in
       let many = (0...1000).map { "token-\($0)" }
       let click = #""title":"A","body":"B","click_action":{"type":3}"#
       for (body, code) in [
@@ -86,42 +87,35 @@ import Wire
         (Self.body(Self.notification(click + #","default_sound":true"#)), "80000000"),
         (Self.body(tokens: Array(many.dropLast())), "80000000"),
       ] as [(String, JSONValue)] {
-        let (_, json, _) = try await requester.post(Self.address, body, authorization: "Bearer \(token)")
-        #expect(json["code"] == code, "\(body.prefix(120)): \(json)")
+        let answer = try await requester.send(body)
+        #expect(answer.json["code"] == code, "\(body.prefix(120)): \(answer.text)")
       }
     }
   }
 
-  @Test func `Invalid tokens are named if others are valid, and test tokens choose a reply`() async throws {
-    try await withHMS { hms, requester, token in
+  @Test func `Invalid tokens are named if others are valid`() async throws {
+    try await withHMS { hms, requester in
       hms.unregister(token: "gone")
       let mixed = Self.body(tokens: ["token-1", "gone", "fade0404x"])
-      let (status, json, _) = try await requester.post(Self.address, mixed, authorization: "Bearer \(token)")
-      #expect(status == 200 && json["code"] == "80100000")
-      let report = try JSONValue(parsing: Array(try #require(json.string("msg")).utf8))
+      let answer = try await requester.send(mixed)
+      #expect(answer.status == 200 && answer.json["code"] == "80100000")
+      let report = try JSONValue(parsing: Array(try #require(answer.json.string("msg")).utf8))
       #expect(report == ["success": 1, "failure": 2, "illegal_tokens": ["gone", "fade0404x"]])
-      for (device, code) in [("gone", "80300007"), ("fade0500", "81000001"), ("fade0403", "80300002")] {
-        let (_, json, _) = try await requester.post(
-          Self.address, Self.body(tokens: [device]), authorization: "Bearer \(token)")
-        #expect(json.string("code") == code)
-      }
+      #expect(try await requester.send(Self.body(tokens: ["gone"])).json["code"] == "80300007")
     }
   }
 
   @Test func `A Huawei phone shows what arrived on each of the devices of a request, and nothing else`() async throws {
-    try await withHMS(configure: { $0.phonePort = 0 }) { hms, requester, token in
+    try await withHMS(configure: { $0.phonePort = 0 }) { hms, requester in
       hms.unregister(token: "gone")
       let data = #"{\"url\":\"https://hub/c/x\",\"pushreadurl\":\"https://hub/r/x\"}"#
       let shown = Self.notification(
         #""title":"For <Huawei>","body":"More","click_action":{"type":3},"default_sound":true"#)
       let body = Self.body(#""data":"\#(data)",\#(shown)"#, tokens: ["first", "gone", "second"])
-      _ = try await requester.post(Self.address, body, authorization: "Bearer \(token)")
+      _ = try await requester.send(body)
       let test = #"{"validate_only":true,\#(body.dropFirst())"#
-      _ = try await requester.post(Self.address, test, authorization: "Bearer \(token)")
-      let url = try #require(requester.simulator.phoneURL)
-      let response = try await requester.client.execute(HTTPClientRequest(url: url + "/"), timeout: .seconds(600))
-      let page = String(buffer: try await response.body.collect(upTo: 1 << 20))
-      let phone = try #require(page.components(separatedBy: #"data-phone="huawei""#).last)
+      _ = try await requester.send(test)
+      let (page, phone) = try await requester.client.phone("huawei", of: requester.simulator)
       #expect(phone.components(separatedBy: "For &lt;Huawei&gt;</strong>").count == 3)
       #expect(phone.contains(#"data-url="https://hub/c/x""#) && phone.contains(#"data-read="https://hub/r/x""#))
       #expect(page.contains("Acme, Huawei") && !page.contains(#"data-token="gone""#))
@@ -133,20 +127,23 @@ import Wire
 struct HMSRequester {
   let client: HTTPClient
   let simulator: PushSimulator
+  var accessToken: String?
 
-  func post(
-    _ path: String, _ body: String, authorization: String? = nil, form: Bool = false
-  ) async throws -> (status: Int, json: JSONValue, headers: HTTPHeaders) {
-    var sent = HTTPClientRequest(url: simulator.hmsURL + path)
-    sent.method = .POST
-    sent.headers.add(name: "content-type", value: form ? "application/x-www-form-urlencoded" : "application/json")
-    if let authorization { sent.headers.add(name: "authorization", value: authorization) }
-    sent.body = .bytes(ByteBuffer(string: body))
-    let response = try await client.execute(sent, timeout: .seconds(600))
-    let text = try await response.body.collect(upTo: 1 << 16)
-    return (
-      Int(response.status.code),
-      (try? JSONValue(json: Array(text.readableBytesView))) ?? .null, response.headers
-    )
+  /// Asks for an access token by a form.
+  func askForToken(_ form: String) async throws -> HTTPAnswer {
+    try await client.ask(
+      .POST, simulator.hmsURL + HuaweiTokenRequest.path, [("content-type", "application/x-www-form-urlencoded")],
+      Array(form.utf8))
+  }
+
+  /// - Parameter authorization: other than the access token.
+  func send(
+    _ body: String, to path: String = "/v1/104567891/messages:send", authorization: String? = nil
+  ) async throws -> HTTPAnswer {
+    let value = authorization ?? accessToken.map { "Bearer \($0)" }
+    return try await client.ask(
+      .POST, simulator.hmsURL + path,
+      [("content-type", "application/json")] + [value].compactMap(\.self).map { ("authorization", $0) },
+      Array(body.utf8))
   }
 }

@@ -8,7 +8,7 @@ import Wire
 
 @testable import Simulator
 
-/// The phone page and the routes for rules, over HTTP.
+/// The phone page, over HTTP.
 @Suite struct PhonePageTests {
   private func withPhone(
     _ body: (PushSimulator, Requester, _ url: String) async throws -> Void
@@ -18,9 +18,8 @@ import Wire
     }
   }
 
-  private func get(_ url: String, _ requests: Requester) async throws -> (HTTPClientResponse, String) {
-    let response = try await requests.client.execute(HTTPClientRequest(url: url), timeout: .seconds(600))
-    return (response, String(buffer: try await response.body.collect(upTo: 1 << 20)))
+  private func get(_ url: String, _ requests: Requester) async throws -> HTTPAnswer {
+    try await requests.client.ask(.GET, url)
   }
 
   private func request(_ token: String, _ payload: String) -> TestRequest {
@@ -39,8 +38,9 @@ import Wire
         ))
       _ = try await requests.answer(request("ab02", #"{"aps":{"alert":"Plain"},"url":"javascript:alert(1)"}"#))
       _ = try await requests.answer(request("fade0410", #"{"aps":{"alert":"Never seen"}}"#))
-      let (response, page) = try await get(url + "/", requests)
-      #expect(response.headers.first(name: "content-type") == "text/html; charset=utf-8")
+      let answer = try await get(url + "/", requests)
+      let page = answer.text
+      #expect(answer.header("content-type") == "text/html; charset=utf-8")
       #expect(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"))
       #expect(!page.contains("<script>alert"))
       #expect(page.contains("a &quot;b&quot; &amp; &#39;c&#39;"))
@@ -56,16 +56,11 @@ import Wire
 
   private func status(
     _ url: String, host: String, _ requests: Requester, method: HTTPMethod = .GET
-  ) async throws -> (UInt, String) {
-    var sent = HTTPClientRequest(url: url)
-    sent.method = method
-    sent.headers.add(name: "host", value: host)
-    sent.headers.add(name: "content-type", value: "application/json")
-    if method == .POST { sent.body = .bytes(ByteBuffer(string: #"{"reply":"cut"}"#)) }
-    let response = try await requests.client.execute(sent, timeout: .seconds(600))
-    // Events never end.
-    let text = response.status == .ok ? "" : String(buffer: try await response.body.collect(upTo: 1 << 20))
-    return (response.status.code, text)
+  ) async throws -> (Int, String) {
+    let answer = try await requests.client.ask(
+      method, url, [("host", host), ("content-type", "application/json")],
+      method == .POST ? Array(#"{"reply":"cut"}"#.utf8) : nil)
+    return (answer.status, answer.text)
   }
 
   @Test(
@@ -73,9 +68,9 @@ import Wire
       ("evil.example", 421), ("evil.example:8081", 421), ("localhost.evil.example", 421),
       ("127.0.0.1.evil.example", 421), ("192.0.2.1", 421), ("[2001:db8::1]:8081", 421),
       ("localhost:8081@evil.example", 400), ("[::1].evil.example", 400), ("[::1", 400), (":8081", 400),
-    ] as [(String, UInt)])
+    ] as [(String, Int)])
   func `A request under another host's name is refused, so that no web page can reach the Simulator by DNS rebinding`(
-    host: String, refusal: UInt
+    host: String, refusal: Int
   ) async throws {
     try await withPhone { simulator, requests, url in
       for path in ["/", "/phone.js", "/events", "/rules", "/nothing"] {
@@ -85,7 +80,7 @@ import Wire
       for path in ["/rules", "/connections"] {
         #expect(try await status(url + path, host: host, requests, method: .POST).0 == refusal, "\(path)")
       }
-      #expect(simulator.apns.rules.entries.isEmpty)
+      #expect(simulator.apns.traffic.rules.entries.isEmpty)
     }
   }
 
@@ -120,7 +115,7 @@ import Wire
     try await withPhone { _, requests, url in
       _ = try await requests.answer(request("ab01", #"{"aps":{"alert":"For the first"}}"#))
       _ = try await requests.answer(request("ab02", #"{"aps":{"alert":"For the second"}}"#))
-      let (_, page) = try await get(url + "/?token=AB02", requests)
+      let page = try await get(url + "/?token=AB02", requests).text
       #expect(page.contains("For the second"))
       #expect(!page.contains("For the first"))
       // Both can be chosen.
@@ -134,12 +129,12 @@ import Wire
         ("/phone.css", "text/css; charset=utf-8"), ("/phone.js", "text/javascript; charset=utf-8"),
         ("/phone.svg", "image/svg+xml"),
       ] {
-        let (response, text) = try await get(url + path, requests)
-        #expect(response.headers.first(name: "content-type") == type)
-        #expect(!text.contains("https://"))
-        #expect(!text.isEmpty)
+        let answer = try await get(url + path, requests)
+        #expect(answer.header("content-type") == type)
+        #expect(!answer.text.contains("https://"))
+        #expect(!answer.text.isEmpty)
       }
-      let policy = try await get(url + "/", requests).0.headers.first(name: "content-security-policy")
+      let policy = try await get(url + "/", requests).header("content-security-policy")
       #expect(policy?.contains("default-src 'none'; script-src 'self'") == true)
     }
   }
@@ -211,7 +206,7 @@ import Wire
       for number in 0...PhonePage.length {
         _ = try await apns.answer(request("ab01", #"{"aps":{"alert":"iPhone \#(number)."}}"#))
       }
-      let page = try await get(try #require(simulator.phoneURL) + "/", apns).1
+      let page = try await get(try #require(simulator.phoneURL) + "/", apns).text
       #expect(page.contains("For an Android phone"))
       #expect(!page.contains("iPhone 0.") && page.contains("iPhone 1.") && page.contains("iPhone 60."))
     }
@@ -231,7 +226,7 @@ import Wire
           token: "second",
           #""notification":{"title":"With a picture","image":"https://hub/i.png"},"android":{"notification":{"notification_count":5}}"#
         ))
-      let page = try await get(url + "/", apns).1
+      let page = try await get(url + "/", apns).text
       let halves = page.components(separatedBy: #"data-phone="android""#)
       #expect(halves.count == 2)
       #expect(halves[0].contains("For an iPhone") && !halves[0].contains("&lt;Android&gt;"))
@@ -240,10 +235,10 @@ import Wire
       #expect(halves[1].contains("<b>4</b>") && halves[1].contains("<b>5</b>"))
       #expect(halves[1].contains(#"src="https://hub/i.png""#))
       #expect(page.contains(#"data-last="3""#))
-      #expect(page.contains(#"href="/?token=Tok%3aen%2b%261""#))
+      #expect(page.contains(#"href="/?token=Tok%3Aen%2B%261""#))
       for (variable, value) in simulator.addresses { #expect(page.contains("<dt>\(variable)</dt><dd>\(value)</dd>")) }
 
-      let one = try await get(url + "/?token=Tok%3Aen%2B%261", apns).1
+      let one = try await get(url + "/?token=Tok%3Aen%2B%261", apns).text
       #expect(one.contains("&lt;Android&gt;") && !one.contains("With a picture"))
       #expect(!one.contains(#"data-phone="iphone""#))
 
@@ -268,65 +263,5 @@ import Wire
   @Test(arguments: [("acme-shop", "Acme Shop"), ("acme", "Acme"), ("", "App")])
   func `An Android app's name is derived from its project`(_ project: String, _ name: String) {
     #expect(PhonePush.appName(project: project) == name)
-  }
-
-  @Test func `Rules can be added, listed and removed over HTTP`() async throws {
-    try await withPhone { _, requests, url in
-      func post(
-        _ path: String, _ body: String, type: String = "application/json", _ status: UInt,
-        sourceLocation: SourceLocation = #_sourceLocation
-      ) async throws {
-        var sent = HTTPClientRequest(url: url + path)
-        sent.method = .POST
-        sent.headers.add(name: "content-type", value: type)
-        sent.body = .bytes(ByteBuffer(string: body))
-        let answered = try await requests.client.execute(sent, timeout: .seconds(600)).status.code
-        #expect(answered == status, sourceLocation: sourceLocation)
-      }
-      let rule = #"{"tokenPrefix":"AB","times":1,"reply":"refuse","status":429,"reason":"TooManyRequests"}"#
-      try await post("/rules", rule, 201)
-      try await post("/rules", #"{"tokenPrefix":"cd","reply":"accept","delayMilliseconds":1}"#, 201)
-      let rules = try await get(url + "/rules", requests).1
-      #expect(rules.contains(#""reason":"TooManyRequests""#))
-      try await requests.expect(TestRequest(), 429, "TooManyRequests")
-      try await requests.expect(TestRequest(), 200)
-      try await requests.expect(request("cd", TestRequest().payload), 200)
-
-      try await post("/rules", rule, type: "text/plain", 415)
-      for bad in [
-        "", "[]", "{}", #"{"reply":"dance"}"#, #"{"reply":"refuse","status":200,"reason":"x"}"#, #"{"reply":"refuse"}"#,
-      ] {
-        try await post("/rules", bad, 400)
-      }
-      var delete = HTTPClientRequest(url: url + "/rules")
-      delete.method = .DELETE
-      let deleted = try await requests.client.execute(delete, timeout: .seconds(600)).status.code
-      #expect(deleted == 204)
-      let none = try await get(url + "/rules", requests).1
-      #expect(none == "[]")
-      let counts = try JSONValue(parsing: try await get(url + "/connections", requests).1.utf8)
-      #expect(counts.integer("open") == 1)
-      #expect(counts.integer("opened") == 1)
-      #expect(counts.integer("streamsBeyondLimit") == 0)
-      try await post("/connections", #"{"order":"cut"}"#, 204)
-      try await post("/connections", #"{"order":"limitStreams"}"#, 400)
-      try await post("/connections", #"{"order":"dance"}"#, 400)
-    }
-  }
-
-  @Test func `Every rule survives a round trip through JSON`() throws {
-    let replies: [SimulatedAPNs.Reply] = [
-      .accept, .ignore, .refuseStream, .resetStream, .cut, .goAway(), .goAway(reason: "Shutdown"),
-      .refuse(status: 410, reason: "Unregistered", since: Date(timeIntervalSince1970: 1_700_000_000)),
-      .after(.milliseconds(250), .refuse(status: 500, reason: "InternalServerError")),
-    ]
-    for reply in replies {
-      let entry = SimulatedAPNs.Rules.Entry(
-        number: 1, match: SimulatedAPNs.Match(tokenPrefix: "ab", environment: .sandbox, nth: 2), reply: reply, times: 3)
-      let body = try JSONCoding.decode(RuleBody.self, from: JSONCoding.encode(RuleBody(entry, service: "apns")))
-      #expect(try body.reply(of: APNsRefusal.self) == reply)
-      #expect(SimulatedAPNs.Match(body) == entry.match)
-      #expect(body.times == 3)
-    }
   }
 }

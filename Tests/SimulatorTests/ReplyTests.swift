@@ -1,91 +1,146 @@
 import FoundationEssentials
 import Support
 import Testing
+import Wire
 
 @testable import Simulator
 
 /// Replies selected by test tokens and by rules.
 @Suite struct ReplyTests {
+  private static let services = ServiceClients.services
+
+  /// What each test token that refuses is answered with.
+  private static let refusals: [PushServiceName: [String: ServiceAnswer]] = [
+    .apns: [
+      "fade0400": .init(400, "BadDeviceToken"), "fade1400": .init(400, "DeviceTokenNotForTopic"),
+      "fade0403": .init(403, "InvalidProviderToken"), "fade1403": .init(403, "ExpiredProviderToken"),
+      "fade0410": .init(410, "Unregistered"), "fade1410": .init(410, "Unregistered"),
+      "fade2410": .init(410, "ExpiredToken"), "fade0413": .init(413, "PayloadTooLarge"),
+      "fade0429": .init(429, "TooManyRequests"), "fade0500": .init(500, "InternalServerError"),
+      "fade0503": .init(503, "ServiceUnavailable"), "fade1503": .init(503, "Shutdown"),
+    ],
+    .fcm: [
+      "fade0400": .init(400, "INVALID_ARGUMENT"), "fade0401": .init(401, "THIRD_PARTY_AUTH_ERROR"),
+      "fade0403": .init(403, "SENDER_ID_MISMATCH"), "fade0404": .init(404, "UNREGISTERED"),
+      "fade0429": .init(429, "QUOTA_EXCEEDED"), "fade1429": .init(429, "QUOTA_EXCEEDED", retryAfter: "60"),
+      "fade0500": .init(500, "INTERNAL"), "fade0503": .init(503, "UNAVAILABLE"),
+      "fade1503": .init(503, "UNAVAILABLE", retryAfter: "1"),
+    ],
+    .hms: [
+      "fade0400": .init(400, "80100001"), "fade0401": .init(401, "80200001"), "fade0403": .init(200, "80300002"),
+      "fade0404": .init(200, "80300007"), "fade0500": .init(500, "81000001"), "fade0503": .init(503, nil),
+      "fade1503": .init(503, nil, retryAfter: "1"),
+    ],
+    .wns: [
+      "fade0400": .init(400, nil), "fade0401": .init(401, nil),
+      "fade0403": .init(403, "The cloud service is not authorized to send a notification to this URI"),
+      "fade0404": .init(404, "The channel URI is not valid"), "fade0406": .init(406, nil, retryAfter: "1"),
+      "fade0410": .init(410, "The channel expired"), "fade0500": .init(500, nil), "fade0503": .init(503, nil),
+      "fade2001": .init(200, "dropped"), "fade2002": .init(200, "channelthrottled", retryAfter: "1"),
+    ],
+    .webpush: [
+      "fade0400": .init(400, "110"), "fade0401": .init(401, "109"), "fade0404": .init(404, "102"),
+      "fade0410": .init(410, "106"), "fade0413": .init(413, "104"), "fade0429": .init(429, nil),
+      "fade0500": .init(500, "999"), "fade0503": .init(503, "201", retryAfter: "120"),
+      "fade1503": .init(503, "201", retryAfter: "1"),
+    ],
+  ]
+
+  /// The prefixes of the test tokens that refuse, and their meanings.
+  private func meanings<Service: SteerableService>(_ service: Service.Type) -> [String: String] {
+    let table = Service.testTokens.table
+    #expect(table.allSatisfy { $0.prefix.utf8.count == TestTokens<Service.Refusal>.length })
+    for token in ["", "fade", "fade9999", "00fade0410"] {
+      #expect(Service.testTokens.reply(to: token, now: Date()) == nil)
+    }
+    let refusing = table.filter { if case .refuse = $0.reply(Date()) { true } else { false } }
+    return Dictionary(uniqueKeysWithValues: refusing.map { ($0.prefix, $0.meaning) })
+  }
+
+  @Test(arguments: services)
+  func `A test token selects its refusal, as the phone page says, and others select none`(
+    service: PushServiceName
+  ) async throws {
+    let kind = try #require(PushSimulator.kinds.first { $0.service == service })
+    let (meanings, refusals) = (meanings(kind), try #require(Self.refusals[service]))
+    #expect(Set(meanings.keys) == Set(refusals.keys))
+    try await withServices { _, clients, _ in
+      for (prefix, answer) in refusals {
+        let given = try await clients.send(service, prefix + "00ff")
+        #expect(given == answer, "\(prefix)")
+        let meaning = meanings[prefix] ?? ""
+        #expect(["\(answer.status)", answer.reason ?? "none"].contains { meaning.hasPrefix($0) }, "\(prefix)")
+      }
+      #expect(try await clients.send(service, "fade0001").isAccepted)
+      // APNs alone compares tokens without regard to case.
+      #expect(try await clients.send(service, "FADE0400").isAccepted == (service != .apns))
+    }
+  }
+
+  @Test func `A device token that is invalid says since when`() async throws {
+    let now = Date(timeIntervalSince1970: 1_800_000_000)
+    try await withRequests(now: { now }) { _, requests in
+      let authorization = TestToken(issuedAt: now).authorization
+      for (token, since) in [
+        ("fade0410", 1_800_000_000_000), ("fade1410", 1_768_464_000_000), ("fade0400", nil),
+      ] as [(String, Double?)] {
+        let answer = try await requests.answer(request(token).with("authorization", authorization))
+        #expect(answer.timestamp == since, "\(token)")
+      }
+    }
+  }
+
   private func request(_ token: String) -> TestRequest {
     var request = TestRequest()
     request.path = "/3/device/" + token
     return request
   }
 
-  @Test func `A test token selects its reply`() async throws {
-    let now = Date(timeIntervalSince1970: 1_800_000_000)
-    try await withRequests(now: { now }) { _, requests in
-      let authorization = TestToken(issuedAt: now).authorization
-      for entry in SimulatedAPNs.testTokens.table {
-        guard case .refuse(let refusal) = entry.reply(now) else { continue }
-        let (status, reason, since) = (refusal.status, refusal.reason, refusal.since)
-        let answer = try await requests.answer(
-          request(entry.prefix.uppercased() + "00ff").with("authorization", authorization))
-        #expect(answer == TestAnswer(status, reason), "\(entry.prefix)")
-        #expect(answer.timestamp == since.map { $0.timeIntervalSince1970 * 1000 })
-        #expect(entry.meaning.hasPrefix("\(status) \(reason)"))
-      }
-      try await requests.expect(request("fade0001").with("authorization", authorization), 200)
-    }
-  }
-
-  @Test func `Other tokens select no reply`() {
-    let now = Date()
-    let tokens = SimulatedAPNs.testTokens
-    for token in ["", "fade", "fade9999", "00fade0410"] { #expect(tokens.reply(to: token, now: now) == nil) }
-    #expect(Set(tokens.table.map(\.prefix)).count == tokens.table.count)
-    #expect(tokens.table.allSatisfy { $0.prefix.utf8.count == TestTokens<APNsRefusal>.length })
-  }
-
   @Test func `The first matching rule decides, as often as it applies`() {
-    let rules = SimulatedAPNs.Rules()
+    let rules = ReplyRules<APNsRefusal>(ignoresCase: true)
     #expect(rules.add(.token("AB"), .cut, times: 1) == 1)
     #expect(rules.add(.nth(2), .ignore, times: nil) == 2)
-    #expect(rules.add(SimulatedAPNs.Match(environment: .sandbox), .refuseStream, times: nil) == 3)
-    func reply(_ token: String, _ environment: SimulatedAPNs.Environment) -> SimulatedAPNs.Reply? {
-      rules.reply { $0.covers(token: token, environment: environment) }
-    }
-    #expect(reply("cd", .production) == nil)
-    #expect(reply("abcd", .production) == .cut)
+    #expect(rules.add(RequestMatch(environment: .sandbox), .refuseStream, times: nil) == 3)
+    #expect(rules.reply(to: "cd", environment: .production) == nil)
+    #expect(rules.reply(to: "abcd", environment: .production) == .cut)
     // The second request matched the first rule, and was counted by the second rule too.
-    #expect(reply("abcd", .production) == nil)
-    #expect(reply("abcd", .sandbox) == .refuseStream)
+    #expect(rules.reply(to: "abcd", environment: .production) == nil)
+    #expect(rules.reply(to: "abcd", environment: .sandbox) == .refuseStream)
   }
 
   @Test func `A rule for the n-th request counts matching requests only`() {
-    let rules = SimulatedAPNs.Rules()
-    _ = rules.add(SimulatedAPNs.Match(tokenPrefix: "ab", nth: 2), .cut, times: nil)
-    let replies = ["ab", "cd", "ab", "ab"].map { token in
-      rules.reply { $0.covers(token: token, environment: .production) }
-    }
-    #expect(replies == [nil, nil, .cut, nil])
+    let rules = ReplyRules<APNsRefusal>()
+    _ = rules.add(RequestMatch(prefix: "ab", nth: 2), .cut, times: nil)
+    #expect(["ab", "cd", "ab", "ab"].map { rules.reply(to: $0) } == [nil, nil, .cut, nil])
   }
 
-  @Test func `Rules apply after the checks, and can be removed`() async throws {
-    try await withRequests { simulator, requests in
-      simulator.apns.rule(.any, .refuse(status: 503, reason: "ServiceUnavailable"))
-      try await requests.expect(TestRequest(), 503, "ServiceUnavailable")
-      try await requests.expect(TestRequest().with("apns-topic", nil), 400, "MissingTopic")
-      simulator.apns.removeRules()
-      try await requests.expect(TestRequest(), 200)
-    }
-  }
-
-  @Test func `The last requests are kept, with all their details`() async throws {
-    try await withRequests(configure: { $0.requestsKept = 3 }) { simulator, requests in
-      async let waiting = simulator.apns.received(count: 5)
-      for number in 1...5 {
-        _ = try await requests.answer(request("0\(number)").with("apns-collapse-id", "c\(number)"))
+  @Test(arguments: services)
+  func `The last requests are kept, with all their details`(service: PushServiceName) async throws {
+    try await withServices(configure: { $0.requestsKept = 2 }) { simulator, clients, _ in
+      func expectKept(_ simulated: some SimulatedService) async throws {
+        async let waiting = simulated.received(count: 3)
+        for number in 1...3 { #expect(try await clients.send(service, "ab0\(number)").isAccepted) }
+        let received = await waiting
+        #expect(received.map(\.number) == [2, 3])
+        // The access token was asked for on the first stream.
+        let first = [.fcm, .hms, .wns].contains(service) ? 3 : 1
+        #expect(received.map(\.stream) == [first + 2, first + 4])
+        #expect(Set(received.map(\.connection)) == [1])
+        #expect(received.allSatisfy { $0.isAccepted && $0.reply == .accept && !$0.payload.isEmpty })
+        #expect(received.allSatisfy { $0.header(":method") == "POST" })
+        #expect(simulated.count == 3 && simulated.openConnections == 1)
       }
-      let received = await waiting
-      #expect(received.map(\.number) == [3, 4, 5])
-      #expect(received.map(\.token) == ["03", "04", "05"])
-      #expect(received.map { $0.header("apns-collapse-id") } == ["c3", "c4", "c5"])
-      #expect(received.map(\.stream) == [5, 7, 9])
-      #expect(Set(received.map(\.connection)) == [1])
-      #expect(received.allSatisfy { $0.isAccepted && $0.reply == .accept })
-      #expect(received.allSatisfy { String(decoding: $0.payload, as: UTF8.self) == TestRequest().payload })
-      #expect(simulator.apns.count == 5)
+      try await expectKept(clients.simulated(service))
+      for other in Self.services where other != service { #expect(clients.simulated(other).count == 0) }
+      let tokens: [String] =
+        switch service {
+        case .apns: simulator.apns.requests.map(\.token)
+        case .fcm: simulator.fcm.requests.map(\.token)
+        case .hms: simulator.hms.requests.flatMap(\.tokens)
+        case .wns: simulator.wns.requests.map { String($0.channel.suffix(4)) }
+        default: simulator.webPush.requests.map { String($0.token.prefix(4)) }
+        }
+      #expect(tokens == ["ab02", "ab03"])
     }
   }
 

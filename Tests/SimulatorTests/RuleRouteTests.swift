@@ -1,6 +1,5 @@
 import AsyncHTTPClient
 import FoundationEssentials
-import NIOCore
 import NIOHTTP1
 import Support
 import Testing
@@ -10,50 +9,32 @@ import Wire
 
 /// The routes for rules and orders, for each simulated service.
 @Suite struct RuleRouteTests {
-  private static let services = ["apns", "fcm", "hms", "wns", "webpush"]
-
-  /// Runs `body` with a Simulator that one client of each service is signed in to.
-  private func withServices(_ body: (PushSimulator, ServiceClients, Phone) async throws -> Void) async throws {
-    try await withFCM(configure: { $0.phonePort = 0 }) { simulator, fcm in
-      let hms = HMSRequester(client: fcm.client, simulator: simulator)
-      simulator.hms.register(clientID: "1", secret: "secret")
-      let huawei = try await hms.post(HuaweiTokenRequest.path, ServiceClients.hmsForm, form: true)
-      let wns = WNSRequester(client: fcm.client, simulator: simulator)
-      simulator.wns.register(packageSID: "ms-app://s-1", secret: "secret")
-      let microsoft = try await wns.signIn("/accesstoken.srf", ServiceClients.wnsForm)
-      let clients = ServiceClients(
-        apns: Requester(client: fcm.client, simulator: simulator), fcm: fcm, hms: hms, wns: wns,
-        webPush: WebPushRequester(client: fcm.client, origin: simulator.webPushURL),
-        hmsToken: try #require(huawei.json.string("access_token")),
-        wnsToken: try #require(microsoft.json.string("access_token")))
-      try await body(simulator, clients, Phone(client: fcm.client, url: try #require(simulator.phoneURL)))
-    }
-  }
+  private static let services = ServiceClients.services
 
   @Test(
     arguments: [
-      ("apns", #""status":429,"reason":"TooManyRequests""#, ServiceAnswer(429, "TooManyRequests")),
-      ("fcm", #""status":404,"reason":"UNREGISTERED""#, ServiceAnswer(404, "UNREGISTERED")),
-      ("fcm", #""reason":"QUOTA_EXCEEDED","retryAfter":"60""#, ServiceAnswer(429, "QUOTA_EXCEEDED", retryAfter: "60")),
-      ("fcm", #""reason":"INVALID_ARGUMENT message.data[0].value""#, ServiceAnswer(400, "INVALID_ARGUMENT")),
-      ("fcm", #""reason":"NOT_FOUND""#, ServiceAnswer(404, "NOT_FOUND")),
-      ("fcm", #""reason":"APNS_AUTH_ERROR""#, ServiceAnswer(401, "APNS_AUTH_ERROR")),
-      ("fcm", #""status":502"#, ServiceAnswer(502, nil)),
-      ("hms", #""status":200,"reason":"80300007""#, ServiceAnswer(200, "80300007")),
-      ("hms", #""status":404"#, ServiceAnswer(404, nil)),
-      ("hms", #""status":500,"reason":"""#, ServiceAnswer(500, nil)),
-      ("hms", #""status":503,"retryAfter":"7""#, ServiceAnswer(503, nil, retryAfter: "7")),
-      ("hms", #""status":503,"retryAfter":7"#, ServiceAnswer(503, nil, retryAfter: "7")),
-      ("wns", #""status":406,"retryAfter":"9""#, ServiceAnswer(406, nil, retryAfter: "9")),
-      ("wns", #""reason":"dropped""#, ServiceAnswer(200, "dropped")),
-      ("webpush", #""status":410,"reason":"106""#, ServiceAnswer(410, "106")),
-      ("webpush", #""status":429,"retryAfter":"5""#, ServiceAnswer(429, nil, retryAfter: "5")),
-      ("webpush", #""reason":"901""#, ServiceAnswer(502, "901")),
-      ("webpush", #""reason":"BadJwtToken""#, ServiceAnswer(403, nil)),
-      ("webpush", #""status":308"#, ServiceAnswer(308, nil)),
-    ])
+      (.apns, #""status":429,"reason":"TooManyRequests""#, ServiceAnswer(429, "TooManyRequests")),
+      (.fcm, #""status":404,"reason":"UNREGISTERED""#, ServiceAnswer(404, "UNREGISTERED")),
+      (.fcm, #""reason":"QUOTA_EXCEEDED","retryAfter":"60""#, ServiceAnswer(429, "QUOTA_EXCEEDED", retryAfter: "60")),
+      (.fcm, #""reason":"INVALID_ARGUMENT message.data[0].value""#, ServiceAnswer(400, "INVALID_ARGUMENT")),
+      (.fcm, #""reason":"NOT_FOUND""#, ServiceAnswer(404, "NOT_FOUND")),
+      (.fcm, #""reason":"APNS_AUTH_ERROR""#, ServiceAnswer(401, "APNS_AUTH_ERROR")),
+      (.fcm, #""status":502"#, ServiceAnswer(502, nil)),
+      (.hms, #""status":200,"reason":"80300007""#, ServiceAnswer(200, "80300007")),
+      (.hms, #""status":404"#, ServiceAnswer(404, nil)),
+      (.hms, #""status":500,"reason":"""#, ServiceAnswer(500, nil)),
+      (.hms, #""status":503,"retryAfter":"7""#, ServiceAnswer(503, nil, retryAfter: "7")),
+      (.hms, #""status":503,"retryAfter":7"#, ServiceAnswer(503, nil, retryAfter: "7")),
+      (.wns, #""status":406,"retryAfter":"9""#, ServiceAnswer(406, nil, retryAfter: "9")),
+      (.wns, #""reason":"dropped""#, ServiceAnswer(200, "dropped")),
+      (.webpush, #""status":410,"reason":"106""#, ServiceAnswer(410, "106")),
+      (.webpush, #""status":429,"retryAfter":"5""#, ServiceAnswer(429, nil, retryAfter: "5")),
+      (.webpush, #""reason":"901""#, ServiceAnswer(502, "901")),
+      (.webpush, #""reason":"BadJwtToken""#, ServiceAnswer(403, nil)),
+      (.webpush, #""status":308"#, ServiceAnswer(308, nil)),
+    ] as [(PushServiceName, String, ServiceAnswer)])
   func `A rule refuses the requests of its service that match, as often as it says`(
-    service: String, refusal: String, answer: ServiceAnswer
+    service: PushServiceName, refusal: String, answer: ServiceAnswer
   ) async throws {
     try await withServices { _, clients, phone in
       let rule = #"{"service":"\#(service)","tokenPrefix":"ab","times":1,"reply":"refuse",\#(refusal)}"#
@@ -61,16 +42,17 @@ import Wire
       #expect(added.status == 201 && added.json["number"] == 1)
       for other in Self.services where other != service { #expect(try await clients.send(other, "ab01").isAccepted) }
       #expect(try await clients.send(service, "cd01").isAccepted)
-      let refused = try await clients.send(service, "ab01")
-      #expect(refused == answer)
+      // Refused by a check, so the rule does not count it.
+      #expect(try await clients.send(service, "ab01", isValid: false).status == 400)
+      #expect(try await clients.send(service, "ab01") == answer)
       #expect(try await clients.send(service, "ab01").isAccepted)
     }
   }
 
   @Test(arguments: services)
-  func `Rules are listed and removed for one service, and a listed rule can be added again`(service: String)
-    async throws
-  {
+  func `Rules are listed and removed for one service, and a listed rule can be added again`(
+    service: PushServiceName
+  ) async throws {
     try await withServices { _, clients, phone in
       for name in Self.services {
         let reason = Self.internalError[name].map { #","reason":"\#($0)""# } ?? ""
@@ -82,7 +64,7 @@ import Wire
         Issue.record("\(listed.text)")
         return
       }
-      #expect(rule["service"] == .string(service) && rule["nth"] == 2 && rule["status"] == 500)
+      #expect(rule["service"] == .string(service.rawValue) && rule["nth"] == 2 && rule["status"] == 500)
       #expect(rule.string("reason") == Self.internalError[service])
       #expect(try await phone.ask(.DELETE, "/rules?service=\(service)").status == 204)
       for name in Self.services {
@@ -97,49 +79,45 @@ import Wire
   }
 
   /// WNS has no word for it.
-  private static let internalError = [
-    "apns": "InternalServerError", "fcm": "INTERNAL", "hms": "81000001", "webpush": "999",
+  private static let internalError: [PushServiceName: String] = [
+    .apns: "InternalServerError", .fcm: "INTERNAL", .hms: "81000001", .webpush: "999",
   ]
 
   @Test(arguments: services)
-  func `Connections are counted for one service, and take its orders`(service: String) async throws {
-    try await withServices { simulator, clients, phone in
+  func `Connections are counted for one service, and take its orders`(service: PushServiceName) async throws {
+    try await withServices { _, clients, phone in
       func counts() async throws -> JSONValue { try await phone.ask(.GET, "/connections?service=\(service)").json }
       let before = try #require(try await counts().integer("opened"))
       let rule = #"{"service":"\#(service)","reply":"ignore"}"#
       #expect(try await phone.ask(.POST, "/rules", rule).status == 201)
       async let answer = clients.send(service, "ab01")
-      switch service {
-      case "apns": _ = await simulator.apns.received(count: 1)
-      case "fcm": _ = await simulator.fcm.received(count: 1)
-      case "hms": _ = await simulator.hms.received(count: 1)
-      case "wns": _ = await simulator.wns.received(count: 1)
-      default: _ = await simulator.webPush.received(count: 1)
-      }
+      await Self.awaitRequest(clients.simulated(service))
       // The clients of FCM, HMS and WNS have signed in on it.
       let during = try await counts()
       #expect(during["open"] == 1 && during["opened"] == 1 && during["streamsBeyondLimit"] == 0)
-      #expect(before == (["fcm", "hms", "wns"].contains(service) ? 1 : 0))
+      #expect(before == ([.fcm, .hms, .wns].contains(service) ? 1 : 0))
       let order = #"{"service":"\#(service)","order":"answerIgnored"}"#
       #expect(try await phone.ask(.POST, "/connections", order).status == 204)
       #expect(try await answer.isAccepted)
     }
   }
 
+  private static func awaitRequest(_ service: some SimulatedService) async { _ = await service.received(count: 1) }
+
   @Test(
     arguments: [
-      ("fcm", "push@", #""reason":"invalid_grant""#, ServiceAnswer(400, "invalid_grant")),
-      ("fcm", "push@", #""status":503,"retryAfter":"7""#, ServiceAnswer(503, "UNAVAILABLE", retryAfter: "7")),
-      ("hms", "1", #""reason":"1101""#, ServiceAnswer(400, "1101")),
-      ("hms", "1", #""status":503,"retryAfter":"7""#, ServiceAnswer(503, nil, retryAfter: "7")),
-      ("wns", "ms-app://", #""status":401"#, ServiceAnswer(401, "invalid_client")),
+      (.fcm, "push@", #""reason":"invalid_grant""#, ServiceAnswer(400, "invalid_grant")),
+      (.fcm, "push@", #""status":503,"retryAfter":"7""#, ServiceAnswer(503, "UNAVAILABLE", retryAfter: "7")),
+      (.hms, "1", #""reason":"1101""#, ServiceAnswer(400, "1101")),
+      (.hms, "1", #""status":503,"retryAfter":"7""#, ServiceAnswer(503, nil, retryAfter: "7")),
+      (.wns, "ms-app://", #""status":401"#, ServiceAnswer(401, "invalid_client")),
       (
-        "wns", "ms-app://", #""status":503,"retryAfter":"7""#,
+        .wns, "ms-app://", #""status":503,"retryAfter":"7""#,
         ServiceAnswer(503, "temporarily_unavailable", retryAfter: "7")
       ),
-    ])
+    ] as [(PushServiceName, String, String, ServiceAnswer)])
   func `A rule for token requests refuses those of its client, as often as it says, and no push`(
-    service: String, client: String, refusal: String, answer: ServiceAnswer
+    service: PushServiceName, client: String, refusal: String, answer: ServiceAnswer
   ) async throws {
     try await withServices { _, clients, phone in
       func rule(_ client: String) -> String {
@@ -167,6 +145,22 @@ import Wire
     }
   }
 
+  @Test func `Only a body in JSON is taken, and only an order that there is`() async throws {
+    try await withServices { simulator, clients, phone in
+      let rule = Array(#"{"reply":"cut"}"#.utf8)
+      #expect(
+        try await phone.client.ask(.POST, phone.url + "/rules", [("content-type", "text/plain")], rule).status == 415)
+      #expect(try await phone.ask(.POST, "/rules", #"{"reply":"accept","delayMilliseconds":1}"#).status == 201)
+      #expect(try await clients.send(.apns, "ab01").isAccepted)
+      for order in [#"{"order":"limitStreams"}"#, #"{"order":"dance"}"#] {
+        #expect(try await phone.ask(.POST, "/connections", order).status == 400)
+      }
+      #expect(simulator.apns.openConnections == 1)
+      #expect(try await phone.ask(.POST, "/connections", #"{"order":"cut"}"#).status == 204)
+      try await waitUntil { simulator.apns.openConnections == 0 }
+    }
+  }
+
   @Test func `An order with a member that there is not gets an error that names it`() async throws {
     try await withServices { _, _, phone in
       let answer = try await phone.ask(.POST, "/connections", #"{"order":"limitStreams","limit":1,"streams":2}"#)
@@ -189,8 +183,8 @@ import Wire
       }
       let two = try await phone.ask(.POST, "/rules?service=fcm", #"{"service":"hms","reply":"cut"}"#)
       #expect(two.status == 400 && two.text.contains("The query's service is fcm, and the body's is hms."))
-      #expect(simulator.apns.rules.entries.isEmpty && simulator.fcm.rules.entries.isEmpty)
-      #expect(simulator.hms.rules.entries.isEmpty)
+      #expect(simulator.apns.traffic.rules.entries.isEmpty && simulator.fcm.traffic.rules.entries.isEmpty)
+      #expect(simulator.hms.traffic.rules.entries.isEmpty)
     }
   }
 
@@ -244,6 +238,22 @@ import Wire
     }
   }
 
+  @Test func `Every rule survives a round trip through JSON`() throws {
+    let replies: [SimulatedAPNs.Reply] = [
+      .accept, .ignore, .refuseStream, .resetStream, .cut, .goAway(), .goAway(reason: "Shutdown"),
+      .refuse(status: 410, reason: "Unregistered", since: Date(timeIntervalSince1970: 1_700_000_000)),
+      .after(.milliseconds(250), .refuse(status: 500, reason: "InternalServerError")),
+    ]
+    for reply in replies {
+      let match = RequestMatch(prefix: "ab", environment: .sandbox, nth: 2)
+      let entry = ReplyRules<APNsRefusal>.Entry(number: 1, match: match, reply: reply, times: 3)
+      let body = try JSONCoding.decode(RuleBody.self, from: JSONCoding.encode(RuleBody(entry, service: "apns")))
+      #expect(try body.reply(of: APNsRefusal.self) == reply)
+      #expect(RequestMatch(body, members: [.environment]) == match)
+      #expect(body.times == 3)
+    }
+  }
+
   @Test func `Status and reason name each listed refusal, with nothing lost`() throws {
     try expectNamed(SimulatedFCM.self)
     try expectNamed(SimulatedHMS.self)
@@ -265,109 +275,5 @@ import Wire
         #expect(try Service.Refusal(rule) == refusal, "\(Service.serviceName) \(refusal.status) \(refusal.reason)")
       }
     }
-  }
-}
-
-/// A service's answer to a push.
-struct ServiceAnswer: Equatable, Sendable {
-  var status: Int
-  /// Its word or number; nil if the service gave none, as when it accepts.
-  var reason: String?
-  var retryAfter: String?
-
-  init(_ status: Int, _ reason: String?, retryAfter: String? = nil) {
-    self.status = status
-    self.reason = reason
-    self.retryAfter = retryAfter
-  }
-
-  var isAccepted: Bool { status / 100 == 2 && [nil, "80000000", "received"].contains(reason) }
-}
-
-/// Sends to each simulated service what it accepts unless a rule is against it.
-private struct ServiceClients {
-  var apns: Requester
-  var fcm: FCMRequester
-  var hms: HMSRequester
-  var wns: WNSRequester
-  var webPush: WebPushRequester
-  var hmsToken: String
-  var wnsToken: String
-
-  static let hmsForm = "grant_type=client_credentials&client_id=1&client_secret=secret"
-  static let wnsForm =
-    "grant_type=client_credentials&client_id=ms-app%3A%2F%2Fs-1&client_secret=secret&scope=notify.windows.com"
-
-  /// Asks the service's token endpoint for an access token.
-  func signIn(_ service: String) async throws -> ServiceAnswer {
-    switch service {
-    case "fcm":
-      let answer = try await fcm.askForToken(try TestAssertion(fcm.account).form)
-      let error = answer.json["error"]
-      return ServiceAnswer(
-        answer.status, error?.text ?? error?["status"]?.text, retryAfter: answer.headers.first(name: "retry-after"))
-    case "hms":
-      let (status, json, headers) = try await hms.post(HuaweiTokenRequest.path, Self.hmsForm, form: true)
-      return ServiceAnswer(
-        status, json.integer("error").map(String.init), retryAfter: headers.first(name: "retry-after"))
-    default:
-      let answer = try await wns.post(
-        "/accesstoken.srf", Self.wnsForm, [("content-type", "application/x-www-form-urlencoded")], bearer: nil)
-      let json = try JSONValue(json: Array(answer.body.utf8))
-      return ServiceAnswer(
-        Int(answer.status), json.string("error"), retryAfter: answer.headers.first(name: "retry-after"))
-    }
-  }
-
-  func send(_ service: String, _ token: String) async throws -> ServiceAnswer {
-    switch service {
-    case "apns":
-      var request = TestRequest()
-      request.path = "/3/device/" + token
-      let answer = try await apns.answer(request)
-      return ServiceAnswer(answer.status, answer.reason)
-    case "fcm":
-      let answer = try await fcm.send(FCMRequester.body(token: token))
-      return ServiceAnswer(
-        answer.status, answer.errorCode?.text ?? answer.name?.text,
-        retryAfter: answer.headers.first(name: "retry-after"))
-    case "hms":
-      let (status, json, headers) = try await hms.post(
-        "/v1/1/messages:send", #"{"message":{"data":"{}","token":["\#(token)"]}}"#, authorization: "Bearer \(hmsToken)")
-      return ServiceAnswer(status, json.string("code"), retryAfter: headers.first(name: "retry-after"))
-    case "wns":
-      let raw = [("x-wns-type", "wns/raw"), ("content-type", "application/octet-stream")]
-      let answer = try await wns.post("/?token=\(token)", "x", raw, bearer: wnsToken)
-      let headers = answer.headers
-      return ServiceAnswer(
-        Int(answer.status),
-        headers.first(name: "x-wns-notificationstatus") ?? headers.first(name: "x-wns-error-description"),
-        retryAfter: headers.first(name: "x-wns-continue-after"))
-    default:
-      let browser = apns.simulator.webPush.subscription(named: token, vapidKey: webPush.sender.vapidKey)
-      let answer = try await webPush.push(try WebPushSender.sealed("Hello", for: browser), to: browser.endpoint)
-      return ServiceAnswer(
-        answer.status, answer.errno.map { "\($0)" }, retryAfter: answer.headers.first(name: "retry-after"))
-    }
-  }
-}
-
-/// Asks the phone page's server.
-private struct Phone {
-  let client: HTTPClient
-  let url: String
-
-  func ask(
-    _ method: HTTPMethod, _ path: String, _ body: String? = nil
-  ) async throws -> (status: UInt, json: JSONValue, text: String) {
-    var sent = HTTPClientRequest(url: url + path)
-    sent.method = method
-    if let body {
-      sent.headers.add(name: "content-type", value: "application/json")
-      sent.body = .bytes(ByteBuffer(string: body))
-    }
-    let response = try await client.execute(sent, timeout: .seconds(600))
-    let text = String(buffer: try await response.body.collect(upTo: 1 << 16))
-    return (response.status.code, (try? JSONValue(json: Array(text.utf8))) ?? .null, text)
   }
 }

@@ -57,10 +57,7 @@ import Testing
       _ = await simulator.apns.received(count: 4)
       simulator.apns.limitStreams(to: 2)
       #expect(await client.streamLimit() == 2)
-      let refused = await client.next { frame -> Int? in
-        if case .rstStream(.refusedStream) = frame.payload { Int(frame.streamID) } else { nil }
-      }
-      #expect(refused == 7)
+      #expect(await client.reset(.refusedStream) == 7)
       simulator.apns.answerIgnored()
       #expect(await client.status(on: 3) == "200")
       #expect(await client.status(on: 5) == "200")
@@ -73,11 +70,7 @@ import Testing
       client.send(TestRequest().block, payload: TestRequest().payload, stream: 1)
       #expect(await client.status(on: 1) == "200")
       client.send(TestRequest().block, payload: TestRequest().payload, stream: 3)
-      let word = await client.next { frame -> String? in
-        guard case .goAway(let last, _, let debugData) = frame.payload else { return nil }
-        return "\(Int(last)) \(debugData.map { String(buffer: $0) } ?? "")"
-      }
-      #expect(word == #"1 {"reason":"Shutdown"}"#)
+      #expect(await client.goAway() == #"1 {"reason":"Shutdown"}"#)
     }
   }
 
@@ -86,6 +79,16 @@ import Testing
       simulator.apns.rule(.any, .cut)
       client.send(TestRequest().block, payload: TestRequest().payload, stream: 1)
       #expect(await client.status(on: 1) == nil)
+    }
+  }
+
+  @Test func `A connection to any other service has a hundred streams before anybody has signed in`() async throws {
+    try await withSimulator { simulator in
+      for url in [simulator.fcmURL, simulator.hmsURL, simulator.wnsURL, simulator.webPushURL, simulator.smsURL] {
+        let client = try await FrameClient(url, caFile: simulator.caFile)
+        #expect(await client.streamLimit() == 100)
+        try? await client.close()
+      }
     }
   }
 

@@ -126,25 +126,13 @@ struct Requester {
   }
 
   func answer(_ request: TestRequest, sandbox: Bool = false) async throws -> TestAnswer {
-    var sent = HTTPClientRequest(url: (sandbox ? simulator.sandboxURL : simulator.productionURL) + request.path)
-    sent.method = request.method
-    for (name, value) in request.headers { sent.headers.add(name: name, value: value) }
-    if !request.payload.isEmpty { sent.body = .bytes(ByteBuffer(string: request.payload)) }
-    let response = try await client.execute(sent, timeout: .seconds(600))
-    let body = try await response.body.collect(upTo: 1 << 16)
-    var answer = TestAnswer(Int(response.status.code))
-    if body.readableBytes > 0 {
-      let refusal = try JSONDecoder().decode(Refusal.self, from: Data(body.readableBytesView))
-      answer.reason = refusal.reason
-      answer.timestamp = refusal.timestamp
-    }
-    answer.id = response.headers.first(name: "apns-id")
-    answer.uniqueID = response.headers.first(name: "apns-unique-id")
+    let received = try await client.ask(
+      request.method, (sandbox ? simulator.sandboxURL : simulator.productionURL) + request.path, request.headers,
+      request.payload.isEmpty ? nil : Array(request.payload.utf8))
+    var answer = TestAnswer(received.status, received.json.string("reason"))
+    answer.timestamp = received.json.integer("timestamp").map { Double($0) }
+    answer.id = received.header("apns-id")
+    answer.uniqueID = received.header("apns-unique-id")
     return answer
-  }
-
-  private struct Refusal: Decodable {
-    var reason: String
-    var timestamp: Double?
   }
 }

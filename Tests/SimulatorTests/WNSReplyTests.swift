@@ -1,6 +1,5 @@
 import AsyncHTTPClient
 import FoundationEssentials
-import NIOCore
 import NIOHTTP1
 import Support
 import Testing
@@ -23,20 +22,22 @@ import Wire
 
   private func withWNS(
     now: @escaping @Sendable () -> Date = { Date() }, configure: (inout SimulatorSettings) -> Void = { _ in },
-    _ body: (SimulatedWNS, WNSRequester, String) async throws -> Void
+    _ body: (SimulatedWNS, WNSRequester) async throws -> Void
   ) async throws {
     try await withRequests(now: now, configure: configure) { simulator, requests in
       simulator.wns.register(packageSID: Self.sid, secret: "s/cret", name: "Acme")
       simulator.wns.register(tenantID: "acme.example", clientID: "c-7", secret: "s/cret")
-      let requester = WNSRequester(client: requests.client, simulator: simulator)
-      let reply = try await requester.signIn("/accesstoken.srf", Self.signIn())
+      var requester = WNSRequester(client: requests.client, simulator: simulator)
+      let reply = try await requester.askForToken(Self.signIn())
       #expect(reply.status == 200 && reply.json["expires_in"] == 86400 && reply.json["token_type"] == "bearer")
-      try await body(simulator.wns, requester, try #require(reply.json.string("access_token")))
+      let token = try #require(reply.json.string("access_token"))
+      requester.accessToken = token
+      try await body(simulator.wns, requester)
     }
   }
 
   @Test func `Both token endpoints check tenant, client, secret and scope, and say what is wrong`() async throws {
-    try await withWNS { _, requester, _ in
+    try await withWNS { _, requester in
       let entra = "/acme.example/oauth2/v2.0/token"
       let scope = "https%3A%2F%2Fwns.windows.com%2F.default"
       for (path, form, status, error) in [
@@ -52,34 +53,35 @@ import Wire
         (entra, Self.signIn(id: "c-7"), 400, "invalid_scope"),
         ("/other/oauth2/v2.0/token", Self.signIn(id: "c-7", scope: scope), 400, "invalid_request"),
       ] as [(String, String, Int, String?)] {
-        let reply = try await requester.signIn(path, form)
+        let reply = try await requester.askForToken(form, at: path)
         #expect(reply.status == status && reply.json.string("error") == error, "\(path) \(form)")
       }
     }
   }
 
   @Test func `The access token is checked before the channel, and the channel before the notification`() async throws {
-    try await withWNS { wns, requester, token in
+    try await withWNS { wns, requester in
       wns.expire(channel: "gone")
       wns.restrict(channel: "foreign", to: "c-7")
+      let token = requester.accessToken
       for (path, body, bearer, status) in [
         ("/?token=a", "<x", nil, 401), ("/?token=gone", "<x", "other", 401), ("/other", "<x", token, 404),
         ("/?token=gone", "<x", token, 410), ("/?token=foreign", "<x", token, 403), ("/?token=a", "<x", token, 400),
         ("/?token=a", Self.toast, token, 200),
-      ] as [(String, String, String?, UInt)] {
-        let reply = try await requester.post(path, body, Self.headers, bearer: bearer)
+      ] as [(String, String, String?, Int)] {
+        var sender = requester
+        sender.accessToken = bearer
+        let reply = try await sender.send(body, Self.headers, to: path)
         #expect(reply.status == status, "\(path)")
       }
-      let wrong = try await requester.post("/?token=a", "", bearer: token, method: .GET)
-      #expect(wrong.status == 405)
+      #expect(try await requester.send("", method: .GET).status == 405)
       wns.expireAccessTokens()
-      let late = try await requester.post("/?token=a", Self.toast, Self.headers, bearer: token)
-      #expect(late.status == 401)
+      #expect(try await requester.send(Self.toast, Self.headers).status == 401)
     }
   }
 
   @Test func `What WNS would refuse of headers and body is refused`() async throws {
-    try await withWNS { _, requester, token in
+    try await withWNS { _, requester in
       let badge = [("x-wns-type", "wns/badge"), ("content-type", "text/xml")]
       let raw = [("x-wns-type", "wns/raw"), ("content-type", "application/octet-stream")]
       for (headers, body, status) in [
@@ -106,55 +108,49 @@ import Wire
         (raw + [("x-wns-tag", "a1")], "x", 200), (raw + [("x-wns-tag", "a-1")], "x", 400),
         (raw + [("x-wns-group", String(repeating: "a", count: 17))], "x", 400),
         (raw + [("x-wns-requestforstatus", "yes")], "x", 400), (raw + [("x-wns-suppresspopup", "true")], "x", 400),
-      ] as [([(String, String)], String, UInt)] {
-        let reply = try await requester.post("/?token=a", body, headers, bearer: token)
+      ] as [([(String, String)], String, Int)] {
+        let reply = try await requester.send(body, headers)
         #expect(reply.status == status, "\(headers) \(body.prefix(120)): \(reply.headers)")
-        #expect((reply.headers.first(name: "x-wns-error-description") != nil) == (status != 200))
+        #expect((reply.header("x-wns-error-description") != nil) == (status != 200))
       }
     }
   }
 
   @Test func `Test tokens and a device's connection choose the answer`() async throws {
-    try await withWNS { wns, requester, token in
+    try await withWNS { wns, requester in
       wns.set(.temporarilyDisconnected, of: "offline")
       let status = [("x-wns-requestforstatus", "true"), ("ms-cv", "abc.1")]
       let raw = [("x-wns-type", "wns/raw"), ("content-type", "application/octet-stream")]
       for (channel, code, word) in [
         ("a", 200, "received"), ("offline", 200, "dropped"), ("fade2001x", 200, "dropped"),
         ("fade2002x", 200, "channelthrottled"), ("fade0406x", 406, "received"),
-      ] as [(String, UInt, String)] {
-        let reply = try await requester.post("/?token=\(channel)", "x", raw + status, bearer: token)
+      ] as [(String, Int, String)] {
+        let reply = try await requester.send("x", raw + status, to: "/?token=\(channel)")
         #expect(reply.status == code)
-        let said = reply.headers.first(name: "x-wns-notificationstatus")
+        let said = reply.header("x-wns-notificationstatus")
         #expect(code == 200 ? said == word : said == nil, "\(channel)")
         #expect(
-          reply.headers.first(name: "x-wns-deviceconnectionstatus")
-            == (channel == "offline" ? "tempdisconnected" : "connected"))
-        #expect(reply.headers.first(name: "ms-cv") == "abc.1")
-        #expect(reply.headers.first(name: "x-wns-msg-id")?.count == 16)
+          reply.header("x-wns-deviceconnectionstatus") == (channel == "offline" ? "tempdisconnected" : "connected"))
+        #expect(reply.header("ms-cv") == "abc.1")
+        #expect(reply.header("x-wns-msg-id")?.count == 16)
       }
     }
   }
 
   @Test func `A Windows device shows toasts, badges and raw notifications`() async throws {
-    try await withWNS(configure: { $0.phonePort = 0 }) { wns, requester, token in
+    try await withWNS(configure: { $0.phonePort = 0 }) { wns, requester in
       let launch = #"{"url":"https://hub/c/x","pushreadurl":"https://hub/r/x"}"#
       let toast = """
         <toast launch='\(launch)'><visual><binding template='ToastGeneric'><text>For &lt;Windows></text><text>More</text>\
         <image src='https://h/i.png'/></binding></visual></toast>
         """
-      _ = try await requester.post("/?token=a", toast, Self.headers, bearer: token)
-      _ = try await requester.post(
-        "/?token=a", "<badge value='3'/>", [("x-wns-type", "wns/badge"), ("content-type", "text/xml")], bearer: token)
-      _ = try await requester.post(
-        "/?token=a", #"{"source":"carma"}"#, [("x-wns-type", "wns/raw"), ("content-type", "application/octet-stream")],
-        bearer: token)
+      _ = try await requester.send(toast, Self.headers)
+      _ = try await requester.send("<badge value='3'/>", [("x-wns-type", "wns/badge"), ("content-type", "text/xml")])
+      _ = try await requester.send(
+        #"{"source":"carma"}"#, [("x-wns-type", "wns/raw"), ("content-type", "application/octet-stream")])
       wns.expire(channel: "gone")
-      _ = try await requester.post("/?token=gone", toast, Self.headers, bearer: token)
-      let url = try #require(requester.simulator.phoneURL)
-      let response = try await requester.client.execute(HTTPClientRequest(url: url + "/"), timeout: .seconds(600))
-      let page = String(buffer: try await response.body.collect(upTo: 1 << 20))
-      let screen = try #require(page.components(separatedBy: #"data-phone="windows""#).last)
+      _ = try await requester.send(toast, Self.headers, to: "/?token=gone")
+      let (page, screen) = try await requester.client.phone("windows", of: requester.simulator)
       #expect(screen.components(separatedBy: "For &lt;Windows&gt;</strong>").count == 2)
       #expect(screen.contains(#"data-url="https://hub/c/x""#) && screen.contains(#"data-read="https://hub/r/x""#))
       #expect(screen.contains("https://h/i.png") && screen.contains("Silent push"))
@@ -167,22 +163,19 @@ import Wire
 struct WNSRequester {
   let client: HTTPClient
   let simulator: PushSimulator
+  var accessToken: String?
 
-  func signIn(_ path: String, _ form: String) async throws -> (status: UInt, json: JSONValue) {
-    let reply = try await post(path, form, [("content-type", "application/x-www-form-urlencoded")], bearer: nil)
-    return (reply.status, (try? JSONValue(json: Array(reply.body.utf8))) ?? .null)
+  /// Asks for an access token by a form.
+  func askForToken(_ form: String, at path: String = "/accesstoken.srf") async throws -> HTTPAnswer {
+    try await client.ask(
+      .POST, simulator.wnsURL + path, [("content-type", "application/x-www-form-urlencoded")], Array(form.utf8))
   }
 
-  func post(
-    _ path: String, _ body: String, _ headers: [(String, String)] = [], bearer: String?, method: HTTPMethod = .POST
-  ) async throws -> (status: UInt, headers: HTTPHeaders, body: String) {
-    var sent = HTTPClientRequest(url: simulator.wnsURL + path)
-    sent.method = method
-    for (name, value) in headers { sent.headers.add(name: name, value: value) }
-    if let bearer { sent.headers.add(name: "authorization", value: "Bearer \(bearer)") }
-    sent.body = .bytes(ByteBuffer(string: body))
-    let response = try await client.execute(sent, timeout: .seconds(600))
-    let text = String(buffer: try await response.body.collect(upTo: 1 << 16))
-    return (response.status.code, response.headers, text)
+  func send(
+    _ body: String, _ headers: [(String, String)] = [], to path: String = "/?token=a", method: HTTPMethod = .POST
+  ) async throws -> HTTPAnswer {
+    try await client.ask(
+      method, simulator.wnsURL + path,
+      headers + [accessToken].compactMap(\.self).map { ("authorization", "Bearer \($0)") }, Array(body.utf8))
   }
 }

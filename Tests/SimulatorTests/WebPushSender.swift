@@ -1,7 +1,6 @@
 import AsyncHTTPClient
 import Crypto
 import Foundation
-import NIOCore
 import NIOHTTP1
 import Simulator
 import Support
@@ -60,33 +59,21 @@ struct WebPushRequester {
   let origin: String
   let sender = WebPushSender()
 
-  struct Answer {
-    var status: Int
-    var headers: HTTPHeaders
-    var text: String
-    /// The `errno` of Mozilla's body.
-    var errno: Int64?
-  }
-
   /// - Parameters:
   ///   - authorization: nil for a valid one; empty for none.
   ///   - headers: replace the valid ones; an empty value removes one.
   func push(
     _ body: [UInt8], to endpoint: String, authorization: String? = nil, headers: [String: String] = [:],
     method: HTTPMethod = .POST
-  ) async throws -> Answer {
-    var request = HTTPClientRequest(url: endpoint)
-    request.method = method
+  ) async throws -> HTTPAnswer {
     let valid = try authorization ?? sender.authorization(WebPushSender.claims(aud: origin))
     let usual = ["ttl": "60", "content-encoding": "aes128gcm", "authorization": valid]
-    for (name, value) in usual.merging(headers, uniquingKeysWith: { $1 }) where !value.isEmpty {
-      request.headers.add(name: name, value: value)
-    }
-    request.body = .bytes(ByteBuffer(bytes: body))
-    let response = try await client.execute(request, timeout: .seconds(600))
-    let text = String(buffer: try await response.body.collect(upTo: 1 << 16))
-    return Answer(
-      status: Int(response.status.code), headers: response.headers, text: text,
-      errno: (try? JSONValue(parsing: text.utf8))?.integer("errno"))
+    let all = usual.merging(headers) { $1 }.filter { !$0.value.isEmpty }
+    return try await client.ask(method, endpoint, all.map { ($0.key, $0.value) }, body)
   }
+}
+
+extension HTTPAnswer {
+  /// The `errno` of Mozilla's body.
+  var errno: Int64? { json.integer("errno") }
 }

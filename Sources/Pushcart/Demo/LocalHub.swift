@@ -42,7 +42,7 @@ struct LocalHub: Sendable {
   var siteKeyFile: String { "\(home)/sample-site.key" }
   /// The access key of scope gateway, which every start prints.
   var gatewayKeyFile: String { "\(home)/sample-gateway.key" }
-  /// Certificate of the authority that signs the certificate of the Simulator's APNs.
+  /// Certificate of the authority that signs the certificates of the Simulator.
   var caFile: String { "\(folder)/simulator-ca.pem" }
 
   /// What commands find in this folder.

@@ -3,20 +3,13 @@ import Wire
 
 extension SimulatedAPNs {
   static let phone = PhoneKind(
-    id: "iphone", name: "iPhone", label: nil, ignoresCase: true,
-    style: "")
-}
-
-extension SimulatedAPNs.ReceivedRequest: ShownRequest {
-  static var phone: PhoneKind { SimulatedAPNs.phone }
-  var shownToken: String { token }
-  func push(number: Int) -> PhonePush { PhonePush(self, number: number) }
+    id: "iphone", name: "iPhone", label: nil, ignoresCase: true)
 }
 
 extension PhonePush {
   init(_ request: SimulatedAPNs.ReceivedRequest, number: Int? = nil) {
     let type = request.header("apns-push-type") ?? "alert"
-    let (topic, suffix) = (request.header("apns-topic") ?? "", HeaderChecks.topicSuffixes[type] ?? "")
+    let (topic, suffix) = (request.header("apns-topic") ?? "", RequestChecks.topicSuffixes[type] ?? "")
     let root = Self.json(request.payload)
     let alert = root?["aps"]?["alert"]
     let lines = [alert?["subtitle"], alert?["body"] ?? root?["info"]].compactMap { $0?.shownText }

@@ -14,13 +14,11 @@ struct APNsRequest: Sendable {
   var expiration: String?
   var hasDuplicates = false
   var payload: [UInt8]
-  var headers: HPACKHeaders
 
-  init(_ headers: HPACKHeaders, payload: [UInt8], environment: SimulatedAPNs.Environment) {
+  init(_ incoming: IncomingRequest, environment: SimulatedAPNs.Environment) {
     self.environment = environment
-    self.payload = payload
-    self.headers = headers
-    for (name, value, _) in headers {
+    payload = incoming.body
+    for (name, value, _) in incoming.headers {
       switch name {
       case ":method": method = value
       case ":path": path = value

@@ -1,38 +1,22 @@
 import Crypto
 import FoundationEssentials
 
-/// What the simulated APNs knows: keys, device tokens and rules. It decides on replies, and touches no socket.
+/// What the simulated APNs knows: keys and device tokens. It touches no socket.
 struct APNsState {
   var keys: [KeyName: TrustedKey] = [:]
   var tokens: [String: KnownToken] = [:]
-  private let rules: SimulatedAPNs.Rules
   let trustsUnknownKeys: Bool
 
-  init(rules: SimulatedAPNs.Rules, trustsUnknownKeys: Bool) {
-    self.rules = rules
-    self.trustsUnknownKeys = trustsUnknownKeys
-  }
-
-  /// The reply to a request. The checks come first, in APNs' order; then test tokens; then the rules.
-  mutating func reply(
-    to request: APNsRequest, on connection: inout ConnectionAuthentication, now: Date
-  ) -> SimulatedAPNs.Reply {
-    if let refusal = refusal(of: request, on: &connection, now: now) { return .refuse(refusal) }
-    let token = request.token
-    return SimulatedAPNs.testTokens.reply(to: token, now: now)
-      ?? rules.reply { $0.covers(token: token, environment: request.environment) }
-      ?? .accept
-  }
-
-  private func refusal(
+  /// Why a request is refused, in the order of APNs' checks.
+  func refusal(
     of request: APNsRequest, on connection: inout ConnectionAuthentication, now: Date
   ) -> APNsRefusal? {
     let token = request.token
-    return HeaderChecks.refusal(of: request)
-      ?? HeaderChecks.pathRefusal(of: request)
+    return RequestChecks.headerRefusal(of: request)
+      ?? RequestChecks.pathRefusal(of: request)
       ?? tokenRefusal(token, of: request)
       ?? authenticationRefusal(of: request, on: &connection, now: now)
-      ?? PayloadChecks.refusal(of: request)
+      ?? RequestChecks.payloadRefusal(of: request)
   }
 
   /// A provider token counts, where there is one, and otherwise the connection's certificate.

@@ -1,10 +1,10 @@
 import Wire
 import FoundationEssentials
 
-/// The checks of the request line and the headers.
-enum HeaderChecks {
-  /// In order: duplicates, `apns-id`, method, topic, collapse id, expiration, priority, push type.
-  static func refusal(of request: APNsRequest) -> APNsRefusal? {
+/// APNs' checks of a request, apart from its token and its sender.
+enum RequestChecks {
+  /// The headers, in order: duplicates, `apns-id`, method, topic, collapse id, expiration, priority, push type.
+  static func headerRefusal(of request: APNsRequest) -> APNsRefusal? {
     if request.hasDuplicates { return bad("DuplicateHeaders") }
     if let id = request.id, !isCanonical(id) { return bad("BadMessageId") }
     if request.method != "POST" { return APNsRefusal(status: 405, reason: "MethodNotAllowed") }
@@ -45,21 +45,14 @@ enum HeaderChecks {
     UUID(uuidString: id) != nil && id.utf8.allSatisfy { !(0x41...0x5A).contains($0) }
   }
 
-  private static func bad(_ reason: String) -> APNsRefusal { APNsRefusal(status: 400, reason: reason) }
-}
-
-/// The checks of the payload, which come last.
-enum PayloadChecks {
-  static func refusal(of request: APNsRequest) -> APNsRefusal? {
-    if request.payload.isEmpty { return APNsRefusal(status: 400, reason: "PayloadEmpty") }
+  /// The payload, whose checks come last.
+  static func payloadRefusal(of request: APNsRequest) -> APNsRefusal? {
+    if request.payload.isEmpty { return bad("PayloadEmpty") }
     if request.payload.count > (request.pushType == "voip" ? 5120 : 4096) {
       return APNsRefusal(status: 413, reason: "PayloadTooLarge")
     }
     // Apple documents no reason for a payload without an object `aps`: it holds no notification.
-    guard (try? JSONCoding.decode(Shape.self, from: request.payload)) != nil else {
-      return APNsRefusal(status: 400, reason: "PayloadEmpty")
-    }
-    return nil
+    return (try? JSONCoding.decode(Shape.self, from: request.payload)) == nil ? bad("PayloadEmpty") : nil
   }
 
   private struct Shape: Decodable {
@@ -70,4 +63,6 @@ enum PayloadChecks {
       init(from decoder: any Decoder) throws { _ = try decoder.container(keyedBy: Key.self) }
     }
   }
+
+  private static func bad(_ reason: String) -> APNsRefusal { APNsRefusal(status: 400, reason: reason) }
 }

@@ -8,41 +8,44 @@ import Wire
 /// It answers as APNs documents it, over the same HTTP/2. No real phone gets anything; the phone page shows the pushes.
 public final class SimulatedAPNs: SteerableService {
   static let service = PushServiceName.apns
+  public typealias Refusal = APNsRefusal
+
   /// The environment of a listener, and of a device token.
   public enum Environment: String, Sendable, Hashable, Codable, CaseIterable {
     case production
     case sandbox
   }
 
-  public let traffic: ServiceTraffic<ReceivedRequest>
-  public let rules = ReplyRules<Match, APNsRefusal>()
-  let trustsUnknownKeys: Bool
+  /// What APNs read of a request.
+  public struct Details: Sendable {
+    public let environment: Environment
+    /// The device token in lower case.
+    public let token: String
+  }
+
+  public let traffic: ServiceTraffic<Details, Refusal>
   private let file: RequestFile?
   private let state: Mutex<APNsState>
 
   /// - Throws: if the file of requests cannot be written.
   init(_ context: SimulatorContext) throws {
-    traffic = ServiceTraffic(context, of: Self.service)
-    trustsUnknownKeys = context.settings.trustsUnknownKeys
+    traffic = Self.traffic(context)
     file = try context.settings.apnsRequestsFile.map { try RequestFile($0, logger: context.logger) }
-    state = Mutex(APNsState(rules: rules, trustsUnknownKeys: context.settings.trustsUnknownKeys))
+    state = Mutex(APNsState(trustsUnknownKeys: context.settings.trustsUnknownKeys))
   }
 
-  /// The reply to a request that was received completely.
+  /// The reply to a request. The checks come first, in APNs' order; then test tokens; then the rules.
   func reply(to request: APNsRequest, on connection: inout ConnectionAuthentication) -> Reply {
     let now = traffic.now()
-    return state.withLock { $0.reply(to: request, on: &connection, now: now) }
+    if let refusal = state.withLock({ $0.refusal(of: request, on: &connection, now: now) }) { return .refuse(refusal) }
+    return selectedReply(to: request.token, environment: request.environment, now: now) ?? .accept
   }
 
   /// Logs a request for tests, in the file of requests and, if it is accepted, for the phone page.
-  func log(_ request: APNsRequest, _ reply: Reply, connection: Int, stream: Int) {
-    let received = traffic.log.append { number in
-      ReceivedRequest(
-        number: number, environment: request.environment, connection: connection, stream: stream, at: Date(),
-        token: request.token, payload: request.payload, reply: reply, headers: request.headers)
-    }
+  func log(_ incoming: IncomingRequest, _ request: APNsRequest, _ reply: Reply) {
+    let received = traffic.log(incoming, Details(environment: request.environment, token: request.token), reply)
     file?.append(received)
-    if received.isAccepted { traffic.show(received) }
+    if received.isAccepted { traffic.show(on: Self.phone, request.token) { PhonePush(received, number: $0) } }
   }
 }
 
@@ -86,9 +89,7 @@ extension SimulatedAPNs {
   private static let sandbox = SimulatedPort(
     option: "apns-sandbox-port", usual: 8444, help: "APNs, sandbox", name: "APNs, sandbox")
   static let ports = [production, sandbox]
-  static let testTokenTable: TestTokenTable? =
-    testTokens.listed("The first characters of a device token select the reply of APNs:")
-
+  static let matchMembers: Set<RuleBody.CodingKeys> = [.environment]
   static let trustOptions = [
     TrustOption(
       name: "trust", valueName: "team/key=file", idCount: 2, help: ("Signing key of ", "APNs", " to trust"),
@@ -99,7 +100,7 @@ extension SimulatedAPNs {
   func listen(on port: SimulatedPort, _ host: ListeningHost) async throws -> ServiceListener {
     let environment: Environment = port.option == Self.sandbox.option ? .sandbox : .production
     return try await host.listen(on: port, traffic.connections, asksForCertificate: true) {
-      APNsServerConnection(self, environment: environment, number: $0, authority: host.authority)
+      APNsServerConnection(self, environment: environment, authority: host.authority)
     }
   }
 
@@ -107,9 +108,7 @@ extension SimulatedAPNs {
     [(.apnsProductionURL, simulator.productionURL), (.apnsSandboxURL, simulator.sandboxURL)]
   }
 
-  func sample(
-    _ simulator: PushSimulator, keep: (_ file: String, _ make: () throws -> String) throws -> String
-  ) throws -> SampleApp? {
+  func sample(_ simulator: PushSimulator, keep: KeptFile) throws -> SampleApp? {
     let (teamID, keyID) = ("SAMPLETEAM", "SAMPLEKEY0")
     let key = try keep("AuthKey_\(keyID).p8") { P256.Signing.PrivateKey().pemRepresentation }
     try trust(teamID: teamID, keyID: keyID, signingKey: key, topics: [SampleApp.appID])

@@ -33,12 +33,6 @@ extension SimulatedFCM {
       """)
 }
 
-extension SimulatedFCM.ReceivedRequest: ShownRequest {
-  static var phone: PhoneKind { SimulatedFCM.phone }
-  var shownToken: String { token }
-  func push(number: Int) -> PhonePush { PhonePush(self, number: number) }
-}
-
 extension PhonePush {
   /// Android itself shows a notification. Of a data message, this shows what an app would make of `alert` and `info`.
   init(_ request: SimulatedFCM.ReceivedRequest, number: Int? = nil) {

@@ -76,7 +76,7 @@ extension SimulatedFCM.Refusal {
   /// 401: FCM cannot sign in to APNs or a web push service.
   public static let thirdPartyAuth = fcm(
     401, "UNAUTHENTICATED", "THIRD_PARTY_AUTH_ERROR", "Auth error from APNS or Web Push Service")
-  /// The older name of the same.
+  /// 401: the older name of THIRD_PARTY_AUTH_ERROR.
   static let apnsAuth = fcm(401, "UNAUTHENTICATED", "APNS_AUTH_ERROR", "Auth error from APNS")
   /// 500: no more is known.
   static let unspecified = fcm(
@@ -165,7 +165,7 @@ extension SimulatedFCM.Refusal {
       details: isFromFCM ? [fcmError("INVALID_ARGUMENT"), details] : [details])
   }
 
-  /// What is not there at all, as Google's front end says it.
+  /// 404 of Google's front end, which knows no such address.
   static let noSuchAddress = Self(
     status: 404,
     body: """

@@ -42,7 +42,7 @@ indirect enum OrderedJSON {
     }
   }
 
-  /// The same without order; of members of one name the last one.
+  /// The value without the order of its members; the last one of a name counts.
   var value: JSONValue {
     switch self {
     case .null: .null

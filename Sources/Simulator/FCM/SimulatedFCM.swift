@@ -1,48 +1,60 @@
 import FoundationEssentials
 import Locking
-import Wire
+public import Wire
 
 /// A simulation of Firebase Cloud Messaging's HTTP v1 API, with the token endpoint of Google's sign-in.
 ///
 /// It answers as Google documents it, over the same HTTP/2. No real phone gets anything; the phone page shows the pushes.
-public final class SimulatedFCM: SteerableService, TokenIssuingService {
+public final class SimulatedFCM: SignInService {
   static let service = PushServiceName.fcm
-  public let traffic: ServiceTraffic<ReceivedRequest>
-  public let tokenEndpoint: TokenEndpoint<Refusal>
-  public let rules = ReplyRules<Match, Refusal>()
-  private let state: Mutex<FCMServerState>
+  static let contentType = "application/json; charset=UTF-8"
 
-  init(_ context: SimulatorContext) {
-    traffic = ServiceTraffic(context, of: Self.service)
-    tokenEndpoint = TokenEndpoint(context)
-    state = Mutex(
-      FCMServerState(
-        rules: rules, tokenRules: tokenEndpoint.rules, trustsUnknownKeys: context.settings.trustsUnknownKeys))
+  /// What FCM read of a request.
+  public struct Details: Sendable {
+    /// The project in the address.
+    public let project: String
+    /// The `client_email` of the account that its access token was issued to; nil without such a token.
+    public let account: String?
+    /// The registration token, or the installation's id; empty for a topic or a condition.
+    public let token: String
+    /// The object `message`, with its names in snake_case and without what did not fit.
+    public let message: JSONValue
+    /// Whether nothing was to be delivered.
+    public let validateOnly: Bool
   }
 
-  /// The reply to a message that was received completely.
-  func reply(to request: FCMRequest, connection: Int, stream: Int) -> Reply {
-    let now = traffic.now()
-    let (reply, account) = state.withLock { ($0.reply(to: request, now: now), $0.account(of: request)) }
+  public let traffic: ServiceTraffic<Details, Refusal>
+  private let state = Mutex(FCMState())
+
+  init(_ context: SimulatorContext) { traffic = Self.traffic(context) }
+
+  /// The checks come first; then test tokens; then the rules.
+  func answerPush(_ incoming: IncomingRequest) -> SimulatedAnswer<Refusal> {
+    let request = FCMRequest(incoming)
     let message = request.message
-    let received = traffic.log.append { number in
-      ReceivedRequest(
-        number: number, connection: connection, stream: stream, at: Date(), project: request.project,
-        account: account, token: message.token, payload: request.body, message: .object(message.fields),
-        validateOnly: message.validateOnly, reply: reply, headers: request.headers)
+    let (now, access) = (traffic.now(), request.bearer.flatMap { traffic.tokenEndpoint[$0] })
+    let refusal = state.withLock { $0.refusal(of: request, access, now: now) }
+    let reply =
+      refusal.map(Reply.refuse) ?? selectedReply(to: message.token, project: request.project, now: now) ?? .accept
+    let details = Details(
+      project: request.project, account: access?.client, token: message.token, message: .object(message.fields),
+      validateOnly: message.validateOnly)
+    let received = traffic.log(incoming, details, reply, isTest: message.validateOnly)
+    if received.isAccepted, !message.token.isEmpty {
+      traffic.show(on: Self.phone, message.token) { PhonePush(received, number: $0) }
     }
-    if received.isAccepted, !received.token.isEmpty {
-      traffic.show(received)
+    // FCM names no message that was only validated.
+    let id = message.validateOnly ? "fake_message_id" : "0:\(UUID().uuidString)"
+    let name = String(decoding: JSONText.quoted("projects/\(request.project)/messages/\(id)"), as: UTF8.self)
+    return SimulatedAnswer(reply: reply) {
+      $0?.response ?? SimulatedResponse(#"{"name":\#(name)}"#, contentType: Self.contentType)
     }
-    return reply
   }
 
-  /// The reply to a token request that was received completely, and the access token that it issues.
-  func reply(to request: AccessTokenRequest) -> (Reply, issued: String) {
-    let now = traffic.now()
-    let (reply, issued) = state.withLock { $0.reply(to: request, now: now) }
-    tokenEndpoint.received(AccessTokenRequest.path, client: request.clientEmail, reply)
-    return (reply, issued)
+  func check(_ request: GoogleTokenRequest, now: Date) -> (refusal: Refusal?, project: String?) {
+    let account = state.withLock { $0.accounts[request.client] }
+    let refusal = request.refusal(account: account, trustsUnknownKeys: traffic.trustsUnknownKeys, now: now)
+    return (refusal, account?.projectID)
   }
 }
 
@@ -66,9 +78,7 @@ extension SimulatedFCM {
   }
 
   /// Makes all access tokens issued so far invalid: they get 401.
-  public func revokeAccessTokens() {
-    state.withLock { $0.revokeAccessTokens() }
-  }
+  public func revokeAccessTokens() { traffic.tokenEndpoint.revokeAll() }
 
   /// Restricts a registration token to a project; another one's messages to it get SENDER_ID_MISMATCH.
   public func restrict(token: String, to project: String) {
@@ -81,29 +91,40 @@ extension SimulatedFCM {
   }
 }
 
+// MARK: - Test tokens
+
+extension SimulatedFCM {
+  static let testTokens = TestTokens<Refusal>(
+    "And of FCM:",
+    [
+      .init("fade0400", "400 INVALID_ARGUMENT", .invalidToken),
+      .init("fade0401", "401 THIRD_PARTY_AUTH_ERROR", .thirdPartyAuth),
+      .init("fade0403", "403 SENDER_ID_MISMATCH", .senderIDMismatch),
+      .init("fade0404", "404 UNREGISTERED", .unregistered),
+      .init("fade0429", "429 QUOTA_EXCEEDED", .quotaExceeded()),
+      .init("fade1429", "429 QUOTA_EXCEEDED, retry-after a minute", .quotaExceeded(retryAfter: "60")),
+      .init("fade0500", "500 INTERNAL", .internal),
+      .init("fade0503", "503 UNAVAILABLE", .unavailable()),
+      .init("fade1503", "503 UNAVAILABLE, retry-after a second", .unavailable(retryAfter: "1")),
+    ])
+}
+
 // MARK: - Where it is, and who may sign in
 
 extension SimulatedFCM {
   static let ports = [
     SimulatedPort(option: "fcm-port", usual: 8445, help: "FCM and Google's token endpoint", name: "FCM")
   ]
-  static let testTokenTable: TestTokenTable? =
-    testTokens.listed("And of FCM:")
+  static let matchMembers: Set<RuleBody.CodingKeys> = [.project]
   static let trustOptions = [
     TrustOption.serviceAccount("Google's") { simulator, keyFile in try simulator.fcm.register(keyFile: keyFile) }
   ]
-
-  func listen(on port: SimulatedPort, _ host: ListeningHost) async throws -> ServiceListener {
-    try await host.listen(on: port, traffic.connections) { FCMServerConnection(fcm: self, number: $0) }
-  }
 
   func settings(_ simulator: PushSimulator) -> [(setting: ServiceSetting, value: String)] {
     [(.fcmURL, simulator.fcmURL), (.googleTokenURL, simulator.googleTokenURL)]
   }
 
-  func sample(
-    _ simulator: PushSimulator, keep: (_ file: String, _ make: () throws -> String) throws -> String
-  ) throws -> SampleApp? {
+  func sample(_ simulator: PushSimulator, keep: KeptFile) throws -> SampleApp? {
     let keyFile = try keep("service-account.json") { try simulator.issueServiceAccount(projectID: "sample-shop") }
     try register(keyFile: keyFile)
     return SampleApp(suffix: ".android", type: .firebase, credentials: [.serviceAccount: keyFile], every: 5, from: 2) {
@@ -121,7 +142,7 @@ extension PushSimulator {
   /// `https://localhost:8445`, say; empty before `start`.
   public var fcmURL: String { url(at: SimulatedFCM.ports[0]) }
   /// Google's token endpoint: `https://localhost:8445/token`, say.
-  public var googleTokenURL: String { fcmURL + AccessTokenRequest.path }
+  public var googleTokenURL: String { fcmURL + GoogleTokenRequest.path }
 
   /// Registers a service account of that project with the simulated FCM, and returns its key file. Call it after `start`, since
   /// the file has the address of the token endpoint.

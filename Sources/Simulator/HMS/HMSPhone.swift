@@ -19,24 +19,17 @@ extension SimulatedHMS {
       """)
 }
 
-/// A message of Push Kit has many recipients. This is one of them.
-struct HMSDelivery: ShownRequest {
-  static var phone: PhoneKind { SimulatedHMS.phone }
-  let request: SimulatedHMS.ReceivedRequest
-  let shownToken: String
-  func push(number: Int) -> PhonePush { PhonePush(request, to: shownToken, number: number) }
-}
-
 extension PhonePush {
   /// The phone itself shows a notification. Of a data message, this shows what an app would make of `alert` and `info`.
-  init(_ request: SimulatedHMS.ReceivedRequest, to token: String, number: Int? = nil) {
+  /// - Parameter token: one of the message's recipients.
+  init(_ request: SimulatedHMS.ReceivedRequest, to token: String, number: Int) {
     let text = (request.message["android"]?["data"] ?? request.message["data"])?.shownText
     let data = text.flatMap { Self.json(Array($0.utf8)) }
     let message = ShownMessage(request.message, data)
     // Push Kit wants both, so an alert alone is both.
     let isTwice = message.title != nil && message.title == message.body
     self.init(
-      number ?? request.number, SimulatedHMS.phone, token: token, at: request.at, app: request.app,
+      number, SimulatedHMS.phone, token: token, at: request.at, app: request.app,
       notes: message.isData ? ["HMS", "data message"] : ["HMS"], first: message.title,
       second: isTwice ? "" : message.body,
       badge: message.notification["badge"]?["set_num"]?.shownCount ?? data?["badge"]?.shownCount,

@@ -6,7 +6,7 @@ extension SimulatedHMS {
   public struct Refusal: Sendable, Hashable {
     public var status: Int
     public var body: String
-    public var contentType = "application/json;charset=UTF-8"
+    var contentType: String { SimulatedHMS.contentType }
     /// The header `retry-after`: seconds, or an HTTP date.
     public var retryAfter: String?
 

@@ -1,53 +1,89 @@
 import FoundationEssentials
 import Locking
-import Wire
+public import Wire
 
 /// A simulation of Huawei's Push Kit (REST v1 for clients, v2 for service accounts), with the token endpoint of Huawei's sign-in.
 ///
 /// It answers as Huawei documents it, over HTTP/2. No real phone gets anything; the phone page shows the pushes.
-public final class SimulatedHMS: SteerableService, TokenIssuingService {
+public final class SimulatedHMS: SignInService {
   static let service = PushServiceName.hms
-  public let traffic: ServiceTraffic<ReceivedRequest>
-  public let tokenEndpoint: TokenEndpoint<Refusal>
-  public let rules = ReplyRules<Match, Refusal>()
-  private let state: Mutex<HMSServerState>
+  static let contentType = "application/json;charset=UTF-8"
+
+  /// What Push Kit read of a request.
+  public struct Details: Sendable {
+    /// The client's id, or the project's, in the address.
+    public let account: String
+    /// The app's name, as it was registered.
+    public let app: String
+    public let tokens: [String]
+    /// Those of them that the reply names as invalid while others are not.
+    public let illegalTokens: [String]
+    /// The object `message`, without what did not fit.
+    public let message: JSONValue
+    /// Whether nothing was to be delivered.
+    public let validateOnly: Bool
+  }
+
+  public let traffic: ServiceTraffic<Details, Refusal>
+  private let state: Mutex<HMSState>
 
   init(_ context: SimulatorContext) {
-    traffic = ServiceTraffic(context, of: Self.service)
-    tokenEndpoint = TokenEndpoint(context)
-    state = Mutex(
-      HMSServerState(
-        rules: rules, tokenRules: tokenEndpoint.rules, trustsUnknownKeys: context.settings.trustsUnknownKeys))
+    traffic = Self.traffic(context)
+    state = Mutex(HMSState(trustsUnknownKeys: context.settings.trustsUnknownKeys))
   }
 
-  /// The reply to a message that was received completely, and its tokens that are invalid while others are not.
-  func reply(to request: HMSRequest, connection: Int, stream: Int) -> (Reply, illegalTokens: [String]) {
-    let now = traffic.now()
-    let (reply, illegal, name) = state.withLock { state in
-      let (reply, illegal) = state.reply(to: request, now: now)
-      return (reply, illegal, state.names[request.account] ?? "App \(request.account)")
-    }
+  func answerPush(_ incoming: IncomingRequest) -> SimulatedAnswer<Refusal> {
+    let request = HMSRequest(incoming)
     let message = request.message
-    let received = traffic.log.append { number in
-      ReceivedRequest(
-        number: number, connection: connection, stream: stream, at: Date(), account: request.account, app: name,
-        tokens: message.tokens, illegalTokens: illegal, payload: request.body, message: .object(message.fields),
-        validateOnly: message.validateOnly, reply: reply, headers: request.headers)
+    let (now, access) = (traffic.now(), request.bearer.flatMap { traffic.tokenEndpoint[$0] })
+    let (refusal, unregistered, name) = state.withLock {
+      ($0.refusal(of: request, access, now: now), $0.unregistered, $0.names[request.account])
     }
+    let (reply, illegal): (Reply, [String]) =
+      if let refusal {
+        (.refuse(refusal), [])
+      } else {
+        self.reply(to: message.tokens, unregistered: unregistered, now: now)
+      }
+    let details = Details(
+      account: request.account, app: name ?? "App \(request.account)", tokens: message.tokens, illegalTokens: illegal,
+      message: .object(message.fields), validateOnly: message.validateOnly)
+    let received = traffic.log(incoming, details, reply, isTest: message.validateOnly)
     if received.isAccepted {
-      for token in received.tokens where !illegal.contains(token) {
-        traffic.show(HMSDelivery(request: received, shownToken: token))
+      for token in message.tokens where !illegal.contains(token) {
+        traffic.show(on: Self.phone, token) { PhonePush(received, to: token, number: $0) }
       }
     }
-    return (reply, illegal)
+    return SimulatedAnswer(reply: reply) {
+      $0?.response
+        ?? SimulatedResponse(
+          HMSBody.accepted(illegal: illegal, of: message.tokens.count), contentType: Self.contentType)
+    }
   }
 
-  /// The reply to a token request that was received completely, and the access token that it issues.
-  func reply(to request: HuaweiTokenRequest) -> (Reply, issued: String) {
-    let now = traffic.now()
-    let (reply, issued) = state.withLock { $0.reply(to: request, now: now) }
-    tokenEndpoint.received(HuaweiTokenRequest.path, client: request.clientID, reply)
-    return (reply, issued)
+  /// The reply to a message that passes all checks, and those of its tokens that are invalid while others are not. Test tokens come first,
+  /// then the rules. A token's reply other than that it is invalid is the whole message's.
+  private func reply(to tokens: [String], unregistered: Set<String>, now: Date) -> (Reply, [String]) {
+    var illegal: [String] = []
+    var whole: Reply?
+    for token in tokens {
+      let reply =
+        unregistered.contains(token)
+        ? .refuse(.allTokensInvalid) : selectedReply(to: token, now: now) ?? .accept
+      if reply == .refuse(.allTokensInvalid) {
+        illegal.append(token)
+      } else if reply != .accept {
+        whole = whole ?? reply
+      }
+    }
+    if let whole { return (whole, []) }
+    if !illegal.isEmpty, illegal.count == tokens.count { return (.refuse(.allTokensInvalid), []) }
+    return (.accept, illegal)
+  }
+
+  func check(_ request: HuaweiTokenRequest, now: Date) -> (refusal: Refusal?, project: String?) {
+    let secret = state.withLock { $0.clients[request.client] }
+    return (request.refusal(secret: secret, trustsUnknownKeys: traffic.trustsUnknownKeys), nil)
   }
 }
 
@@ -75,11 +111,6 @@ extension SimulatedHMS {
     state.withLock { $0.clients[clientID] = nil }
   }
 
-  /// Makes all access tokens issued so far expire: they get 80200003.
-  public func expireAccessTokens() {
-    state.withLock { $0.expireAccessTokens() }
-  }
-
   /// Makes a push token invalid, as after an app was deleted.
   public func unregister(token: String) {
     state.withLock { _ = $0.unregistered.insert(token) }
@@ -89,17 +120,17 @@ extension SimulatedHMS {
 // MARK: - Test tokens
 
 extension SimulatedHMS {
-  public typealias Match = PrefixMatch
-
-  static let testTokens = TestTokens<Refusal>([
-    .init("fade0400", "80100001, a bad parameter", .code("80100001")),
-    .init("fade0401", "80200001, sign-in refused", .code("80200001")),
-    .init("fade0403", "80300002, no permission", .code("80300002")),
-    .init("fade0404", "80300007, invalid; with others 80100000", .allTokensInvalid),
-    .init("fade0500", "81000001, internal error", .code("81000001")),
-    .init("fade0503", "503, flow control", .flowControl()),
-    .init("fade1503", "503, retry-after a second", .flowControl(retryAfter: "1")),
-  ])
+  static let testTokens = TestTokens<Refusal>(
+    "And of Push Kit:",
+    [
+      .init("fade0400", "80100001, a bad parameter", .code("80100001")),
+      .init("fade0401", "80200001, sign-in refused", .code("80200001")),
+      .init("fade0403", "80300002, no permission", .code("80300002")),
+      .init("fade0404", "80300007, invalid; with others 80100000", .allTokensInvalid),
+      .init("fade0500", "81000001, internal error", .code("81000001")),
+      .init("fade0503", "503, flow control", .flowControl()),
+      .init("fade1503", "503, retry-after a second", .flowControl(retryAfter: "1")),
+    ])
 }
 
 // MARK: - Where it is, and who may sign in
@@ -108,8 +139,6 @@ extension SimulatedHMS {
   static let ports = [
     SimulatedPort(option: "hms-port", usual: 8446, help: "Push Kit and Huawei's token endpoint", name: "Push Kit")
   ]
-  static let testTokenTable: TestTokenTable? =
-    testTokens.listed("And of Push Kit:")
   static let trustOptions = [
     TrustOption.serviceAccount("Huawei's") { simulator, keyFile in try simulator.hms.register(keyFile: keyFile) },
     TrustOption(
@@ -118,18 +147,12 @@ extension SimulatedHMS {
     ) { $0.hms.register(clientID: $1[0], secret: $2) },
   ]
 
-  func listen(on port: SimulatedPort, _ host: ListeningHost) async throws -> ServiceListener {
-    try await host.listen(on: port, traffic.connections) { HMSServerConnection(hms: self, number: $0) }
-  }
-
   func settings(_ simulator: PushSimulator) -> [(setting: ServiceSetting, value: String)] {
     [(.hmsURL, simulator.hmsURL), (.hmsTokenURL, simulator.hmsTokenURL)]
   }
 
-  /// Its secret is none: this service alone knows it.
-  func sample(
-    _ simulator: PushSimulator, keep: (_ file: String, _ make: () throws -> String) throws -> String
-  ) throws -> SampleApp? {
+  /// The secret is always the same, since no other service takes it.
+  func sample(_ simulator: PushSimulator, keep: KeptFile) throws -> SampleApp? {
     let (clientID, secret) = ("100000001", "sample-client-secret")
     register(clientID: clientID, secret: secret, name: SampleApp.name)
     return SampleApp(

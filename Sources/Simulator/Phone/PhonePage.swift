@@ -52,7 +52,7 @@ enum PhonePage {
         </section>
         <details>
           <summary>Test tokens</summary>
-          \(PushSimulator.kinds.compactMap { $0.testTokenTable.map(table) }.joined(separator: "\n      "))
+          \(PushSimulator.kinds.map { table($0.testTokenTable) }.filter { !$0.isEmpty }.joined(separator: "\n      "))
         </details>
       </aside>
       <script src="/phone.js"></script>
@@ -63,27 +63,17 @@ enum PhonePage {
   /// A device's line in the list.
   static func line(_ device: PhoneDevice, isWatched: Bool) -> String {
     """
-    <li><a href="/?token=\(percentEncoded(device.token).htmlEscaped)" data-token="\(device.token.htmlEscaped)" \
+    <li><a href="/?token=\(device.token.percentEncoded.htmlEscaped)" data-token="\(device.token.htmlEscaped)" \
     \(isWatched ? #"aria-current="page""# : "")><code>\(device.token.prefix(8).htmlEscaped)…\(device.token.suffix(4).htmlEscaped)\
     </code> <small>\(device.label.htmlEscaped)</small></a></li>
     """
   }
 
-  private static func table(_ introduction: String, _ rows: [(prefix: String, meaning: String)]) -> String {
-    let lines = rows.map { "<tr><td><code>\($0.prefix)</code></td><td>\($0.meaning.htmlEscaped)</td></tr>" }
-    return "<p>\(introduction)</p>\n      <table>\(lines.joined())</table>"
-  }
-
-  /// A query's value (RFC 3986, section 2.1).
-  private static func percentEncoded(_ text: String) -> String {
-    text.utf8.reduce(into: "") { encoded, byte in
-      switch byte {
-      case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-        UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
-        encoded.unicodeScalars.append(Unicode.Scalar(byte))
-      default: encoded += "%" + [byte].hexDigits
-      }
-    }
+  /// Empty for a service without test tokens.
+  private static func table(_ tokens: (introduction: String, rows: [(prefix: String, meaning: String)])) -> String {
+    guard !tokens.rows.isEmpty else { return "" }
+    let lines = tokens.rows.map { "<tr><td><code>\($0.prefix)</code></td><td>\($0.meaning.htmlEscaped)</td></tr>" }
+    return "<p>\(tokens.introduction)</p>\n      <table>\(lines.joined())</table>"
   }
 }
 
@@ -102,6 +92,6 @@ struct PhoneDevice {
     if push.notes.contains(SimulatedAPNs.Environment.sandbox.rawValue) { label += ", sandbox" }
   }
 
-  /// As `PhoneEntry.isFor`.
+  /// Whether somebody named this device; false for nil.
   func isSame(as token: String?) -> Bool { token.map { phone.isSame(self.token, $0) } ?? false }
 }

@@ -13,7 +13,7 @@ struct PhoneKind: Sendable {
   /// Whether its tokens are compared without regard to case.
   var ignoresCase = false
   /// Its style, which comes after that of the services before it.
-  let style: String
+  var style = ""
 
   static let all = PushSimulator.kinds.map { $0.phone }
 }
@@ -28,24 +28,16 @@ extension PhoneKind: Hashable, Encodable {
   }
 }
 
-/// A request that a phone shows.
-protocol ShownRequest: Sendable {
-  static var phone: PhoneKind { get }
-  /// The device's token, as it is shown.
-  var shownToken: String { get }
-  func push(number: Int) -> PhonePush
-}
-
 /// A push that a phone got, numbered over all services.
 struct PhoneEntry: Sendable {
   let number: Int
-  let request: any ShownRequest
+  let phone: PhoneKind
+  /// The device's, as it is shown.
+  let token: String
+  /// What is shown, given the number.
+  let makePush: @Sendable (Int) -> PhonePush
 
-  var phone: PhoneKind { type(of: request).phone }
-  var token: String { request.shownToken }
-
-  /// The push as it is shown.
-  var push: PhonePush { request.push(number: number) }
+  var push: PhonePush { makePush(number) }
 
   /// Whether it went to that device.
   func isFor(_ token: String?) -> Bool { token.map { phone.isSame(self.token, $0) } ?? false }
@@ -133,7 +125,7 @@ extension PhonePush {
   }
 
   static func json(_ payload: [UInt8]) -> JSONValue? {
-    let json = try? JSONValue(json: Array(payload))
+    let json = try? JSONValue(json: payload)
     return if case .object = json { json } else { nil }
   }
 

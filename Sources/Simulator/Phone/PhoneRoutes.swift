@@ -35,10 +35,10 @@ struct PhoneRoutes: Sendable {
     var known: Set<String> = []
     for entry in all where known.insert(entry.token).inserted { devices.append(PhoneDevice(entry.push)) }
     // Each phone has its own, so that one with many pushes leaves no other empty.
-    var room = Dictionary(uniqueKeysWithValues: PhoneKind.all.map { ($0, PhonePage.length) })
+    var capacity = Dictionary(uniqueKeysWithValues: PhoneKind.all.map { ($0, PhonePage.length) })
     let shown = all.reversed().filter { entry in
-      guard watched == nil || entry.isFor(watched), let left = room[entry.phone], left > 0 else { return false }
-      room[entry.phone] = left - 1
+      guard watched == nil || entry.isFor(watched), let left = capacity[entry.phone], left > 0 else { return false }
+      capacity[entry.phone] = left - 1
       return true
     }.reversed().map(\.push)
     return Self.reply(

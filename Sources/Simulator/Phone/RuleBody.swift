@@ -39,13 +39,10 @@ struct RuleBody: Codable, ClosedBody {
   var delayMilliseconds: Int?
 
   /// - Parameter requests: nil for pushes.
-  init<Match: RulePart & CountedMatch, Refusal: RulePart>(
-    _ entry: ReplyRules<Match, Refusal>.Entry, service: String, for requests: String? = nil
-  ) {
+  init<Refusal: RuleRefusal>(_ entry: ReplyRules<Refusal>.Entry, service: String, for requests: String? = nil) {
     self.service = service
     self.requests = requests
     number = entry.number
-    nth = entry.match.nth
     times = entry.times
     var plain = entry.reply
     if case .after(let delay, let then) = plain {
@@ -69,7 +66,7 @@ struct RuleBody: Codable, ClosedBody {
   }
 
   /// - Throws: `HTTPError` 400 that names the member which is wrong.
-  func reply<Refusal: RulePart>(of type: Refusal.Type) throws -> SimulatedReply<Refusal> {
+  func reply<Refusal: RuleRefusal>(of type: Refusal.Type) throws -> SimulatedReply<Refusal> {
     let plain: SimulatedReply<Refusal>
     switch reply {
     case "accept": plain = .accept

@@ -3,14 +3,7 @@ import Wire
 
 extension SimulatedSMS {
   static let phone = PhoneKind(
-    id: "sms", name: "Telephone number", label: "SMS",
-    style: "")
-}
-
-extension SimulatedSMS.Message: ShownRequest {
-  static var phone: PhoneKind { SimulatedSMS.phone }
-  var shownToken: String { "+\(to)" }
-  func push(number: Int) -> PhonePush { PhonePush(self, number: number) }
+    id: "sms", name: "Telephone number", label: "SMS")
 }
 
 extension PhonePush {

@@ -1,5 +1,4 @@
-public import FoundationEssentials
-import NIOHPACK
+import FoundationEssentials
 import Wire
 import XML
 
@@ -28,23 +27,21 @@ struct SMSRequest: Sendable {
   private(set) var parts: [Part] = []
   /// Why the request is refused as a whole.
   private(set) var refusal: SimulatedSMS.Refusal?
-  let body: [UInt8]
 
   /// - Returns: nil for any other address.
-  init?(_ headers: HPACKHeaders, method: String, path: String, body: [UInt8], _ accounts: SMSAccounts) {
-    self.body = body
-    let path = String(path.prefix { $0 != "?" })
-    let type = headers.first(name: "content-type")
+  init?(_ incoming: IncomingRequest, _ accounts: SMSAccounts) {
+    let method = incoming.method
+    let path = String(incoming.path.prefix { $0 != "?" })
     if path == SimulatedSMS.messagePath || path == SimulatedSMS.callPath {
       service = .cm
       kind = path == SimulatedSMS.callPath ? .call : .message
-      guard method == "POST", type?.isMediaType("application/json") == true else {
+      guard method == "POST", incoming.isOfType("application/json") else {
         refusal = .code(202)
         return
       }
-      let json = (try? JSONValue(json: body))?.withLowercaseNames
+      let json = (try? JSONValue(json: incoming.body))?.withLowercaseNames
       if kind == .call {
-        readCall(json, token: headers.first(name: "x-cm-producttoken"), accounts)
+        readCall(json, token: incoming.header("x-cm-producttoken"), accounts)
       } else {
         readMessages(json?["messages"], accounts)
       }
@@ -60,11 +57,11 @@ struct SMSRequest: Sendable {
     case ("GET", 1, let name?) where name.hasSuffix(".json"): (kind, account) = (.account, String(name.dropLast(5)))
     default: return nil
     }
-    guard accounts.accepts(headers.first(name: "authorization"), sid: account) else {
+    guard accounts.accepts(incoming.header("authorization"), sid: account) else {
       refusal = .code(20003, status: 401)
       return
     }
-    if kind != .account { readForm(FormBody.fields(body, contentType: type)) }
+    if kind != .account { readForm(incoming.form) }
   }
 
   // MARK: CM
@@ -94,8 +91,8 @@ struct SMSRequest: Sendable {
     let body = message["body"]
     let isAuto = body?["type"]?.text?.lowercased() == "auto"
     let coding: SMSCoding = message["dcs"] == 8 ? .ucs2 : isAuto ? .auto : .gsm7
-    let most = message["maximumnumberofmessageparts"]?.asInteger ?? 8
-    let least = message["minimumnumberofmessageparts"]?.asInteger ?? 1
+    let most = message["maximumnumberofmessageparts"]?.integer ?? 8
+    let least = message["minimumnumberofmessageparts"]?.integer ?? 1
     // What is no SMS is refused as an empty one is.
     let text = try? SMSText(body?["content"]?.text ?? "", coding: coding, maximumParts: max(1, Int(most)))
     let from = message["from"]?.text ?? ""
@@ -203,7 +200,6 @@ struct SMSAccounts: Sendable {
 }
 
 extension JSONValue {
-  var asInteger: Int64? { integer }
   var withLowercaseNames: JSONValue {
     switch self {
     case .array(let values): .array(values.map(\.withLowercaseNames))
@@ -211,46 +207,5 @@ extension JSONValue {
       .object(Dictionary(members.map { ($0.key.lowercasedASCII, $0.value.withLowercaseNames) }) { first, _ in first })
     default: self
     }
-  }
-}
-
-extension SimulatedSMS {
-  /// A request that was received completely, and the reply to it.
-  public struct ReceivedRequest: Sendable {
-    /// 1, 2, 3, … since the start.
-    public let number: Int
-    /// The number of its connection: 1, 2, 3, …
-    public let connection: Int
-    public let at: Date
-    /// Its messages, or its call.
-    public let messages: [Message]
-    /// The whole body.
-    public let payload: [UInt8]
-    public let reply: Reply
-  }
-
-  /// One message or call, as it was received.
-  public struct Message: Sendable {
-    public let at: Date
-    /// Digits of E.164, where the number is one; else as it was sent.
-    public let to: String
-    public let from: String
-    public let text: String
-    public let parts: Int
-    public let isUnicode: Bool
-    public let reference: String
-    public let isCall: Bool
-    /// Of a call, as in `nl-NL`.
-    public let language: String?
-    /// Where a status report of this message is wanted.
-    public let statusURL: String?
-    /// Twilio's name for it.
-    public let sid: String
-    /// The code by which it alone was refused.
-    public let code: Int?
-    /// Whether a phone gets it.
-    public let isAccepted: Bool
-    /// Whether it came by Twilio's requests, and not CM's.
-    public let isTwilio: Bool
   }
 }

@@ -6,11 +6,11 @@ import NIOPosix
 import Wire
 
 /// Posts status reports to a hub, over http.
-struct SMSStatusSender: Sendable {
+enum SMSStatusSender {
   struct Failure: Error {}
 
   /// - Returns: the status of the answer.
-  func post(
+  static func post(
     _ message: SimulatedSMS.Message, _ status: SimulatedSMS.Status, to url: String,
     authTokens: [(key: String, value: String)]
   ) async throws -> Int {
@@ -20,7 +20,7 @@ struct SMSStatusSender: Sendable {
     if message.isTwilio {
       let account = authTokens.first ?? (key: "AC0", value: "")
       let fields = Self.fields(message, status, account: account.key)
-      body = Array(fields.map { "\($0.name)=\(Self.encoded($0.value))" }.joined(separator: "&").utf8)
+      body = Array(fields.map { "\($0.name)=\($0.value.percentEncoded)" }.joined(separator: "&").utf8)
       headers.add(name: "content-type", value: "application/x-www-form-urlencoded")
       headers.add(name: "x-twilio-signature", value: Self.signature(of: url, fields, authToken: account.value))
     } else {
@@ -97,16 +97,5 @@ struct SMSStatusSender: Sendable {
     let code = HMAC<Insecure.SHA1>.authenticationCode(
       for: Data(text.utf8), using: SymmetricKey(data: Data(authToken.utf8)))
     return Data(code).base64EncodedString()
-  }
-
-  private static func encoded(_ text: String) -> String {
-    text.utf8.reduce(into: "") { encoded, byte in
-      switch byte {
-      case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-        UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"):
-        encoded.unicodeScalars.append(Unicode.Scalar(byte))
-      default: encoded += "%" + [byte].hexDigits.uppercased()
-      }
-    }
   }
 }

@@ -5,20 +5,17 @@ import Wire
 /// A simulation of CM Business Messaging (JSON), CM's voice OTP, and Twilio's messages and calls.
 ///
 /// No real phone gets anything; the phone page shows messages and calls.
-public final class SimulatedSMS: SteerableService {
+public final class SimulatedSMS: PlainService {
   static let service = PushServiceName.sms
   static let messagePath = "/v1.0/message"
   static let callPath = "/voiceapi/v2/OTP"
   static let twilioPath = "/2010-04-01/Accounts/"
 
-  public let traffic: ServiceTraffic<ReceivedRequest>
-  public let rules = ReplyRules<Match, Refusal>()
+  public let traffic: ServiceTraffic<Details, Refusal>
   private let state: Mutex<State>
-  private let reports: SMSStatusSender
 
-  fileprivate struct State {
+  private struct State {
     var accounts: SMSAccounts
-    let rules: ReplyRules<Match, Refusal>
     /// Where reports of CM's messages go: CM has it in its console.
     var statusURL: String?
     /// Whether a report follows each message by itself.
@@ -27,19 +24,19 @@ public final class SimulatedSMS: SteerableService {
 
   init(_ context: SimulatorContext) {
     let settings = context.settings
-    traffic = ServiceTraffic(context, of: Self.service)
+    traffic = Self.traffic(context)
     state = Mutex(
       State(
-        accounts: SMSAccounts(trustsAll: settings.trustsUnknownKeys), rules: rules, statusURL: settings.smsStatusURL,
+        accounts: SMSAccounts(trustsAll: settings.trustsUnknownKeys), statusURL: settings.smsStatusURL,
         reportsByItself: settings.smsStatusURL != nil))
-    reports = SMSStatusSender()
   }
 
-  var accounts: SMSAccounts { state.withLock { $0.accounts } }
-
-  /// The reply to a request that was received completely, and what it says if it is accepted.
-  func reply(to request: SMSRequest, connection: Int) -> (Reply, accepted: SimulatedResponse) {
-    let (reply, codes) = state.withLock { $0.reply(to: request) }
+  func answer(_ incoming: IncomingRequest) -> SimulatedAnswer<Refusal> {
+    guard let request = SMSRequest(incoming, state.withLock { $0.accounts }) else {
+      let refusal = Refusal.status(404)
+      return SimulatedAnswer(reply: .refuse(refusal)) { SMSBody.refused($0 ?? refusal, isTwilio: false) }
+    }
+    let (reply, codes) = reply(to: request)
     let now = Date()
     let messages = zip(request.parts, codes).map { part, code in
       Message(
@@ -49,41 +46,32 @@ public final class SimulatedSMS: SteerableService {
         sid: (request.kind == .call ? "CA" : "SM") + UUID().uuidString.filter { $0 != "-" }.lowercased(), code: code,
         isAccepted: code == nil && reply.isAccepted, isTwilio: request.service == .twilio)
     }
-    traffic.log.append { number in
-      ReceivedRequest(
-        number: number, connection: connection, at: now, messages: messages, payload: request.body, reply: reply)
-    }
+    traffic.log(incoming, Details(messages: messages), reply)
     for message in messages where message.isAccepted {
-      traffic.show(message)
+      traffic.show(on: Self.phone, "+\(message.to)") { PhonePush(message, number: $0) }
       if state.withLock({ $0.reportsByItself }), !message.isCall {
         Task { try? await report(message, .delivered) }
       }
     }
-    return (reply, SMSBody.accepted(request, messages))
+    return SimulatedAnswer(reply: reply) { refusal in
+      refusal.map { SMSBody.refused($0, isTwilio: request.service == .twilio) } ?? SMSBody.accepted(request, messages)
+    }
   }
 
-  /// All messages received so far, oldest first; refused ones too.
-  public var messages: [Message] { requests.flatMap(\.messages).filter { !$0.isCall } }
-
-  /// All calls received so far, oldest first; refused ones too.
-  public var calls: [Message] { requests.flatMap(\.messages).filter(\.isCall) }
-}
-
-extension SimulatedSMS.State {
   /// The reply to the request, and for each message the code by which it alone is refused. The checks come first, then the rules. A
   /// message's reply other than a refusal of that message is the whole request's.
-  fileprivate func reply(to request: SMSRequest) -> (SimulatedSMS.Reply, codes: [Int?]) {
+  private func reply(to request: SMSRequest) -> (Reply, codes: [Int?]) {
     let none = [Int?](repeating: nil, count: request.parts.count)
     if let refusal = request.refusal { return (.refuse(refusal), none) }
     var codes: [Int?] = []
-    var whole: SimulatedSMS.Reply?
+    var whole: Reply?
     for part in request.parts {
       guard part.fault == nil else {
         codes.append(part.fault)
         continue
       }
       let number = PhoneNumber(part.number)?.digits ?? part.number
-      switch rules.reply(to: number) {
+      switch traffic.rules.reply(to: number) {
       case .refuse(let refusal) where refusal.isOfMessage: codes.append(refusal.code)
       case let reply?:
         codes.append(nil)
@@ -95,6 +83,12 @@ extension SimulatedSMS.State {
     if request.service == .twilio, let code = codes.first ?? nil { return (.refuse(.code(code)), codes) }
     return (.accept, codes)
   }
+
+  /// All messages received so far, oldest first; refused ones too.
+  public var messages: [Message] { requests.flatMap(\.messages).filter { !$0.isCall } }
+
+  /// All calls received so far, oldest first; refused ones too.
+  public var calls: [Message] { requests.flatMap(\.messages).filter(\.isCall) }
 }
 
 // MARK: - Accounts and reports
@@ -131,15 +125,13 @@ extension SimulatedSMS {
   public func report(_ message: Message, _ status: Status, to url: String? = nil) async throws -> Int? {
     let (fallback, accounts) = state.withLock { ($0.statusURL, $0.accounts) }
     guard let url = url ?? message.statusURL ?? (message.isTwilio ? nil : fallback) else { return nil }
-    return try await reports.post(message, status, to: url, authTokens: Array(accounts.authTokens))
+    return try await SMSStatusSender.post(message, status, to: url, authTokens: Array(accounts.authTokens))
   }
 }
 
 // MARK: - Replies
 
 extension SimulatedSMS {
-  public typealias Match = PrefixMatch
-
   /// A response that accepts nothing, or a message of CM that is refused alone.
   public struct Refusal: Sendable, Hashable {
     public var status: Int
@@ -193,9 +185,8 @@ extension SimulatedSMS {
 
   func listen(on port: SimulatedPort, _ host: ListeningHost) async throws -> ServiceListener {
     try await host.listen(
-      on: port, traffic.connections, protocols: ["h2", "http/1.1"], isPlain: host.settings.smsIsPlain,
-      http1: { try ServiceListener.http1($0, $1) }
-    ) { SMSServerConnection(sms: self, number: $0) }
+      on: port, self, protocols: ["h2", "http/1.1"], isPlain: host.settings.smsIsPlain,
+      http1: { try ServiceListener.http1($0, $1) })
   }
 
   func settings(_ simulator: PushSimulator) -> [(setting: ServiceSetting, value: String)] {

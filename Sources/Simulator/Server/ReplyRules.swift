@@ -27,47 +27,40 @@ public indirect enum SimulatedReply<Refusal: Sendable & Hashable>: Sendable, Has
   }
 }
 
-/// Which requests a rule is for, apart from their number.
-public protocol CountedMatch: Sendable, Hashable {
+/// Which requests a rule is for.
+public struct RequestMatch: Sendable, Hashable {
+  /// How it begins: the push token, the token in a channel URI, the last part of a browser's endpoint, or the digits of a telephone number,
+  /// as in `316`. In rules for token requests, the client's id or the account's `client_email`.
+  var prefix = ""
+  /// Of APNs; nil for both.
+  var environment: SimulatedAPNs.Environment?
+  /// The project in an address of FCM; nil for any.
+  var project: String?
   /// Only the n-th request that matches the rest, counted from 1 since the rule was added.
-  var nth: Int? { get set }
+  var nth: Int?
 
   /// All requests.
-  init()
-}
-
-extension CountedMatch {
   public static var any: Self { Self() }
 
-  public static func nth(_ number: Int) -> Self {
-    var match = Self()
-    match.nth = number
-    return match
-  }
-}
+  public static func nth(_ number: Int) -> Self { Self(nth: number) }
 
-/// Which requests a rule is for, where nothing but the beginning of a name tells them apart.
-public struct PrefixMatch: CountedMatch {
-  /// How it begins: the push token, the token in a channel URI, or the last part of a browser's endpoint,
-  /// or the digits of a telephone number, as in `316`. In rules for token requests,
-  /// the client's id or the account's `client_email`.
-  public var prefix = ""
-  public var nth: Int?
+  public static func prefix(_ prefix: String) -> Self { Self(prefix: prefix) }
 
-  public init() {}
+  /// A push token's prefix.
+  public static func token(_ prefix: String) -> Self { Self(prefix: prefix) }
 
-  public static func prefix(_ prefix: String) -> Self {
-    var match = Self()
-    match.prefix = prefix
-    return match
+  /// Whether it is for a request, apart from its number.
+  fileprivate func covers(_ name: String, _ environment: SimulatedAPNs.Environment?, _ project: String?) -> Bool {
+    name.hasPrefix(prefix) && (self.environment.map { $0 == environment } ?? true)
+      && (self.project.map { $0 == project } ?? true)
   }
 }
 
 /// Rules in the order they were added; the first that matches decides.
-public final class ReplyRules<Match: CountedMatch, Refusal: Sendable & Hashable>: Sendable {
+final class ReplyRules<Refusal: Sendable & Hashable>: Sendable {
   struct Entry: Sendable {
     let number: Int
-    let match: Match
+    let match: RequestMatch
     let reply: SimulatedReply<Refusal>
     /// How often it still applies; nil for always.
     var times: Int?
@@ -81,14 +74,18 @@ public final class ReplyRules<Match: CountedMatch, Refusal: Sendable & Hashable>
   }
 
   private let state = Mutex(State())
+  private let ignoresCase: Bool
 
-  init() {}
+  /// - Parameter ignoresCase: whether prefixes are in lower case, as the names are that they are compared with.
+  init(ignoresCase: Bool = false) { self.ignoresCase = ignoresCase }
 
   var entries: [Entry] { state.withLock { $0.entries } }
 
   /// - Returns: the rule's number.
-  func add(_ match: Match, _ reply: SimulatedReply<Refusal>, times: Int?) -> Int {
-    state.withLock { state in
+  func add(_ match: RequestMatch, _ reply: SimulatedReply<Refusal>, times: Int?) -> Int {
+    var match = match
+    if ignoresCase { match.prefix = match.prefix.lowercased() }
+    return state.withLock { [match] state in
       state.lastNumber += 1
       state.entries.append(Entry(number: state.lastNumber, match: match, reply: reply, times: times))
       return state.lastNumber
@@ -98,12 +95,15 @@ public final class ReplyRules<Match: CountedMatch, Refusal: Sendable & Hashable>
   func removeAll() { state.withLock { $0.entries = [] } }
 
   /// The reply of the first rule that matches; nil if none does.
-  func reply(where isCovered: (Match) -> Bool) -> SimulatedReply<Refusal>? {
+  /// - Parameter name: what begins with a rule's prefix.
+  func reply(
+    to name: String, environment: SimulatedAPNs.Environment? = nil, project: String? = nil
+  ) -> SimulatedReply<Refusal>? {
     state.withLock { state in
       var reply: SimulatedReply<Refusal>?
       for index in state.entries.indices {
         let match = state.entries[index].match
-        guard isCovered(match) else { continue }
+        guard match.covers(name, environment, project) else { continue }
         state.entries[index].matches += 1
         let (times, matches) = (state.entries[index].times, state.entries[index].matches)
         guard reply == nil, times != 0, match.nth.map({ $0 == matches }) ?? true else { continue }
@@ -113,8 +113,4 @@ public final class ReplyRules<Match: CountedMatch, Refusal: Sendable & Hashable>
       return reply
     }
   }
-}
-
-extension ReplyRules where Match == PrefixMatch {
-  func reply(to name: String) -> SimulatedReply<Refusal>? { reply { name.hasPrefix($0.prefix) } }
 }

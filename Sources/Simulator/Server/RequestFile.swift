@@ -26,7 +26,7 @@ final class RequestFile: Sendable {
 
   func append(_ request: SimulatedAPNs.ReceivedRequest) {
     var line =
-      "\(request.connection)\t\(request.stream)\t\(Self.cell(request.token))\t\(Self.cell(request.header("apns-id") ?? ""))"
+      "\(request.connection)\t\(request.stream)\t\(Self.cell(request.details.token))\t\(Self.cell(request.header("apns-id") ?? ""))"
       + "\t\(Self.text(request.reply))\n"
     // The file is open for appending: the system keeps lines of several threads apart.
     let isWritten = line.withUTF8 { bytes in write(descriptor, bytes.baseAddress, bytes.count) == bytes.count }

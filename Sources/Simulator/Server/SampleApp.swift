@@ -36,3 +36,6 @@ public struct SampleApp: Sendable {
     return (number == 17 ? "fade0410" : "ab0c0de5") + digits.dropFirst(8)
   }
 }
+
+/// The text of a file, which is made at the first start.
+public typealias KeptFile = (_ file: String, _ make: () throws -> String) throws -> String

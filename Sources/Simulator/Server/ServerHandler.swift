@@ -7,7 +7,7 @@ import NIOSSL
 final class ServerHandler<Connection: ServiceConnection>: ChannelInboundHandler {
   typealias InboundIn = HTTP2Frame
   typealias OutboundOut = HTTP2Frame
-  typealias Reply = SimulatedReply<Connection.Refusal>
+  private typealias Answer = SimulatedAnswer<Connection.Refusal>
 
   private struct Incoming {
     var headers: HPACKHeaders
@@ -20,8 +20,8 @@ final class ServerHandler<Connection: ServiceConnection>: ChannelInboundHandler 
   /// The limit of streams that the service announced last.
   private var streamLimit: Int
   private var incoming: [Int: Incoming] = [:]
-  /// Requests without a reply so far.
-  private var ignored: [Int: Connection.Request] = [:]
+  /// Answers to requests without a reply so far.
+  private var ignored: [Int: Answer] = [:]
   private var lastStream = 0
   private var hasSentGoAway = false
   private var context: ChannelHandlerContext?
@@ -101,10 +101,11 @@ extension ServerHandler {
   private static var bodyLimit: Int { 5 << 20 }
 
   private func finish(_ stream: Int, _ incoming: Incoming) {
-    let (request, reply) = connection.receive(
-      incoming.headers, body: Array(incoming.body.readableBytesView), on: stream)
+    let answer = connection.receive(
+      IncomingRequest(
+        headers: incoming.headers, body: Array(incoming.body.readableBytesView), connection: number, stream: stream))
     announceNewLimit()
-    carryOut(reply, request, stream)
+    carryOut(answer.reply, answer, stream)
   }
 
   private func announceNewLimit() {
@@ -137,16 +138,17 @@ extension ServerHandler {
 // MARK: - Replies
 
 extension ServerHandler {
-  private func carryOut(_ reply: Reply, _ request: Connection.Request, _ stream: Int) {
+  /// - Parameter reply: the answer's, or what is left of it after a delay.
+  private func carryOut(_ reply: SimulatedReply<Connection.Refusal>, _ answer: Answer, _ stream: Int) {
     switch reply {
-    case .accept: respond(connection.response(to: request, refusal: nil), on: stream)
-    case .refuse(let refusal): respond(connection.response(to: request, refusal: refusal), on: stream)
+    case .accept: respond(answer.response(nil), on: stream)
+    case .refuse(let refusal): respond(answer.response(refusal), on: stream)
     case .after(let delay, let then):
       context?.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(delay)) {
-        self.carryOut(then, request, stream)
+        self.carryOut(then, answer, stream)
         self.context?.flush()
       }
-    case .ignore: ignored[stream] = request
+    case .ignore: ignored[stream] = answer
     case .refuseStream: send(.rstStream(.refusedStream), on: stream)
     case .resetStream: send(.rstStream(.internalError), on: stream)
     case .goAway(let reason): goAway(lastStream: max(0, stream - 2), reason: reason)
@@ -206,8 +208,8 @@ extension ServerHandler {
   private func answerIgnored() {
     let answered = ignored
     ignored = [:]
-    for (stream, request) in answered.sorted(by: { $0.key < $1.key }) {
-      respond(connection.response(to: request, refusal: nil), on: stream)
+    for (stream, answer) in answered.sorted(by: { $0.key < $1.key }) {
+      respond(answer.response(nil), on: stream)
     }
     context?.flush()
   }

@@ -1,9 +1,5 @@
-import NIOHPACK
-
-/// One client's connection as its service sees it: which reply a request gets, and in which form.
+/// One client's connection as its service sees it.
 protocol ServiceConnection: SendableMetatype {
-  /// What a response needs to know of its request, such as its text if it is accepted.
-  associatedtype Request: Sendable
   /// A refusal in the service's own terms.
   associatedtype Refusal: Sendable, Hashable
 
@@ -14,10 +10,7 @@ protocol ServiceConnection: SendableMetatype {
   mutating func present(_ certificate: [UInt8])
 
   /// Decides on a complete request, and logs it.
-  mutating func receive(_ headers: HPACKHeaders, body: [UInt8], on stream: Int) -> (Request, SimulatedReply<Refusal>)
-
-  /// The response that accepts a request, or refuses it.
-  func response(to request: Request, refusal: Refusal?) -> SimulatedResponse
+  mutating func receive(_ request: IncomingRequest) -> SimulatedAnswer<Refusal>
 
   /// The debug data of a GOAWAY.
   func debugData(_ reason: String) -> String
@@ -30,12 +23,34 @@ extension ServiceConnection {
   func debugData(_ reason: String) -> String { reason }
 }
 
+/// What a service decided on a request.
+struct SimulatedAnswer<Refusal: Sendable & Hashable>: Sendable {
+  let reply: SimulatedReply<Refusal>
+  /// The response that refuses the request; given nil, the one that accepts it.
+  let response: @Sendable (Refusal?) -> SimulatedResponse
+}
+
+/// A connection to a service that remembers nothing of it.
+struct PlainConnection<Plain: PlainService>: ServiceConnection {
+  let service: Plain
+
+  var streamLimit: Int { service.traffic.streamLimit }
+
+  func receive(_ request: IncomingRequest) -> SimulatedAnswer<Plain.Refusal> { service.answer(request) }
+}
+
 /// A response's status, headers and body.
 struct SimulatedResponse: Sendable {
-  var status: Int
+  var status = 200
   var headers: [(name: String, value: String)] = []
   /// Nil for a response without a body.
   var body: String?
+}
+
+extension SimulatedResponse {
+  init(status: Int = 200, _ body: String, contentType: String) {
+    self.init(status: status, headers: [("content-type", contentType)], body: body)
+  }
 }
 
 /// A refusal whose response is a text.
@@ -47,11 +62,10 @@ protocol TextRefusal {
   var retryAfter: String? { get }
 }
 
-extension SimulatedResponse {
-  /// The response that accepts a request with this text, or refuses it.
-  init(accepted: String, contentType: String, refusal: (some TextRefusal)?) {
-    self.init(status: refusal?.status ?? 200, body: refusal?.body ?? accepted)
-    headers = [("content-type", refusal?.contentType ?? contentType)]
-    if let retryAfter = refusal?.retryAfter { headers.append(("retry-after", retryAfter)) }
+extension TextRefusal {
+  var response: SimulatedResponse {
+    var response = SimulatedResponse(status: status, body, contentType: contentType)
+    if let retryAfter { response.headers.append(("retry-after", retryAfter)) }
+    return response
   }
 }

@@ -13,12 +13,12 @@ struct ServiceListener: Sendable {
   ///   - certificate: nil for HTTP/1.1 without TLS.
   ///   - connections: where the connections of this port are listed.
   ///   - http1: sets up a connection that speaks HTTP/1.1, for services that let ALPN decide; nil for HTTP/2 alone.
-  ///   - accept: makes a new connection, given its number.
+  ///   - accept: makes a new connection.
   /// - Throws: if the port cannot be bound.
   init<Connection: ServiceConnection>(
     host: String, port: Int, certificate: NIOSSLContext?, connections: ConnectionTable,
     http1: (@Sendable (any Channel, ServerHandler<Connection>) throws -> Void)? = nil,
-    accept: @escaping @Sendable (Int) -> Connection
+    accept: @escaping @Sendable () -> Connection
   ) async throws {
     channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
@@ -26,9 +26,8 @@ struct ServiceListener: Sendable {
       .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
-          let number = connections.nextNumber()
-          let connection = accept(number)
-          let handler = ServerHandler(connection, number: number, in: connections)
+          let connection = accept()
+          let handler = ServerHandler(connection, number: connections.nextNumber(), in: connections)
           guard let certificate else {
             try http1?(channel, handler)
             return
@@ -88,6 +87,17 @@ struct ServiceListener: Sendable {
   }
 }
 
+/// A port of a simulated service, as commands name it.
+public struct SimulatedPort: Sendable {
+  /// Without its hyphens, such as `fcm-port`.
+  public let option: String
+  public let usual: Int
+  /// What is there, for the command that is the Simulator: `FCM and Google's token endpoint`.
+  public let help: String
+  /// A short name, for other commands: `FCM`.
+  public let name: String
+}
+
 /// The machine on which the Simulator listens.
 struct ListeningHost: Sendable {
   let settings: SimulatorSettings
@@ -101,7 +111,7 @@ struct ListeningHost: Sendable {
     on port: SimulatedPort, _ connections: ConnectionTable, protocols: [String] = ["h2"],
     asksForCertificate: Bool = false,
     isPlain: Bool = false, http1: (@Sendable (any Channel, ServerHandler<Connection>) throws -> Void)? = nil,
-    accept: @escaping @Sendable (Int) -> Connection
+    accept: @escaping @Sendable () -> Connection
   ) async throws -> ServiceListener {
     let certificate =
       isPlain
@@ -111,6 +121,16 @@ struct ListeningHost: Sendable {
     return try await ServiceListener(
       host: settings.host, port: settings.ports[port.option] ?? port.usual, certificate: certificate,
       connections: connections, http1: http1, accept: accept)
+  }
+
+  /// Listens for a service that remembers nothing of a connection.
+  func listen<Plain: PlainService>(
+    on port: SimulatedPort, _ service: Plain, protocols: [String] = ["h2"], isPlain: Bool = false,
+    http1: (@Sendable (any Channel, ServerHandler<PlainConnection<Plain>>) throws -> Void)? = nil
+  ) async throws -> ServiceListener {
+    try await listen(on: port, service.traffic.connections, protocols: protocols, isPlain: isPlain, http1: http1) {
+      PlainConnection(service: service)
+    }
   }
 }
 

@@ -1,19 +1,111 @@
 import FoundationEssentials
-import Wire
+import Locking
 
-/// The body of a form: `application/x-www-form-urlencoded`.
-enum FormBody {
-  /// Names and values; of repeated names the first counts. A body of another type has none.
-  static func fields(_ body: [UInt8], contentType: String?) -> [String: String] {
-    guard contentType?.isMediaType("application/x-www-form-urlencoded") == true else { return [:] }
-    return Dictionary(FormPairs.readLeniently(body).map { ($0.name, $0.value) }) { first, _ in first }
+/// The token endpoint of a simulated service: what it received, rules for its replies, and the access tokens it has issued.
+final class TokenEndpoint<Refusal: Sendable & Hashable>: Sendable {
+  let rules = ReplyRules<Refusal>()
+  let requests: RequestLog<ReceivedTokenRequest<Refusal>>
+  private let issued = Mutex<[String: AccessToken]>([:])
+
+  init(_ context: SimulatorContext) { requests = RequestLog(keeping: context.settings.requestsKept) }
+
+  /// What is known of an access token; nil if it was never issued, or ended an hour ago.
+  subscript(token: String) -> AccessToken? { issued.withLock { $0[token] } }
+
+  fileprivate func issue(_ token: String, _ known: AccessToken, now: Date) {
+    issued.withLock { issued in
+      issued = issued.filter { $0.value.end > now.addingTimeInterval(-3600) }
+      issued[token] = known
+    }
+  }
+
+  func expireAll() {
+    issued.withLock { issued in for token in Array(issued.keys) { issued[token]?.end = .distantPast } }
+  }
+
+  /// Forgets every access token.
+  func revokeAll() { issued.withLock { $0 = [:] } }
+}
+
+/// What a token endpoint remembers of an access token.
+struct AccessToken: Sendable {
+  /// Who got it.
+  let client: String
+  /// The only project that it opens; nil for any.
+  let project: String?
+  fileprivate(set) var end: Date
+}
+
+/// A request for an access token that was received completely, and the reply to it.
+public struct ReceivedTokenRequest<Refusal: Sendable & Hashable>: Sendable {
+  /// 1, 2, 3, … since the start.
+  public let number: Int
+  public let path: String
+  /// The client's id, or the account's `client_email`; empty if the request does not name it.
+  public let client: String
+  public let reply: SimulatedReply<Refusal>
+}
+
+// MARK: - Answers
+
+/// A request for an access token, as its service reads it.
+protocol TokenRequest: Sendable {
+  /// - Returns: nil for a request to another address.
+  init?(_ request: IncomingRequest)
+
+  /// What rules go by: the client's id, or the account's `client_email`; empty if the request does not name it.
+  var client: String { get }
+  /// How long its token is valid, in seconds.
+  var lifetime: Int { get }
+  /// A token that was not issued before.
+  var newToken: String { get }
+
+  /// The response that hands a token out.
+  func response(_ token: String) -> SimulatedResponse
+}
+
+/// A simulated service that decides who gets access tokens.
+protocol SignInService: PlainService, TokenIssuingService {
+  associatedtype AccessTokenRequest: TokenRequest
+
+  /// Decides on any other request, and logs it.
+  func answerPush(_ incoming: IncomingRequest) -> SimulatedAnswer<Refusal>
+
+  /// Why no access token is issued; else the only project that it opens, nil for any.
+  func check(_ request: AccessTokenRequest, now: Date) -> (refusal: Refusal?, project: String?)
+
+  /// The response that refuses a request, given the one that would accept it.
+  func response(_ accepted: SimulatedResponse, _ refusal: Refusal?) -> SimulatedResponse
+}
+
+extension SignInService {
+  func answer(_ incoming: IncomingRequest) -> SimulatedAnswer<Refusal> {
+    answerSignIn(incoming) ?? answerPush(incoming)
+  }
+
+  /// The answer to a request for an access token; nil for any other request. The checks come first, then the rules.
+  private func answerSignIn(_ incoming: IncomingRequest) -> SimulatedAnswer<Refusal>? {
+    guard incoming.method == "POST", let request = AccessTokenRequest(incoming) else { return nil }
+    let endpoint = traffic.tokenEndpoint
+    let now = traffic.now()
+    let (client, token) = (request.client, request.newToken)
+    let (refusal, project) = check(request, now: now)
+    if refusal == nil {
+      let end = now.addingTimeInterval(Double(request.lifetime))
+      endpoint.issue(token, AccessToken(client: client, project: project, end: end), now: now)
+    }
+    let reply = refusal.map(Reply.refuse) ?? endpoint.rules.reply(to: client) ?? .accept
+    endpoint.requests.append {
+      ReceivedTokenRequest(number: $0, path: incoming.path, client: client, reply: reply)
+    }
+    let accepted = request.response(token)
+    return SimulatedAnswer(reply: reply) { self.response(accepted, $0) }
   }
 }
 
-extension String {
-  /// Whether a `content-type` names this type, parameters aside.
-  func isMediaType(_ type: String) -> Bool {
-    (split(separator: ";").first ?? "").lowercased().filter { $0 != " " } == type
+extension SignInService where Refusal: TextRefusal {
+  func response(_ accepted: SimulatedResponse, _ refusal: Refusal?) -> SimulatedResponse {
+    refusal?.response ?? accepted
   }
 }
 
@@ -28,8 +120,7 @@ struct ClientCredentialsForm: Sendable {
     case grantType, missingField, unknownClient, wrongSecret
   }
 
-  init(contentType: String?, body: [UInt8]) {
-    let form = FormBody.fields(body, contentType: contentType)
+  init(_ form: [String: String]) {
     clientID = form["client_id"] ?? ""
     secret = form["client_secret"]
     grantType = form["grant_type"]
@@ -43,90 +134,5 @@ struct ClientCredentialsForm: Sendable {
     guard !clientID.isEmpty, let secret, !secret.isEmpty else { return .missingField }
     guard let known else { return trustsUnknownKeys ? nil : .unknownClient }
     return known == secret ? nil : .wrongSecret
-  }
-}
-
-/// The access tokens that a token endpoint has issued, and the rules by which it issues them.
-struct IssuedTokens<Account: Sendable, Refusal: Sendable & Hashable>: Sendable {
-  struct Issued: Sendable {
-    let account: Account
-    fileprivate(set) var end: Date
-  }
-
-  private var tokens: [String: Issued] = [:]
-  private let rules: ReplyRules<PrefixMatch, Refusal>
-
-  init(_ rules: ReplyRules<PrefixMatch, Refusal>) { self.rules = rules }
-
-  subscript(token: String) -> Issued? { tokens[token] }
-
-  /// The reply to a request for a token that passes all checks. Tokens that ended an hour ago are forgotten.
-  /// - Parameters:
-  ///   - client: what rules go by.
-  ///   - lifetime: in seconds.
-  mutating func issue(
-    _ token: String, to account: Account, client: String, for lifetime: Double, now: Date
-  ) -> (SimulatedReply<Refusal>, issued: String) {
-    tokens = tokens.filter { $0.value.end > now.addingTimeInterval(-3600) }
-    tokens[token] = Issued(account: account, end: now.addingTimeInterval(lifetime))
-    return (rules.reply(to: client) ?? .accept, token)
-  }
-
-  mutating func expireAll() {
-    for token in tokens.keys { tokens[token]?.end = .distantPast }
-  }
-
-  mutating func removeAll() { tokens = [:] }
-}
-
-// MARK: - Requests for access tokens
-
-/// What the token endpoint of a simulated service received, and rules for its replies.
-public final class TokenEndpoint<Refusal: Sendable & Hashable>: Sendable {
-  let rules = ReplyRules<PrefixMatch, Refusal>()
-  let log: RequestLog<ReceivedTokenRequest<Refusal>>
-
-  init(_ context: SimulatorContext) { log = RequestLog(keeping: context.settings.requestsKept) }
-
-  func received(_ path: String, client: String, _ reply: SimulatedReply<Refusal>) {
-    log.append { ReceivedTokenRequest(number: $0, path: path, client: client, reply: reply) }
-  }
-}
-
-/// A request for an access token that was received completely, and the reply to it.
-public struct ReceivedTokenRequest<Refusal: Sendable & Hashable>: Sendable {
-  /// 1, 2, 3, … since the start.
-  public let number: Int
-  public let path: String
-  /// The client's id, or the account's `client_email`; empty if the request does not name it.
-  public let client: String
-  public let reply: SimulatedReply<Refusal>
-}
-
-/// A simulated service with a token endpoint.
-public protocol TokenIssuingService: RuledService {
-  var tokenEndpoint: TokenEndpoint<Refusal> { get }
-}
-
-extension TokenIssuingService {
-  public var tokenRules: ReplyRules<PrefixMatch, Refusal>? { tokenEndpoint.rules }
-
-  /// Adds a rule for token requests that pass all checks. The first that matches decides.
-  /// - Parameter times: how often it applies; nil for always.
-  /// - Returns: the rule's number, among those for token requests.
-  @discardableResult
-  public func tokenRule(_ match: PrefixMatch = .any, _ reply: Reply, times: Int? = nil) -> Int {
-    tokenEndpoint.rules.add(match, reply, times: times)
-  }
-
-  /// How many token requests were received since the start.
-  public var tokenRequestCount: Int { tokenEndpoint.log.count }
-
-  /// The last token requests, oldest first; refused ones too.
-  public var tokenRequests: [ReceivedTokenRequest<Refusal>] { tokenEndpoint.log.kept }
-
-  /// Waits until that many token requests were received since the start, and returns those kept.
-  public func receivedTokenRequests(count: Int) async -> [ReceivedTokenRequest<Refusal>] {
-    await tokenEndpoint.log.received(count: count)
   }
 }

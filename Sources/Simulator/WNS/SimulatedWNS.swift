@@ -1,52 +1,88 @@
 import FoundationEssentials
 import Locking
 import Wire
+import XML
 
 /// A simulation of Windows Push Notification Services, with the token endpoints of login.live.com and Microsoft Entra on the same port.
 ///
 /// It answers as Microsoft documents it, over HTTP/1.1 or HTTP/2. No real device gets anything; the phone page shows the pushes.
-public final class SimulatedWNS: SteerableService, TokenIssuingService {
+public final class SimulatedWNS: SignInService {
   static let service = PushServiceName.wns
-  public let traffic: ServiceTraffic<ReceivedRequest>
-  public let tokenEndpoint: TokenEndpoint<Refusal>
-  public let rules = ReplyRules<Match, Refusal>()
-  private let state: Mutex<WNSServerState>
 
-  init(_ context: SimulatorContext) {
-    traffic = ServiceTraffic(context, of: Self.service)
-    tokenEndpoint = TokenEndpoint(context)
-    state = Mutex(
-      WNSServerState(
-        rules: rules, tokenRules: tokenEndpoint.rules, trustsUnknownKeys: context.settings.trustsUnknownKeys))
+  /// What WNS read of a request to a channel.
+  public struct Details: Sendable {
+    /// The Package SID, or the client's id; nil without a valid access token.
+    public let account: String?
+    /// The app's name, as it was registered.
+    public let app: String
+    /// The channel URI.
+    public let channel: String
+    /// Such as `wns/toast`.
+    public let type: String
+    let xml: ParsedXML?
+
+    /// The texts of a toast, in their order.
+    public var texts: [String] { xml?.all("text").map(\.text) ?? [] }
+
+    /// The source of the first image.
+    var picture: String? { xml?.all("image").first?.attributes["src"] }
   }
 
-  /// The reply to a request to a channel that was received completely, and whether the device is connected.
-  func reply(to request: WNSRequest, connection: Int, stream: Int) -> (Reply, DeviceConnection) {
-    let now = traffic.now()
-    let (reply, device, account, name) = state.withLock { state in
-      let account = state.account(of: request)
-      return (
-        state.reply(to: request, now: now), state.connection(of: request), account,
-        account.flatMap { state.clients[$0]?.name } ?? "Windows app"
+  public let traffic: ServiceTraffic<Details, Refusal>
+  private let state = Mutex(WNSState())
+
+  init(_ context: SimulatorContext) { traffic = Self.traffic(context) }
+
+  /// The checks come first; then test tokens; then the rules.
+  func answerPush(_ incoming: IncomingRequest) -> SimulatedAnswer<Refusal> {
+    let request = WNSRequest(incoming)
+    let (now, access) = (traffic.now(), incoming.bearer.flatMap { traffic.tokenEndpoint[$0] })
+    let (refusal, device, name) = state.withLock { state in
+      (
+        state.refusal(of: request, access, now: now), state.channels[request.token]?.connection ?? .connected,
+        access.flatMap { state.clients[$0.client]?.name } ?? "Windows app"
       )
     }
-    let received = traffic.log.append { number in
-      ReceivedRequest(
-        number: number, connection: connection, stream: stream, at: Date(), account: account, app: name,
-        channel: request.channel, type: request.notification.type, payload: request.body, reply: reply,
-        xml: request.notification.xml, headers: request.headers)
+    let reply =
+      refusal.map(Reply.refuse) ?? selectedReply(to: request.token, now: now)
+      ?? (device == .connected || request.isKept ? .accept : .refuse(.taken("dropped")))
+    let details = Details(
+      account: access?.client, app: name, channel: request.channel, type: request.notification.type,
+      xml: request.notification.xml)
+    let received = traffic.log(incoming, details, reply)
+    if received.isAccepted { traffic.show(on: Self.phone, request.channel) { PhonePush(received, number: $0) } }
+    var accepted = SimulatedResponse()
+    accepted.headers = [
+      ("x-wns-msg-id", String(UUID().uuidString.filter { $0 != "-" }.prefix(16))), ("x-wns-debug-trace", "SIMULATOR"),
+    ]
+    if let vector = incoming.header("ms-cv") { accepted.headers.append(("ms-cv", vector)) }
+    if incoming.header("x-wns-requestforstatus") == "true" {
+      accepted.headers.append(("x-wns-deviceconnectionstatus", device.rawValue))
     }
-    if received.isAccepted { traffic.show(received) }
-    return (reply, device)
+    accepted.headers.append((Self.statusHeader, "received"))
+    return SimulatedAnswer(reply: reply) { [accepted] in self.response(accepted, $0) }
   }
 
-  /// The reply to a token request that was received completely, and the access token that it issues.
-  func reply(to request: MicrosoftTokenRequest) -> (Reply, issued: String) {
-    let now = traffic.now()
-    let (reply, issued) = state.withLock { $0.reply(to: request, now: now) }
-    tokenEndpoint.received(request.path, client: request.clientID, reply)
-    return (reply, issued)
+  /// What became of the notification.
+  private static let statusHeader = "x-wns-notificationstatus"
+
+  func check(_ request: MicrosoftTokenRequest, now: Date) -> (refusal: Refusal?, project: String?) {
+    let client = state.withLock { $0.clients[request.client] }
+    return (request.refusal(client: client, trustsUnknownKeys: traffic.trustsUnknownKeys), nil)
   }
+
+  /// A refusal has headers of its own besides those of any response.
+  func response(_ accepted: SimulatedResponse, _ refusal: Refusal?) -> SimulatedResponse {
+    guard let refusal else { return accepted }
+    let own = refusal.headers.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }
+    let usual = accepted.headers.filter { $0.name != Self.statusHeader && refusal.headers[$0.name] == nil }
+    return SimulatedResponse(status: refusal.status, headers: usual + own, body: refusal.body)
+  }
+}
+
+extension ReceivedRequest<SimulatedWNS.Details, SimulatedWNS.Refusal> {
+  /// The attribute of the root element, as `launch` of a toast.
+  public func attribute(_ name: String) -> String? { details.xml?.attributes[name] }
 }
 
 // MARK: - Apps and channels
@@ -69,11 +105,6 @@ extension SimulatedWNS {
   /// Forgets a package or client, as when its app is deleted.
   public func remove(_ clientID: String) {
     state.withLock { $0.clients[clientID] = nil }
-  }
-
-  /// Makes all access tokens issued so far expire: they get 401.
-  public func expireAccessTokens() {
-    state.withLock { $0.expireAccessTokens() }
   }
 
   /// Makes a channel expire, by the token in its URI: it gets 410.
@@ -100,8 +131,6 @@ extension SimulatedWNS {
 // MARK: - Replies
 
 extension SimulatedWNS {
-  public typealias Match = PrefixMatch
-
   /// What `X-WNS-DeviceConnectionStatus` says.
   public enum DeviceConnection: String, Sendable, Hashable {
     case connected
@@ -109,15 +138,17 @@ extension SimulatedWNS {
     case temporarilyDisconnected = "tempdisconnected"
   }
 
-  static let testTokens = TestTokens<Refusal>([
-    .init("fade0400", "400", .status(400)), .init("fade0401", "401, sign-in refused", .status(401)),
-    .init("fade0403", "403, the channel of another app", .otherApp),
-    .init("fade0404", "404, unknown channel", .notFound),
-    .init("fade0406", "406, throttled for a second", .status(406, continueAfter: "1")),
-    .init("fade0410", "410, the channel has expired", .expired), .init("fade0500", "500", .status(500)),
-    .init("fade0503", "503", .status(503)), .init("fade2001", "200, dropped", .taken("dropped")),
-    .init("fade2002", "200, channelthrottled", .taken("channelthrottled", continueAfter: "1")),
-  ])
+  static let testTokens = TestTokens<Refusal>(
+    "And of WNS, where they are the <code>token</code> in a channel URI:",
+    [
+      .init("fade0400", "400", .status(400)), .init("fade0401", "401, sign-in refused", .status(401)),
+      .init("fade0403", "403, the channel of another app", .otherApp),
+      .init("fade0404", "404, unknown channel", .notFound),
+      .init("fade0406", "406, throttled for a second", .status(406, continueAfter: "1")),
+      .init("fade0410", "410, the channel has expired", .expired), .init("fade0500", "500", .status(500)),
+      .init("fade0503", "503", .status(503)), .init("fade2001", "200, dropped", .taken("dropped")),
+      .init("fade2002", "200, channelthrottled", .taken("channelthrottled", continueAfter: "1")),
+    ])
 }
 
 // MARK: - Where it is, and who may sign in
@@ -126,8 +157,6 @@ extension SimulatedWNS {
   static let ports = [
     SimulatedPort(option: "wns-port", usual: 8447, help: "WNS and Microsoft's token endpoints", name: "WNS")
   ]
-  static let testTokenTable: TestTokenTable? =
-    testTokens.listed("And of WNS, where they are the <code>token</code> in a channel URI:")
   static let trustOptions = [
     TrustOption(
       name: "windows-package", valueName: "package-sid=file", idCount: 1, isWord: true,
@@ -141,18 +170,15 @@ extension SimulatedWNS {
 
   func listen(on port: SimulatedPort, _ host: ListeningHost) async throws -> ServiceListener {
     try await host.listen(
-      on: port, traffic.connections, protocols: host.settings.wnsProtocols, http1: { try ServiceListener.http1($0, $1) }
-    ) { WNSServerConnection(wns: self, number: $0) }
+      on: port, self, protocols: host.settings.wnsProtocols, http1: { try ServiceListener.http1($0, $1) })
   }
 
   func settings(_ simulator: PushSimulator) -> [(setting: ServiceSetting, value: String)] {
     [(.wnsTokenURL, simulator.wnsURL), (.wnsAllowedHosts, simulator.wnsHost)]
   }
 
-  /// Its secret is none: this service alone knows it.
-  func sample(
-    _ simulator: PushSimulator, keep: (_ file: String, _ make: () throws -> String) throws -> String
-  ) throws -> SampleApp? {
+  /// The secret is always the same, since no other service takes it.
+  func sample(_ simulator: PushSimulator, keep: KeptFile) throws -> SampleApp? {
     let (sid, secret) = ("ms-app://s-1-15-2-1000000001-1000000002-1000000003", "sample-package-secret")
     register(packageSID: sid, secret: secret, name: SampleApp.name)
     return SampleApp(

@@ -39,12 +39,6 @@ extension SimulatedWNS {
       """)
 }
 
-extension SimulatedWNS.ReceivedRequest: ShownRequest {
-  static var phone: PhoneKind { SimulatedWNS.phone }
-  var shownToken: String { channel }
-  func push(number: Int) -> PhonePush { PhonePush(self, number: number) }
-}
-
 extension PhonePush {
   /// Windows shows a toast, and a badge or a tile of the app. Of a raw notification, this shows what an app would make of `alert` and
   /// `info`.

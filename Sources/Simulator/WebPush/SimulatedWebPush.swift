@@ -1,6 +1,5 @@
 import Crypto
 import FoundationEssentials
-import NIOHPACK
 import Locking
 import Wire
 
@@ -8,40 +7,54 @@ import Wire
 ///
 /// It answers as Mozilla's autopush does, over HTTP/2. Its sample browsers decrypt their pushes for the phone page. A real Firefox
 /// whose setting `dom.push.serverURL` names it gets its pushes over WebSocket.
-public final class SimulatedWebPush: SteerableService {
+public final class SimulatedWebPush: PlainService {
   static let service = PushServiceName.webpush
-  public let traffic: ServiceTraffic<ReceivedRequest>
-  public let rules = ReplyRules<Match, Refusal>()
+
+  /// What the service read of a push.
+  public struct Details: Sendable {
+    /// The last part of the endpoint.
+    public let token: String
+    /// The body as a sample browser decrypts it; nil for other browsers, and for what was not meant for this one.
+    public let text: [UInt8]?
+    /// How long the service keeps it, in seconds.
+    public let ttl: Int?
+  }
+
+  public let traffic: ServiceTraffic<Details, Refusal>
   private let acknowledgementLog: RequestLog<Acknowledgement>
   private let browsers = Atomic(0)
-  private let state: Mutex<WebPushServerState>
+  private let state = Mutex(WebPushState())
 
   init(_ context: SimulatorContext) {
-    traffic = ServiceTraffic(context, of: Self.service)
+    traffic = Self.traffic(context)
     acknowledgementLog = RequestLog(keeping: context.settings.requestsKept)
-    state = Mutex(WebPushServerState(rules: rules))
   }
 
   /// Origin of the endpoints: `https://localhost:8448`, say; empty before the start.
-  var origin: String {
-    get { state.withLock { $0.origin } }
-    set { state.withLock { $0.origin = newValue } }
-  }
+  private var origin: String { state.withLock { $0.origin } }
 
-  /// The reply to a push that was received completely.
-  func reply(to request: WebPushRequest, connection: Int, stream: Int) -> Reply {
+  /// The checks come first; then test tokens; then the rules.
+  func answer(_ incoming: IncomingRequest) -> SimulatedAnswer<Refusal> {
+    let request = WebPushRequest(incoming)
     let now = traffic.now()
-    let reply = state.withLock { $0.reply(to: request, now: now) }
+    let (refusal, origin) = state.withLock { ($0.refusal(of: request, now: now), $0.origin) }
+    let reply = refusal.map(Reply.refuse) ?? selectedReply(to: request.token, now: now) ?? .accept
     let text = reply.isAccepted ? Self.text(of: request) : nil
-    let received = traffic.log.append { number in
-      ReceivedRequest(
-        number: number, connection: connection, stream: stream, at: Date(), token: request.token, payload: request.body,
-        text: text, ttl: request.ttl, reply: reply, headers: request.headers)
+    let received = traffic.log(incoming, Details(token: request.token, text: text, ttl: request.ttl), reply)
+    if received.isAccepted {
+      deliver(request, now: now)
+      traffic.show(on: Self.phone, request.token) { PhonePush(received, number: $0) }
     }
-    guard received.isAccepted else { return reply }
-    deliver(request, now: now)
-    traffic.show(received)
-    return reply
+    return SimulatedAnswer(reply: reply) { refusal in
+      guard let refusal else {
+        return SimulatedResponse(
+          status: 201,
+          headers: [("location", "\(origin)/m/\(request.messageID)"), ("ttl", "\(request.ttl ?? 0)")])
+      }
+      var response = refusal.response
+      if refusal.status == 410 { response.headers.append(("cache-control", "max-age=86400")) }
+      return response
+    }
   }
 
   private static func text(of request: WebPushRequest) -> [UInt8]? {
@@ -129,7 +142,7 @@ extension SimulatedWebPush {
   private func deliver(_ request: WebPushRequest, now: Date) {
     guard let address = EndpointID(request.token).flatMap({ BrowserAddress($0) }) else { return }
     let push = StoredPush(
-      address: address, version: request.messageID, topic: request.headers.first(name: "topic"),
+      address: address, version: request.messageID, topic: request.header("topic"),
       end: now.addingTimeInterval(Double(request.ttl ?? 0)), body: request.body)
     state.withLock { $0.mailboxes.add(push, now: now) }?.send(push.message)
   }
@@ -138,46 +151,40 @@ extension SimulatedWebPush {
 // MARK: - Test tokens
 
 extension SimulatedWebPush {
-  public typealias Match = PrefixMatch
-
-  static let testTokens = TestTokens<Refusal>([
-    .init("fade0400", "400, errno 110", .badEncryption("Refused by the token")),
-    .init("fade0401", "401, errno 109", .unauthorized("Refused by the token")),
-    .init("fade0404", "404, errno 102, invalid", .noSuchEndpoint),
-    .init("fade0410", "410, errno 106, unsubscribed", .unsubscribed),
-    .init("fade0413", "413, errno 104", .tooLarge),
-    .init("fade0429", "429", .tooMany()),
-    .init("fade0500", "500, errno 999", .errno(999, status: 500, "Unknown error")),
-    .init("fade0503", "503, errno 201, retry-after two minutes", .unavailable()),
-    .init("fade1503", "503, errno 201, retry-after a second", .unavailable(retryAfter: "1")),
-  ])
+  static let testTokens = TestTokens<Refusal>(
+    "The name of a sample browser, after <code>/wpush/v2/</code> in its endpoint, selects that of Web Push:",
+    [
+      .init("fade0400", "400, errno 110", .badEncryption("Refused by the token")),
+      .init("fade0401", "401, errno 109", .unauthorized("Refused by the token")),
+      .init("fade0404", "404, errno 102, invalid", .noSuchEndpoint),
+      .init("fade0410", "410, errno 106, unsubscribed", .unsubscribed),
+      .init("fade0413", "413, errno 104", .tooLarge),
+      .init("fade0429", "429", .tooMany()),
+      .init("fade0500", "500, errno 999", .errno(999, status: 500, "Unknown error")),
+      .init("fade0503", "503, errno 201, retry-after two minutes", .unavailable()),
+      .init("fade1503", "503, errno 201, retry-after a second", .unavailable(retryAfter: "1")),
+    ])
 }
 
 // MARK: - Where it is
 
 extension SimulatedWebPush {
   static let ports = [SimulatedPort(option: "webpush-port", usual: 8448, help: "Web Push", name: "Web Push")]
-  static let testTokenTable: TestTokenTable? =
-    testTokens.listed(
-      "The name of a sample browser, after <code>/wpush/v2/</code> in its endpoint, selects that of Web Push:")
 
   func listen(on port: SimulatedPort, _ host: ListeningHost) async throws -> ServiceListener {
     try await host.listen(
-      on: port, traffic.connections, protocols: ["h2", "http/1.1"],
-      http1: { channel, _ in try BrowserHandler.configure(channel, for: self) }
-    ) { WebPushServerConnection(webPush: self, number: $0) }
+      on: port, self, protocols: ["h2", "http/1.1"],
+      http1: { channel, _ in try BrowserHandler.configure(channel, for: self) })
   }
 
-  func started(_ simulator: PushSimulator) { origin = simulator.webPushURL }
+  func started(_ simulator: PushSimulator) { state.withLock { $0.origin = simulator.webPushURL } }
   func stopped() { disconnectBrowsers() }
 
   func settings(_ simulator: PushSimulator) -> [(setting: ServiceSetting, value: String)] {
     [(.webpushAllowedHosts, simulator.webPushHost)]
   }
 
-  func sample(
-    _ simulator: PushSimulator, keep: (_ file: String, _ make: () throws -> String) throws -> String
-  ) throws -> SampleApp? {
+  func sample(_ simulator: PushSimulator, keep: KeptFile) throws -> SampleApp? {
     SampleApp(suffix: ".web", type: .web, credentials: [:], every: 10, from: 8) { person, vapidKey in
       SampleApp.device(
         .web, token: self.subscription(named: "browser-\(person)", vapidKey: vapidKey).json, manufacturer: "Mozilla",

@@ -44,12 +44,6 @@ extension SimulatedWebPush {
       """)
 }
 
-extension SimulatedWebPush.ReceivedRequest: ShownRequest {
-  static var phone: PhoneKind { SimulatedWebPush.phone }
-  var shownToken: String { token }
-  func push(number: Int) -> PhonePush { PhonePush(self, number: number) }
-}
-
 extension PhonePush {
   /// A browser shows what its site's service worker makes of the text. This shows `alert` and `info`, as the sample page does.
   init(_ request: SimulatedWebPush.ReceivedRequest, number: Int? = nil) {

@@ -63,7 +63,9 @@ extension SimulatedWebPush {
   }
 }
 
-extension SimulatedWebPush.Refusal: ListedRefusal {
+extension SimulatedWebPush.Refusal: ListedRefusal, TextRefusal {
+  var contentType: String { body.hasPrefix("{") ? "application/json" : "text/plain" }
+
   static let listed =
     [101, 108, 110, 111, 112, 113].map { errno($0, status: 400, "Refused by a rule") } + [
       unauthorized("Refused by a rule"), noSuchEndpoint, noSuchBrowser, errno(105, status: 410, "Endpoint deleted"),

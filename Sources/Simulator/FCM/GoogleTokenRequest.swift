@@ -2,7 +2,7 @@ import CryptoExtras
 import FoundationEssentials
 
 /// A request for an access token: a JWT that a service account has signed (RFC 7523, section 2.1).
-struct AccessTokenRequest: Sendable {
+struct GoogleTokenRequest: TokenRequest {
   static let path = "/token"
   static let scope = "https://www.googleapis.com/auth/firebase.messaging"
   private static let grantType = "urn:ietf:params:oauth:grant-type:jwt-bearer"
@@ -13,8 +13,9 @@ struct AccessTokenRequest: Sendable {
   /// Why it is refused, before anybody looks at the account.
   private let formRefusal: SimulatedFCM.Refusal?
 
-  init(contentType: String?, body: [UInt8]) {
-    let form = FormBody.fields(body, contentType: contentType)
+  init?(_ request: IncomingRequest) {
+    guard request.path == Self.path else { return nil }
+    let form = request.form
     assertion = form["assertion"].flatMap { CompactJWT($0) }
     header = assertion?.header(as: Header.self)
     claims = assertion?.claims(as: Claims.self)
@@ -27,8 +28,16 @@ struct AccessTokenRequest: Sendable {
       }
   }
 
-  /// The account that asks; empty if the JWT does not name it.
-  var clientEmail: String { claims?.iss ?? "" }
+  /// The `client_email` of the account that asks; empty if the JWT does not name it.
+  var client: String { claims?.iss ?? "" }
+  var lifetime: Int { 3599 }
+  var newToken: String { "ya29.c.\(UUID().uuidString)" }
+
+  func response(_ token: String) -> SimulatedResponse {
+    SimulatedResponse(
+      #"{"access_token":"\#(token)","expires_in":\#(lifetime),"token_type":"Bearer"}"#,
+      contentType: SimulatedFCM.contentType)
+  }
 
   /// The reason not to issue an access token, in the order of Google's checks.
   /// - Parameter account: nil for an account that is not registered.

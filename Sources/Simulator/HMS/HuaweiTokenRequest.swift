@@ -3,14 +3,27 @@ import CryptoExtras
 import FoundationEssentials
 
 /// A request for an access token by a client's id and secret (RFC 6749, section 4.4).
-struct HuaweiTokenRequest: Sendable {
+struct HuaweiTokenRequest: TokenRequest {
   static let path = "/oauth2/v3/token"
 
   private let form: ClientCredentialsForm
 
-  init(contentType: String?, body: [UInt8]) { form = ClientCredentialsForm(contentType: contentType, body: body) }
+  init?(_ request: IncomingRequest) {
+    guard request.path == Self.path else { return nil }
+    form = ClientCredentialsForm(request.form)
+  }
 
-  var clientID: String { form.clientID }
+  var client: String { form.clientID }
+  var lifetime: Int { 3600 }
+  /// Huawei's tokens hold slashes, which its JSON escapes.
+  var newToken: String { "DQEBAA/\(UUID().uuidString)/=" }
+
+  func response(_ token: String) -> SimulatedResponse {
+    let token = token.replacing("/", with: "\\/")
+    return SimulatedResponse(
+      #"{"access_token":"\#(token)","expires_in":\#(lifetime),"token_type":"Bearer"}"#,
+      contentType: SimulatedHMS.contentType)
+  }
 
   /// The reason not to issue an access token.
   /// - Parameter known: the client's secret; nil for a client that is not registered.

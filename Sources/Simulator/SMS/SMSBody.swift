@@ -1,47 +1,22 @@
-import FoundationEssentials
-import NIOHPACK
 import Wire
 
-/// A connection to the simulated providers of SMS.
-struct SMSServerConnection: ServiceConnection {
-  let sms: SimulatedSMS
-  let number: Int
-
-  struct Request: Sendable {
-    var isTwilio: Bool
-    var accepted: SimulatedResponse
-  }
-
-  var streamLimit: Int { sms.traffic.streamLimit }
-
-  func receive(_ headers: HPACKHeaders, body: [UInt8], on stream: Int) -> (Request, SimulatedSMS.Reply) {
-    let (method, path) = (headers.first(name: ":method") ?? "", headers.first(name: ":path") ?? "")
-    guard let request = SMSRequest(headers, method: method, path: path, body: body, sms.accounts) else {
-      let notFound = SimulatedResponse(status: 404, body: "")
-      return (Request(isTwilio: false, accepted: notFound), .refuse(.status(404)))
-    }
-    let (reply, accepted) = sms.reply(to: request, connection: number)
-    return (Request(isTwilio: request.service == .twilio, accepted: accepted), reply)
-  }
-
-  func response(to request: Request, refusal: SimulatedSMS.Refusal?) -> SimulatedResponse {
-    guard let refusal else { return request.accepted }
+/// The responses of CM and Twilio.
+enum SMSBody {
+  /// - Parameter isTwilio: whether the request was for Twilio.
+  static func refused(_ refusal: SimulatedSMS.Refusal, isTwilio: Bool) -> SimulatedResponse {
     let status = refusal.isOfMessage ? 400 : refusal.status
-    var response = SimulatedResponse(status: status, body: "<html>\(status)</html>")
-    response.headers = [("content-type", refusal.code == nil ? "text/html" : "application/json")]
+    var response = SimulatedResponse(status: status, "<html>\(status)</html>", contentType: "text/html")
     if let code = refusal.code {
-      response.body =
-        request.isTwilio
+      let body =
+        isTwilio
         ? #"{"code":\#(code),"message":"Refused by \#(code)","more_info":"https://www.twilio.com/docs/errors/\#(code)","status":\#(status)}"#
         : #"{"details":"Refused by \#(code)","errorCode":\#(code),"messages":[]}"#
+      response = SimulatedResponse(status: status, body, contentType: "application/json")
     }
     if let retryAfter = refusal.retryAfter { response.headers.append(("retry-after", retryAfter)) }
     return response
   }
-}
 
-/// A response's body.
-enum SMSBody {
   static func accepted(_ request: SMSRequest, _ messages: [SimulatedSMS.Message]) -> SimulatedResponse {
     var status = 201
     let json: JSONValue
@@ -66,8 +41,7 @@ enum SMSBody {
       ]
     }
     return SimulatedResponse(
-      status: status, headers: [("content-type", "application/json")],
-      body: String(decoding: json.json, as: UTF8.self))
+      status: status, String(decoding: json.json, as: UTF8.self), contentType: "application/json")
   }
 
   private static func message(_ part: SMSRequest.Part, _ message: SimulatedSMS.Message) -> JSONValue {

@@ -1,7 +1,6 @@
 import AsyncHTTPClient
 import CryptoExtras
 import FoundationEssentials
-import NIOCore
 import NIOHTTP1
 import Simulator
 import Support
@@ -52,12 +51,8 @@ struct TestAssertion {
   }
 }
 
-/// A reply of the simulated FCM or token endpoint, read by an independent client.
-struct FCMAnswer {
-  var status: Int
-  var headers: HTTPHeaders
-  var json: JSONValue
-
+/// An error of the simulated FCM.
+extension HTTPAnswer {
   /// The status of Google's error, such as `NOT_FOUND`.
   var name: JSONValue? { json["error"]?["status"] }
   var message: JSONValue? { json["error"]?["message"] }
@@ -65,13 +60,11 @@ struct FCMAnswer {
   var errorCode: JSONValue? { detail("google.firebase.fcm.v1.FcmError")?["errorCode"] }
   /// The fields of the detail `BadRequest`, with an empty text for a violation of the body as a whole.
   var fields: [JSONValue] {
-    guard case .array(let violations) = detail("google.rpc.BadRequest")?["fieldViolations"] else { return [] }
-    return violations.map { $0["field"] ?? "" }
+    (detail("google.rpc.BadRequest")?.array("fieldViolations") ?? []).map { $0["field"] ?? "" }
   }
 
   func detail(_ type: String) -> JSONValue? {
-    guard case .array(let details) = json["error"]?["details"] else { return nil }
-    return details.first { $0["@type"] == .string("type.googleapis.com/" + type) }
+    json["error"]?.array("details")?.first { $0["@type"] == .string("type.googleapis.com/" + type) }
   }
 }
 
@@ -93,7 +86,7 @@ struct FCMRequester {
   func send(
     _ body: String = FCMRequester.body(), to path: String = address, method: HTTPMethod = .POST,
     contentType: String? = "application/json", authorization: String? = nil
-  ) async throws -> FCMAnswer {
+  ) async throws -> HTTPAnswer {
     try await post(
       path, body, method: method, contentType: contentType,
       authorization: authorization ?? accessToken.map { "Bearer \($0)" })
@@ -105,7 +98,7 @@ struct FCMRequester {
     sourceLocation: SourceLocation = #_sourceLocation
   ) async throws {
     let answer = try await send(body)
-    #expect(answer.status == status && answer.errorCode == code, "\(answer.json)", sourceLocation: sourceLocation)
+    #expect(answer.status == status && answer.errorCode == code, "\(answer.text)", sourceLocation: sourceLocation)
   }
 
   /// Sends the fields of a message to a token, and expects that one of them is refused.
@@ -121,7 +114,7 @@ struct FCMRequester {
 
   func askForToken(
     _ form: String, contentType: String? = "application/x-www-form-urlencoded"
-  ) async throws -> FCMAnswer {
+  ) async throws -> HTTPAnswer {
     try await post("/token", form, contentType: contentType)
   }
 
@@ -133,39 +126,29 @@ struct FCMRequester {
     let answer = try await askForToken(assertion.form)
     #expect(answer.status == status, sourceLocation: sourceLocation)
     #expect(answer.json["error"] == error, sourceLocation: sourceLocation)
-    guard case .string(let text) = answer.json["error_description"] else {
-      Issue.record("There is no description.", sourceLocation: sourceLocation)
-      return
-    }
-    #expect(text.contains(description), "\(text)", sourceLocation: sourceLocation)
+    let text = answer.json.string("error_description")
+    #expect(text?.contains(description) == true, "\(answer.text)", sourceLocation: sourceLocation)
   }
 
   /// An access token of an account.
   func signIn(_ assertion: TestAssertion) async throws -> String {
     let answer = try await askForToken(assertion.form)
     #expect(answer.status == 200, "\(answer.json)")
-    guard case .string(let token) = answer.json["access_token"] else { return "" }
-    return token
+    return try #require(answer.json.string("access_token"))
   }
 
   private func post(
     _ path: String, _ body: String, method: HTTPMethod = .POST, contentType: String?, authorization: String? = nil
-  ) async throws -> FCMAnswer {
-    var sent = HTTPClientRequest(url: simulator.fcmURL + path)
-    sent.method = method
-    if let contentType { sent.headers.add(name: "content-type", value: contentType) }
-    if let authorization { sent.headers.add(name: "authorization", value: authorization) }
-    if method == .POST { sent.body = .bytes(ByteBuffer(string: body)) }
-    let response = try await client.execute(sent, timeout: .seconds(600))
-    let text = try await response.body.collect(upTo: 1 << 16)
-    let json = try? JSONValue(json: Array(text.readableBytesView))
-    return FCMAnswer(
-      status: Int(response.status.code), headers: response.headers, json: json ?? .string(String(buffer: text)))
+  ) async throws -> HTTPAnswer {
+    let headers = [("content-type", contentType), ("authorization", authorization)]
+    return try await client.ask(
+      method, simulator.fcmURL + path, headers.compactMap { name, value in value.map { (name, $0) } },
+      method == .POST ? Array(body.utf8) : nil)
   }
 }
 
 /// Runs `body` with a Simulator that knows one service account, and a way to send it messages.
-/// - Parameter issued: when the account signed in, or nil if it does not.
+/// - Parameter isSignedIn: whether the account has an access token.
 func withFCM(
   now: @escaping @Sendable () -> Date = { Date() }, isSignedIn: Bool = true,
   configure: (inout SimulatorSettings) -> Void = { _ in },

@@ -19,7 +19,7 @@ public struct APNsRefusal: Sendable, Hashable {
   }
 }
 
-extension APNsRefusal: RulePart {
+extension APNsRefusal: RuleRefusal {
   init(_ rule: RuleBody) throws {
     guard let status = rule.status, (400...599).contains(status), let reason = rule.reason else {
       throw HTTPError(.badRequest, message: "The reply refuse needs a status from 400 to 599 and a reason.")
@@ -41,40 +41,6 @@ extension SimulatedReply where Refusal == APNsRefusal {
   }
 }
 
-extension SimulatedAPNs {
-  /// Which requests a rule is for.
-  public struct Match: RulePart, CountedMatch {
-    /// How the device token begins, in lower case.
-    public var tokenPrefix = ""
-    public var environment: Environment?
-    /// Only the n-th request that matches the rest, counted from 1 since the rule was added.
-    public var nth: Int?
-
-    public init(tokenPrefix: String = "", environment: Environment? = nil, nth: Int? = nil) {
-      self.tokenPrefix = tokenPrefix.lowercased()
-      self.environment = environment
-      self.nth = nth
-    }
-
-    public init() {}
-
-    public static func token(_ prefix: String) -> Match { Match(tokenPrefix: prefix) }
-
-    init(_ rule: RuleBody) {
-      self.init(tokenPrefix: rule.tokenPrefix ?? "", environment: rule.environment, nth: rule.nth)
-    }
-
-    func describe(in rule: inout RuleBody) {
-      rule.tokenPrefix = tokenPrefix.isEmpty ? nil : tokenPrefix
-      rule.environment = environment
-    }
-
-    func covers(token: String, environment: Environment) -> Bool {
-      token.hasPrefix(tokenPrefix) && (self.environment.map { $0 == environment } ?? true)
-    }
-  }
-}
-
 // MARK: - Test tokens
 
 extension SimulatedAPNs {
@@ -82,21 +48,23 @@ extension SimulatedAPNs {
   static let sandboxPrefix = "5a4db0c5"
 
   /// The prefixes are in lower case, as tokens are compared.
-  static let testTokens = TestTokens<APNsRefusal>([
-    refusal("fade0400", 400, "BadDeviceToken"),
-    refusal("fade1400", 400, "DeviceTokenNotForTopic"),
-    refusal("fade0403", 403, "InvalidProviderToken"),
-    refusal("fade1403", 403, "ExpiredProviderToken"),
-    invalid("fade0410", "Unregistered", "unregistered since now", after: 0),
-    invalid("fade1410", "Unregistered", "unregistered for a year", after: -365 * 86_400),
-    invalid("fade2410", "ExpiredToken", "unregistered since now", after: 0),
-    refusal("fade0413", 413, "PayloadTooLarge"),
-    refusal("fade0429", 429, "TooManyRequests"),
-    refusal("fade0500", 500, "InternalServerError"),
-    refusal("fade0503", 503, "ServiceUnavailable"),
-    refusal("fade1503", 503, "Shutdown"),
-    TestTokens.Entry(sandboxPrefix, "belongs to the sandbox: 400 BadDeviceToken in production") { _ in .accept },
-  ])
+  static let testTokens = TestTokens<APNsRefusal>(
+    "The first characters of a device token select the reply of APNs:",
+    [
+      refusal("fade0400", 400, "BadDeviceToken"),
+      refusal("fade1400", 400, "DeviceTokenNotForTopic"),
+      refusal("fade0403", 403, "InvalidProviderToken"),
+      refusal("fade1403", 403, "ExpiredProviderToken"),
+      invalid("fade0410", "Unregistered", "unregistered since now", after: 0),
+      invalid("fade1410", "Unregistered", "unregistered for a year", after: -365 * 86_400),
+      invalid("fade2410", "ExpiredToken", "unregistered since now", after: 0),
+      refusal("fade0413", 413, "PayloadTooLarge"),
+      refusal("fade0429", 429, "TooManyRequests"),
+      refusal("fade0500", 500, "InternalServerError"),
+      refusal("fade0503", 503, "ServiceUnavailable"),
+      refusal("fade1503", 503, "Shutdown"),
+      TestTokens.Entry(sandboxPrefix, "belongs to the sandbox: 400 BadDeviceToken in production") { _ in .accept },
+    ])
 
   private static func refusal(_ prefix: String, _ status: Int, _ reason: String) -> TestTokens<APNsRefusal>.Entry {
     TestTokens.Entry(prefix, "\(status) \(reason)", APNsRefusal(status: status, reason: reason))
