@@ -1,6 +1,6 @@
 import HTTPTypes
-import Registry
-import Subscriptions
+package import Registry
+package import Subscriptions
 package import Wire
 
 /// `/api/v1/datasync`.
@@ -30,4 +30,20 @@ package enum DatasyncOperations {
     "Lists the apps that have a data tree, by their ids.", at: .namedPage(of: "app", example: "com.acme.app"),
     replies: .ok("A page of data trees.", Page<DatasyncApp, String>.form)
   ) { call, page, _ in page.slice(of: try await DatasyncApps(call.database).list(call.customer), by: \.app) }
+}
+
+extension ManagementChange {
+  /// Replaces the webhooks of a data tree.
+  package func saveWebhooks(
+    _ settings: WebhookSettings, app: String, in store: WebhookStore, rule: EndpointRule
+  ) async throws -> DatasyncSettings {
+    let store = store.within(transaction)
+    // What no master key opens can be replaced, too.
+    let before = try? await store.settings(customer, app: app)
+    let settings = settings.restored(from: before)
+    try await store.save(settings, customer, app: app, rule: rule)
+    try await record(
+      .changeWebhooks, "datasync \(app)", before: before?.audited(), after: settings.audited(since: before))
+    return DatasyncSettings(webhooks: settings.shown)
+  }
 }

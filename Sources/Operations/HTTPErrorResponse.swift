@@ -113,6 +113,9 @@ extension HTTPErrorResponse {
 
   package static let noNumber = badRequest("number must be a telephone number \(PhoneNumber.form).")
 
+  package static let noSMS = notFound(
+    "There is no provider of SMS. Set one by PUT /api/v1/sms, or by pushcart sms set --customer N.")
+
   /// A telephone number that gets SMS already.
   package static let noOptOut = notFound("This number has not opted out of SMS.")
 
@@ -123,4 +126,13 @@ extension HTTPErrorResponse {
 
   /// iOS clients of CM Hybrid Messaging forget their DeviceID and register anew when they read this text.
   package static let noRegistration = "No registration with DeviceID: POST /v1.0/deviceregistrations makes one."
+}
+
+extension PhoneNumber {
+  /// The number in a path or query.
+  /// - Throws: `HTTPErrorResponse` (400).
+  static func read(_ text: String) throws -> PhoneNumber {
+    guard let number = PhoneNumber(text) else { throw HTTPErrorResponse.noNumber }
+    return number
+  }
 }

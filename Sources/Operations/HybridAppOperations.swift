@@ -71,11 +71,8 @@ package enum HybridAppOperations {
     """,
     at: appID.and(.page(of: "registration", by: RegistrationID.self)).and(
       .query(
-        "number", "Only phones that gave this number last: \(PhoneNumber.form).", example: "0031612345678"
-      ) { text in
-        guard let number = PhoneNumber(text) else { throw HTTPErrorResponse.noNumber }
-        return number
-      }),
+        "number", "Only phones that gave this number last: \(PhoneNumber.form).", example: "0031612345678",
+        read: PhoneNumber.read)),
     replies: .ok("A page of phones.", Page<HybridPhoneReply, RegistrationID>.form),
     errors: [unknown, .error("The number is none.", HTTPErrorResponse.noNumber)]
   ) { call, target, _ in

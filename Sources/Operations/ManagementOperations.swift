@@ -1,8 +1,9 @@
 /// Every operation of the management API.
 package enum ManagementOperations {
   package static let all =
-    KeyOperations.all + CustomerOperations.all + ListOperations.all + TemplateOperations.all + SendoutOperations.all
-    + TriggerOperations.all + HybridAppOperations.all + DatasyncOperations.all + ReportOperations.all
+    KeyOperations.all + CustomerOperations.all + AppOperations.all + ListOperations.all + TemplateOperations.all
+    + SendoutOperations.all + TriggerOperations.all + HybridAppOperations.all + DatasyncOperations.all
+    + SMSOperations.all + ReportOperations.all
 }
 
 extension APIOperation {

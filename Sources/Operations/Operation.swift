@@ -7,7 +7,7 @@ package import Wire
 ///
 /// Routes, authentication, the API's description, lines of the audit log, replies by `Idempotency-Key`, commands and tests come from it.
 /// GET reads. A POST is executed once for an `Idempotency-Key`. What changes something runs in one transaction with its line in the
-/// audit log.
+/// audit log. What asks others over the network runs before the transaction that notes its reply.
 package struct Operation<Target: Sendable, Body: Sendable, Reply: APIObject>: Sendable {
   private enum Work: Sendable {
     case read(@Sendable (OperationCall, Target, Body) async throws -> Reply)
@@ -37,6 +37,17 @@ package struct Operation<Target: Sendable, Body: Sendable, Reply: APIObject>: Se
   ) where Body == Void {
     self.init(
       .get, path, id, tag, summary, description, scope, target, .none, replies, errors, nil, nil, .read(read))
+  }
+
+  /// A POST that asks others over the network, and changes nothing. No transaction waits for their answers.
+  package init(
+    asking path: String, id: String, _ tag: APIOperation.Tag, _ summary: String, _ description: String,
+    needs scope: AccessScope = .admin, at target: Parameters<Target>,
+    replies: Replies<Reply>, errors: [APIResponse] = [],
+    ask: @escaping @Sendable (OperationCall, Target, Body) async throws -> Reply
+  ) where Body == Void {
+    self.init(
+      .post, path, id, tag, summary, description, scope, target, .none, replies, errors, nil, nil, .read(ask))
   }
 
   /// An operation that changes something.
@@ -119,7 +130,7 @@ package struct AnyOperation: Sendable {
 
 /// What a hub keeps in memory of what operations change.
 package enum HubCache: Sendable, Hashable {
-  case accessKeys, hybridApps
+  case accessKeys, pushApps, hybridApps, statusAddresses
 }
 
 /// What operations work with, made once by a hub or a command.
@@ -131,11 +142,24 @@ package struct OperationParts: Sendable {
   package let reports: Reports
   /// Seals and opens secrets; `nil` for commands that need none.
   package let vault: Vault?
+  /// Where providers of SMS may be.
+  package let smsRule: EndpointRule
+  /// Where providers of SMS post their status reports. A command reads it from the database that it is given.
+  package let statusAddresses: @Sendable (Database) async throws -> SMSStatusAddresses
+  /// Asks an app's push service about its credentials. The answer is `nil` for an app that has none.
+  package let checkCredentials: @Sendable (PushApp) async throws -> PushAppCheckReply?
 
-  package init(database: Database, slowReads: Database, vault: Vault?) {
+  package init(
+    database: Database, slowReads: Database, vault: Vault?, smsRule: EndpointRule,
+    statusAddresses: @escaping @Sendable (Database) async throws -> SMSStatusAddresses,
+    checkCredentials: @escaping @Sendable (PushApp) async throws -> PushAppCheckReply?
+  ) {
     self.database = database
     self.slowReads = slowReads
     self.vault = vault
+    self.smsRule = smsRule
+    self.statusAddresses = statusAddresses
+    self.checkCredentials = checkCredentials
     reports = Reports(slowReads)
   }
 }

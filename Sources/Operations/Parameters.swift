@@ -27,6 +27,12 @@ package struct Parameters<Value: Sendable>: Sendable {
   package func and<Other>(_ other: Parameters<Other>) -> Parameters<(Value, Other)> {
     Parameters<(Value, Other)>(described + other.described) { [read] in (try read($0), try other.read($0)) }
   }
+
+  /// What the value stands for.
+  /// - Parameter change: throws what becomes a 400.
+  package func map<Other>(_ change: @escaping @Sendable (Value) throws -> Other) -> Parameters<Other> {
+    Parameters<Other>(described) { [read] in try change(try read($0)) }
+  }
 }
 
 extension Parameters where Value == Void {

@@ -14,7 +14,7 @@ extension CustomerReply {
 }
 
 extension PushAppReply {
-  public init(_ app: PushApp) {
+  init(_ app: PushApp) {
     self.init(
       pushAppId: app.id, appId: app.appID, appType: app.type, kind: app.kind, name: app.name, teamId: app.teamID,
       keyId: app.keyID,
@@ -30,7 +30,7 @@ extension PushAppReply {
 
 extension HTTPErrorResponse {
   /// The app has nothing to be checked or sent with.
-  public static func noCredentials(of app: PushApp) -> HTTPErrorResponse {
+  static func noCredentials(of app: PushApp) -> HTTPErrorResponse {
     noCredentials(app.customer, app.id, appID: app.appID, app.type, field: app.missingCredential ?? "credentials")
   }
 }
@@ -44,17 +44,18 @@ extension PushAppReply.Credential {
 }
 
 extension NewPushApp {
-  public init(_ request: PushAppRequest) {
+  /// - Throws: `RegistryError.invalid`.
+  init(_ request: PushAppRequest) throws(RegistryError) {
+    guard let type = request.appType else { throw .invalid(field: "appType", problem: "is missing") }
     self.init(
-      appID: request.appId, type: request.appType,
-      kind: request.kind ?? (request.voipAppId == nil ? .app : .softphone), name: request.name,
-      service: PushServiceFields(request.fields), identityRequired: request.fields.identity == .required,
-      deviceFields: request.fields.deviceFields)
+      appID: request.appId ?? "", type: type, kind: request.kind ?? (request.voipAppId == nil ? .app : .softphone),
+      name: request.name ?? "", service: PushServiceFields(request.fields),
+      identityRequired: request.fields.identity == .required, deviceFields: request.fields.deviceFields)
   }
 }
 
 extension PushAppUpdate {
-  public init(_ request: PushAppChangeRequest) {
+  init(_ request: PushAppRequest) {
     self.init(
       name: request.name, service: PushServiceFields(request.fields),
       identityRequired: request.fields.identity.map { $0 == .required }, deviceFields: request.fields.deviceFields)
@@ -62,11 +63,11 @@ extension PushAppUpdate {
 }
 
 extension PushServiceFields {
-  init(_ fields: PushAppFields) { self.init(fields.credentials.mapValues { Secret($0) }) }
+  init(_ fields: PushAppFields) { self.init(fields.credentials.mapValues { Secret(bytes: $0) }) }
 }
 
 extension AppIdentityReply {
-  public init(_ identity: AppIdentity) {
+  init(_ identity: AppIdentity) {
     self.init(
       pushAppId: identity.app.id, appId: identity.app.appID, identitySecret: identity.secret,
       previousAccepted: identity.hasPrevious)
@@ -75,7 +76,7 @@ extension AppIdentityReply {
 
 extension SMSSettingsReply {
   /// - Parameter statusURL: where its status reports go.
-  public init(_ app: PushApp, _ account: SMSAccount, statusURL: String) {
+  init(_ app: PushApp, _ account: SMSAccount, statusURL: String) {
     self.init(
       pushAppId: app.id, provider: account.provider.kind, sender: account.sender, url: ShownURL(account.url),
       voiceUrl: account.voiceURL.map { ShownURL($0) }, account: account.description, statusUrl: statusURL,

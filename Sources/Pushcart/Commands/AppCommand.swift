@@ -1,7 +1,5 @@
 import ArgumentParser
-import Delivery
 import Operations
-import Registry
 import Wire
 
 struct AppCommand: AsyncParsableCommand {
@@ -9,7 +7,8 @@ struct AppCommand: AsyncParsableCommand {
     commandName: "app", abstract: "Add, list, change and check push apps.",
     subcommands: [Add.self, List.self, Update.self, Check.self, Identity.self])
 
-  struct Add: ManagementCommand {
+  struct Add: OperationCommand {
+    static let operation = AppOperations.add
     static let needsMasterKey = true
     static let configuration = CommandConfiguration(
       abstract: "Add an app on one platform.",
@@ -32,64 +31,57 @@ struct AppCommand: AsyncParsableCommand {
     @OptionGroup var device: DeviceKeyOptions
     @OptionGroup var options: ManagementOptions
 
-    func run(in stores: ManagementStores) async throws {
-      let app = NewPushApp(
-        appID: appId, type: type, kind: kind ?? (voipAppId == nil ? .app : .softphone), name: name,
-        service: try service.fields,
-        identityRequired: device.identity == .required, deviceFields: device.fields)
-      let vault = try stores.vault
-      let added = try await stores.change(customer) {
-        try await $0.addApp(app, voipAppID: voipAppId, vault: vault)
+    var body: PushAppRequest {
+      get throws {
+        PushAppRequest(
+          name: name, appId: appId, appType: type, kind: kind, voipAppId: voipAppId,
+          fields: try PushAppFields(service, device))
       }
-      try options.output.show(added) {
-        "App \($0.pushAppId), \($0.appId.onOneLine), is added.\n"
-          + ($0.vapidPublicKey.map { "Pages give this key to subscribe: \($0)\n" } ?? "") + $0.warningLines
-      }
+    }
+
+    func text(_ app: PushAppReply) -> String {
+      let key = app.vapidPublicKey.map { "Pages give this key to subscribe: \($0)\n" } ?? ""
+      return "App \(app.pushAppId), \(app.appId.onOneLine), is added.\n" + key + app.warningLines
     }
   }
 
-  struct List: ManagementCommand {
+  struct List: ListingCommand {
+    static let operation = AppOperations.list
     static let configuration = CommandConfiguration(
       abstract: "List a customer's apps.", discussion: "Example: pushcart app list --customer 1")
-
-    @Option(help: "Number of the customer.") var customer: CustomerID
-    @OptionGroup var options: ManagementOptions
-
-    func run(in stores: ManagementStores) async throws {
-      let apps = try await stores.apps.list(customer).map { PushAppReply($0) }
-      try options.output.show(Page<PushAppReply, PushAppID>(items: apps, next: nil)) { page in
-        var table = TextTable("#App", "App id", "Platform", "Kind", "Name", "Team", "Key", "Alarm")
-        for app in page.items {
-          table.add(
-            "\(app.pushAppId)", app.appId, app.appType.name, app.kind.rawValue, app.name, app.teamId, app.keyId,
-            app.alarms)
-        }
-        return table.text(empty: "Customer \(customer) has no apps.")
-      }
+    static let things = "apps"
+    static var columns: [Column] {
+      [
+        Column("#App") { "\($0.pushAppId)" }, Column("App id") { $0.appId }, Column("Platform") { $0.appType.name },
+        Column("Kind") { $0.kind.rawValue }, Column("Name") { $0.name }, Column("Team") { $0.teamId },
+        Column("Key") { $0.keyId }, Column("Alarm") { $0.alarms },
+      ]
     }
+
+    @OptionGroup var common: CustomerOptions
   }
 
-  struct Update: ManagementCommand {
+  struct Update: OperationCommand {
+    static let operation = AppOperations.change
     static let needsMasterKey = true
     static let configuration = CommandConfiguration(
       abstract: "Change an app. Options that are left out change nothing.",
       discussion: "Example: pushcart app update 1 --customer 1 --key-id L1M2N3P4Q5 --signing-key AuthKey_L1M2N3P4Q5.p8")
 
-    @Argument(help: "Number of the app, or its app id.") var app: AppName
+    @Argument(help: "Number of the app, or its app id.") var app: PushAppName
     @Option(help: "Number of the customer.") var customer: CustomerID
     @Option(parsing: .unconditional, help: "Display name.") var name: String?
     @OptionGroup var service: PushServiceOptions
     @OptionGroup var device: DeviceKeyOptions
     @OptionGroup var options: ManagementOptions
 
-    func run(in stores: ManagementStores) async throws {
-      let update = PushAppUpdate(
-        name: name, service: try service.fields, identityRequired: device.identity.map { $0 == .required },
-        deviceFields: device.fields)
-      let id = try await app.find(customer, in: stores).id
-      let vault = try stores.vault
-      let changed = try await stores.change(customer) { try await $0.changeApp(id, update, vault: vault) }
-      try options.output.show(changed) { "App \($0.pushAppId), \($0.appId.onOneLine), is changed.\n" + $0.warningLines }
+    var target: PushAppName { app }
+    var body: PushAppRequest {
+      get throws { PushAppRequest(name: name, fields: try PushAppFields(service, device)) }
+    }
+
+    func text(_ app: PushAppReply) -> String {
+      "App \(app.pushAppId), \(app.appId.onOneLine), is changed.\n" + app.warningLines
     }
   }
 
@@ -108,22 +100,19 @@ struct AppCommand: AsyncParsableCommand {
         Example: pushcart app identity com.acme.app --customer 1 --json
         """)
 
-    @Argument(help: "Number of the app, or its app id.") var app: AppName
+    @Argument(help: "Number of the app, or its app id.") var app: PushAppName
     @Option(help: "Number of the customer.") var customer: CustomerID
     @Flag(help: "Make no secret, but refuse the one before the current from now on.") var revokePrevious = false
     @OptionGroup var options: ManagementOptions
 
     func run(in stores: ManagementStores) async throws {
-      let id = try await app.find(customer, in: stores).id
-      let vault = try stores.vault
       if revokePrevious {
-        let app = try await stores.change(customer) { try await $0.revokePreviousIdentity(of: id, vault: vault) }
-        try options.output.show(app) {
+        let app = try await stores.call(AppOperations.revokePreviousIdentity, of: customer, app, ())
+        return try options.output.show(app) {
           "App \($0.pushAppId), \($0.appId.onOneLine), accepts its current identity secret alone.\n"
         }
-        return
       }
-      let identity = try await stores.change(customer) { try await $0.rotateIdentity(of: id, vault: vault) }
+      let identity = try await stores.call(AppOperations.rotateIdentity, of: customer, app, ())
       try options.output.show(identity) {
         """
         The identity secret of app \($0.pushAppId), \($0.appId.onOneLine), is shown this once:
@@ -134,7 +123,8 @@ struct AppCommand: AsyncParsableCommand {
     }
   }
 
-  struct Check: ManagementCommand {
+  struct Check: OperationCommand {
+    static let operation = AppOperations.check
     static let needsMasterKey = true
     static let configuration = CommandConfiguration(
       abstract: "Ask the push service whether it accepts an app's credentials.",
@@ -145,25 +135,31 @@ struct AppCommand: AsyncParsableCommand {
         Example: pushcart app check com.acme.app --customer 1
         """)
 
-    @Argument(help: "Number of the app, or its app id.") var app: AppName
+    @Argument(help: "Number of the app, or its app id.") var app: PushAppName
     @Option(help: "Number of the customer.") var customer: CustomerID
     @OptionGroup(title: "Push services") var providers: ProviderFlags
     @OptionGroup var options: ManagementOptions
 
     var given: [Given] { options.given + providers.given }
 
-    func run(in stores: ManagementStores) async throws {
-      let app = try await app.find(customer, in: stores)
-      guard let reply = try await stores.check(app) else { throw HTTPErrorResponse.noCredentials(of: app) }
-      try options.output.show(reply) { reply in
-        var table = TextTable("Environment", "Verdict", "Reason")
-        for check in reply.checks { table.add(check.environment.rawValue, check.verdict.rawValue, check.reason) }
-        let advice = reply.checks.compactMap(\.advice)
-        return table.text(empty: "") + Set(advice).sorted().map { "\n\($0)\n" }.joined()
-      }
-      if !reply.checks.contains(where: { [.accepted, .unasked].contains($0.verdict) }) { throw ExitCode.failure }
+    var target: PushAppName { app }
+
+    func text(_ reply: PushAppCheckReply) -> String {
+      var table = TextTable("Environment", "Verdict", "Reason")
+      for check in reply.checks { table.add(check.environment.rawValue, check.verdict.rawValue, check.reason) }
+      return table.text(empty: "") + reply.advice
     }
+
+    func isSuccess(_ reply: PushAppCheckReply) -> Bool { reply.isAccepted }
   }
+}
+
+extension PushAppCheckReply {
+  /// What to do about refusals, a paragraph each.
+  var advice: String { Set(checks.compactMap(\.advice)).sorted().map { "\n\($0)\n" }.joined() }
+
+  /// Whether the credentials are accepted in an environment, or no service tells.
+  var isAccepted: Bool { checks.contains { [.accepted, .unasked].contains($0.verdict) } }
 }
 
 /// Options of what a device key may do, which lies in every copy of the app.
@@ -175,8 +171,6 @@ struct DeviceKeyOptions: ParsableArguments {
       "Contact fields and properties that a device key may write, by comma; all for no limit.",
       valueName: "firstName,properties.food"))
   var deviceFields: String?
-
-  var fields: [String]? { deviceFields.map { $0.split(separator: ",").map(String.init) } }
 }
 
 /// Options of what opens an app's push service.
@@ -199,21 +193,20 @@ enum CredentialOptions: OptionTable {
   }
 }
 
-extension TableOptions<CredentialOptions> {
-  var fields: PushServiceFields {
-    get throws {
-      var fields = PushServiceFields()
-      for (field, (_, value)) in zip(CredentialField.all, values) {
-        guard let value else { continue }
-        fields[field] =
-          switch field.input {
-          case .text: Secret(value)
-          case .file: Secret(bytes: try InputFile(value).bytes)
-          // Editors end a line.
-          case .line: Secret(bytes: Array(try InputFile(value).bytes.prefix { $0 != 0x0A && $0 != 0x0D }))
-          }
-      }
-      return fields
+extension PushAppFields {
+  fileprivate init(_ service: PushServiceOptions, _ device: DeviceKeyOptions) throws {
+    self.init()
+    identity = device.identity
+    deviceFields = device.deviceFields.map { $0.split(separator: ",").map(String.init) }
+    for (field, (_, value)) in zip(CredentialField.all, service.values) {
+      guard let value else { continue }
+      credentials[field] =
+        switch field.input {
+        case .text: Array(value.utf8)
+        case .file: try InputFile(value).bytes
+        // Editors end a line.
+        case .line: Array(try InputFile(value).bytes.prefix { $0 != 0x0A && $0 != 0x0D })
+        }
     }
   }
 }
@@ -221,33 +214,25 @@ extension TableOptions<CredentialOptions> {
 extension PushAppReply {
   /// The app's warnings, a line each.
   fileprivate var warningLines: String { warnings.map { "Note: \($0.onOneLine)\n" }.joined() }
-}
 
-/// How a command names an app: by its number or its app id. If several platforms have the id, the platform follows a slash, as
-/// in `com.acme.app/ios`.
-struct AppName: ExpressibleByArgument {
-  private let text: String
-
-  init?(argument: String) { text = argument }
-
-  /// - Throws: `RegistryError.pushAppUnknown`, `.appUnknown`, `.appAmbiguous`.
-  func find(_ customer: CustomerID, in stores: ManagementStores) async throws -> PushApp {
-    if let id = PushAppID(text) {
-      guard let app = try await stores.apps.find(customer, id) else { throw RegistryError.pushAppUnknown(id) }
-      return app
-    }
-    let parts = text.split(separator: "/", maxSplits: 1).map(String.init)
-    if parts.count == 2, let type = AppType(argument: parts[1]) {
-      return try await stores.apps.resolve(customer, appID: parts[0], type: type)
-    }
-    return try await stores.apps.resolve(customer, appID: text)
-  }
-}
-
-extension PushAppReply {
   /// Its alarms for people; nil if all is well.
   fileprivate var alarms: String? {
     let reasons = [alarm?.reason, sandboxAlarm.map { "sandbox: \($0.reason)" }].compactMap(\.self)
     return reasons.isEmpty ? nil : reasons.joined(separator: "; ")
+  }
+}
+
+/// A command names an app by its number or its app id. If several platforms have the id, the platform follows a slash, as in
+/// `com.acme.app/ios`.
+extension PushAppName: ExpressibleByArgument {
+  package init?(argument: String) {
+    let parts = argument.split(separator: "/", maxSplits: 1).map(String.init)
+    if let id = PushAppID(argument) {
+      self = .number(id)
+    } else if parts.count == 2, let type = AppType(argument: parts[1]) {
+      self = .appID(parts[0], type)
+    } else {
+      self = .appID(argument, nil)
+    }
   }
 }

@@ -44,11 +44,17 @@ protocol OperationCommand: ManagementCommand {
   var body: Body { get throws }
   /// What people see of the reply.
   func text(_ reply: Reply) -> String
+  /// Whether the exit status is 0.
+  func isSuccess(_ reply: Reply) -> Bool
 }
 
 extension OperationCommand {
+  func isSuccess(_: Reply) -> Bool { true }
+
   func run(in stores: ManagementStores) async throws {
-    try options.output.show(try await stores.call(Self.operation, of: customer, try target, try body), for: text)
+    let reply = try await stores.call(Self.operation, of: customer, try target, try body)
+    try options.output.show(reply, for: text)
+    if !isSuccess(reply) { throw ExitCode.failure }
   }
 }
 
@@ -107,17 +113,22 @@ struct ManagementStores: Sendable {
   /// Discards everything: errors are thrown, and standard error belongs to the command.
   let logger: Logger
   let pool: Pool
-  let parts: OperationParts
   let customers: Customers
-  let apps: PushApps
 
   private init(_ settings: Settings) {
     self.settings = settings
     logger = Logger(label: "pushcart") { _ in SwiftLogNoOpLogHandler() }
     pool = Pool(settings.database, logger: logger)
-    parts = OperationParts(database: pool, slowReads: pool, vault: settings.masterKeys.map { Vault($0) })
     customers = Customers(pool)
-    apps = PushApps(pool)
+  }
+
+  /// What operations work with.
+  private var parts: OperationParts {
+    OperationParts(
+      database: pool, slowReads: pool, vault: settings.masterKeys.map { Vault($0) },
+      smsRule: settings.pushServices.endpoints.sms,
+      statusAddresses: { try await SMSStatusAddresses.load($0, vault: try vault, publicURL: settings.publicURL) },
+      checkCredentials: check)
   }
 
   /// Seals and opens credentials.
@@ -134,15 +145,6 @@ struct ManagementStores: Sendable {
   /// Their name in the operating system.
   static var osUser: String { ProcessInfo.processInfo.userName }
 
-  /// Makes a change together with its line in the audit log.
-  func change<Answer: Sendable>(
-    _ customer: CustomerID, _ work: @escaping @Sendable (ManagementChange) async throws -> Answer
-  ) async throws -> Answer {
-    try await pool.transaction(of: customer.rawValue, limit: Ledger.wholeSendoutLimit, locks: .brief) {
-      try await work(ManagementChange($0, customer: customer, actor: Self.actor))
-    }
-  }
-
   /// Calls an operation. What changes something runs in one transaction, together with its line in the audit log.
   func call<Target, Body, Reply>(
     _ operation: Operation<Target, Body, Reply>, of customer: CustomerID, _ target: Target, _ body: Body
@@ -150,7 +152,10 @@ struct ManagementStores: Sendable {
     guard operation.audit != nil else {
       return try await operation.run(OperationCall(reading: parts, of: customer), target, body)
     }
-    return try await change(customer) { try await operation.run(OperationCall($0, parts), target, body) }
+    return try await pool.transaction(of: customer.rawValue, limit: Ledger.wholeSendoutLimit, locks: .brief) {
+      let change = ManagementChange($0, customer: customer, actor: Self.actor)
+      return try await operation.run(OperationCall(change, parts), target, body)
+    }
   }
 
   /// Runs `work` with the stores, then closes their connections.
@@ -170,7 +175,7 @@ struct ManagementStores: Sendable {
   }
 
   /// Asks the push service about an app's credentials; `nil` if it has none.
-  func check(_ app: PushApp) async throws -> PushAppCheckReply? {
+  private func check(_ app: PushApp) async throws -> PushAppCheckReply? {
     var settings = settings.pushServices
     // A person waits for the answer.
     settings.queueTimeout = .seconds(10)

@@ -1,8 +1,5 @@
 import ArgumentParser
-import FoundationEssentials
 import Operations
-import Providers
-import Registry
 import Wire
 
 struct SMSCommand: AsyncParsableCommand {
@@ -10,7 +7,8 @@ struct SMSCommand: AsyncParsableCommand {
     commandName: "sms", abstract: "Set, show and check a customer's provider of SMS.",
     subcommands: [Set.self, Show.self, Check.self, Rotate.self, Allow.self])
 
-  struct Set: ManagementCommand {
+  struct Set: OperationCommand {
+    static let operation = SMSOperations.save
     static let needsMasterKey = true
     static let configuration = CommandConfiguration(
       abstract: "Set the provider that sends a customer's SMS, and makes its calls.",
@@ -35,30 +33,29 @@ struct SMSCommand: AsyncParsableCommand {
     var templateFile: String?
     @OptionGroup var options: ManagementOptions
 
-    func run(in stores: ManagementStores) async throws {
-      var template: JSONValue?
-      if let templateFile {
-        let text = try InputFile(templateFile).text
-        do throws(JSONProblem) {
-          template = try JSONValue(json: Array(text.utf8))
-        } catch {
-          throw CommandFailure("The file \(templateFile) of --template-file is no JSON.")
+    var body: SMSSettingsRequest {
+      get throws {
+        var template: JSONValue?
+        if let templateFile {
+          let text = try InputFile(templateFile).text
+          do throws(JSONProblem) {
+            template = try JSONValue(json: Array(text.utf8))
+          } catch {
+            throw CommandFailure("The file \(templateFile) of --template-file is no JSON.")
+          }
         }
+        return SMSSettingsRequest(
+          provider: provider, sender: sender, url: url, voiceUrl: voiceURL,
+          productToken: try productTokenFile.map { try InputFile($0).text }, accountSid: accountSid,
+          authToken: try authTokenFile.map { try InputFile($0).text }, template: template)
       }
-      let request = SMSSettingsRequest(
-        provider: provider, sender: sender, url: url, voiceUrl: voiceURL,
-        productToken: try productTokenFile.map { try InputFile($0).text }, accountSid: accountSid,
-        authToken: try authTokenFile.map { try InputFile($0).text }, template: template)
-      let account = try SMSAccount(request, stores.settings.pushServices.endpoints.sms)
-      let vault = try stores.vault
-      let app = try await stores.change(customer) { change in try await change.setSMS(account, vault: vault) }
-      try options.output.show(
-        SMSSettingsReply(app, account, statusURL: try await stores.statusAddresses.url(of: customer))
-      ) { $0.text }
     }
+
+    func text(_ settings: SMSSettingsReply) -> String { settings.text }
   }
 
-  struct Show: ManagementCommand {
+  struct Show: OperationCommand {
+    static let operation = SMSOperations.show
     static let needsMasterKey = true
     static let configuration = CommandConfiguration(
       abstract: "Show a customer's provider of SMS, without its sign-in.",
@@ -67,16 +64,11 @@ struct SMSCommand: AsyncParsableCommand {
     @Option(help: "Number of the customer.") var customer: CustomerID
     @OptionGroup var options: ManagementOptions
 
-    func run(in stores: ManagementStores) async throws {
-      let app = try await stores.smsApp(customer)
-      let account = try await stores.smsAccount(of: app)
-      try options.output.show(
-        SMSSettingsReply(app, account, statusURL: try await stores.statusAddresses.url(of: customer))
-      ) { $0.text }
-    }
+    func text(_ settings: SMSSettingsReply) -> String { settings.text }
   }
 
-  struct Check: ManagementCommand {
+  struct Check: OperationCommand {
+    static let operation = SMSOperations.check
     static let needsMasterKey = true
     static let configuration = CommandConfiguration(
       abstract: "Ask a customer's provider of SMS whether it accepts the sign-in.",
@@ -93,18 +85,17 @@ struct SMSCommand: AsyncParsableCommand {
 
     var given: [Given] { options.given + providers.given }
 
-    func run(in stores: ManagementStores) async throws {
-      guard let reply = try await stores.check(try await stores.smsApp(customer)) else { throw CommandFailure.noSMS }
-      try options.output.show(reply) { reply in
-        var table = TextTable("Verdict", "Reason")
-        for check in reply.checks { table.add(check.verdict.rawValue, check.reason) }
-        return table.text(empty: "") + reply.checks.compactMap(\.advice).map { "\n\($0)\n" }.joined()
-      }
-      if !reply.checks.contains(where: { [.accepted, .unasked].contains($0.verdict) }) { throw ExitCode.failure }
+    func text(_ reply: PushAppCheckReply) -> String {
+      var table = TextTable("Verdict", "Reason")
+      for check in reply.checks { table.add(check.verdict.rawValue, check.reason) }
+      return table.text(empty: "") + reply.advice
     }
+
+    func isSuccess(_ reply: PushAppCheckReply) -> Bool { reply.isAccepted }
   }
 
-  struct Rotate: ManagementCommand {
+  struct Rotate: OperationCommand {
+    static let operation = SMSOperations.rotate
     static let needsMasterKey = true
     static let configuration = CommandConfiguration(
       abstract: "Renew the address where the provider posts status reports. The one before is refused from now on.",
@@ -117,17 +108,11 @@ struct SMSCommand: AsyncParsableCommand {
     @Option(help: "Number of the customer.") var customer: CustomerID
     @OptionGroup var options: ManagementOptions
 
-    func run(in stores: ManagementStores) async throws {
-      let app = try await stores.smsApp(customer)
-      let account = try await stores.smsAccount(of: app)
-      let addresses = try await stores.statusAddresses
-      let serial = try await stores.change(customer) { change in try await change.rotateSMS(addresses) }
-      addresses.note(serial, of: customer)
-      try options.output.show(SMSSettingsReply(app, account, statusURL: addresses.url(of: customer))) { $0.text }
-    }
+    func text(_ settings: SMSSettingsReply) -> String { settings.text }
   }
 
-  struct Allow: ManagementCommand {
+  struct Allow: OperationCommand {
+    static let operation = SMSOperations.allow
     static let configuration = CommandConfiguration(
       abstract: "Let a telephone number get SMS again that has opted out.",
       discussion: """
@@ -140,41 +125,11 @@ struct SMSCommand: AsyncParsableCommand {
     @Option(help: "Number of the customer.") var customer: CustomerID
     @OptionGroup var options: ManagementOptions
 
-    func run(in stores: ManagementStores) async throws {
-      let app = try await stores.smsApp(customer)
-      let undone = try await stores.change(customer) { [number] change in
-        try await change.allowSMS(number, app: app.id)
-      }
-      try options.output.show(undone) { undone in
-        "\(undone.number) gets SMS again. It had opted out at \(undone.optedOutAt.forPeople): \((undone.reason ?? "no reason").onOneLine)\n"
-      }
-    }
-  }
-}
+    var target: PhoneNumber { number }
 
-extension CommandFailure {
-  fileprivate static let noSMS = CommandFailure(
-    "The customer has no provider of SMS yet: pushcart sms set --customer N --provider cm, twilio or http.")
-}
-
-extension ManagementStores {
-  /// The app that stands for the customer's provider of SMS.
-  fileprivate func smsApp(_ customer: CustomerID) async throws -> PushApp {
-    guard let app = try await apps.list(customer).first(where: { $0.type == .sms }) else { throw CommandFailure.noSMS }
-    return app
-  }
-
-  fileprivate func smsAccount(of app: PushApp) async throws -> SMSAccount {
-    guard case .sms(let account) = try await PushCredentialVault(pool, vault: try vault).credentials(for: app) else {
-      throw CommandFailure.noSMS
-    }
-    return account
-  }
-
-  /// Where providers post their status reports.
-  fileprivate var statusAddresses: SMSStatusAddresses {
-    get async throws {
-      try await SMSStatusAddresses.load(pool, vault: try vault, publicURL: settings.publicURL)
+    func text(_ undone: SMSOptOutReply) -> String {
+      let reason = (undone.reason ?? "no reason").onOneLine
+      return "\(undone.number) gets SMS again. It had opted out at \(undone.optedOutAt.forPeople): \(reason)\n"
     }
   }
 }

@@ -200,13 +200,11 @@ struct Hub: Sendable {
         replies: IdempotentReplies(pool, vault: vault)),
       management: ManagementRoutes(
         authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault),
-        parts: OperationParts(database: pool, slowReads: parts.reportPool, vault: vault),
-        apps: PushApps(pool, vault: vault), vault: vault,
-        credentials: CredentialCheck(credentials, services: parts.services),
-        appCache: parts.pushApps,
-        messages: messageService, hybridCache: parts.hybridApps,
-        smsAccounts: credentials, smsAddresses: parts.smsAddresses,
-        smsRule: settings.pushServices.endpoints.sms),
+        parts: OperationParts(
+          database: pool, slowReads: parts.reportPool, vault: vault, smsRule: settings.pushServices.endpoints.sms,
+          statusAddresses: { _ in parts.smsAddresses },
+          checkCredentials: CredentialCheck(credentials, services: parts.services).check),
+        messages: messageService, pushApps: parts.pushApps, hybridApps: parts.hybridApps),
       pages: pages(parts),
       smsStatus: SMSStatusRoutes(sms, parts.smsAddresses),
       description: try DescriptionRoutes(publicURL: settings.publicURL),

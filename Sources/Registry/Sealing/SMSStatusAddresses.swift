@@ -50,11 +50,11 @@ public final class SMSStatusAddresses: Sendable {
       let (customer, serial) = try row.decode(Int64.self, Int32.self)
       return (CustomerID(customer), serial)
     }
-    // What this hub has renewed meanwhile stays: serials only grow.
+    // Another refresh may have read later ones meanwhile: serials only grow.
     serials.withLock { $0.merge(read) { max($0, $1) } }
   }
 
-  /// Renews a customer's address when the transaction commits. Then `note` has to be called; other hubs are told.
+  /// Renews a customer's address when the transaction commits. Hubs are told of it, and refresh theirs.
   /// - Returns: the serial of the new address.
   /// - Throws: `RegistryError.customerUnknown`.
   package func renew(_ customer: CustomerID, in transaction: any Querying) async throws -> Int32 {
@@ -63,11 +63,6 @@ public final class SMSStatusAddresses: Sendable {
     }
     try await transaction.notify(.smsStatus, customer.description)
     return try row.decode(Int32.self)
-  }
-
-  /// Lets this hub know of an address that was renewed.
-  public func note(_ serial: Int32, of customer: CustomerID) {
-    serials.withLock { $0[customer] = max($0[customer] ?? 0, serial) }
   }
 
   /// As in `https://push.example.com/sms/status/17-vT0c2nUe0nEJzN0bXwKpQy`.

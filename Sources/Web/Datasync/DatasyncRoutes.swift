@@ -28,7 +28,7 @@ public struct DatasyncRoutes: RouteSet {
     self.subscriptions = subscriptions
     self.webhooks = webhooks
     self.rule = rule
-    changes = IdempotentEndpoint(authenticator: authenticator, replies: replies)
+    changes = IdempotentEndpoint(replies: replies)
   }
 
   private static let base = "/datasync/v2/{app}"

@@ -59,9 +59,10 @@ extension APIDescription {
       too. Every reply carries an `X-Request-Id`; the hub's log names it for each 5xx reply.
       """,
     operations: [
-      ManagementOperations.all.map(\.description), PushDeviceOperations.all, AppOperations.all, MessageOperations.all,
+      ManagementOperations.all.map(\.description), PushDeviceOperations.all, MessageOperations.all,
       CarmaTriggerOperations.all, GatewayOperations.all, HybridOperations.all, GeoIPOperations.all,
-      SoftphoneOperations.all, DataTreeOperations.all, SMSOperations.all, PageOperations.all, HealthOperations.all,
+      SoftphoneOperations.all, DataTreeOperations.all, SMSStatusOperations.all, PageOperations.all,
+      HealthOperations.all,
     ].flatMap(\.self).byTag)
 }
 

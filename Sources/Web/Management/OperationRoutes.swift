@@ -8,10 +8,11 @@ import Wire
 /// Routes of operations. The key is checked before the body is read, and again before a change is committed.
 struct OperationRoutes: RouteSet {
   let operations: [AnyOperation]
+  let authenticator: Authenticator
   let endpoint: IdempotentEndpoint
   let parts: OperationParts
   /// A change counts here as soon as it is answered; other hubs are notified.
-  let forget: @Sendable (HubCache) -> Void
+  let forget: @Sendable (HubCache) async -> Void
 
   func addRoutes(to routes: RouteTable) {
     for operation in operations {
@@ -27,29 +28,27 @@ struct OperationRoutes: RouteSet {
   ) async throws -> Response {
     let described = operation.description
     guard case .key(let scope) = described.security else { preconditionFailure("\(described.id) needs no key") }
-    let access = try await endpoint.authenticator.access(request, needs: scope)
+    let access = try await authenticator.access(request, needs: scope)
     let values = try RequestValues(request, context, described)
     let bytes = try await body(of: request, described)
     let work = try operation.prepare(values, Array(bytes.readableBytesView))
-    guard operation.audit != nil else {
-      return try endpoint.reply(try await work(OperationCall(reading: parts, of: access.customer)), to: access)
-    }
     let status = described.responses[0].status
     let response: Response
-    if described.method == .post {
+    switch (described.method, operation.audit) {
+    case (.get, _):
+      return try authenticator.reply(try await work(OperationCall(reading: parts, of: access.customer)), to: access)
+    case (.post, nil):
+      // Others are asked before the transaction begins, so that it does not wait for them.
+      let reply = try await work(OperationCall(reading: parts, of: access.customer))
+      response = try await endpoint.respondOnce(to: request, context, bytes, access, status: status) { _ in reply }
+    case (.post, _):
       response = try await endpoint.respondOnce(
-        to: request, context, bytes, access, statementTimeout: operation.statementLimit
-      ) { change in
-        IdempotentEndpoint.Reply(status: status, body: try await work(OperationCall(change, parts)))
-      }
-    } else {
-      let author = endpoint.author(access, context)
-      let reply = try await endpoint.replies.change(access.customer, by: author) { change in
-        try await work(OperationCall(change, parts))
-      }
-      response = try JSONReply.make(status, reply)
+        to: request, context, bytes, access, status: status, statementTimeout: operation.statementLimit
+      ) { change in try await work(OperationCall(change, parts)) }
+    default:
+      response = try await endpoint.change(access, context) { change in try await work(OperationCall(change, parts)) }
     }
-    if let cache = operation.outdates { forget(cache) }
+    if let cache = operation.outdates { await forget(cache) }
     return response
   }
 

@@ -11,18 +11,20 @@ public enum PushAppKind: String, Codable, Sendable, Hashable, CaseIterable, Sche
   public static let softphonePlatforms = AppType.ofSoftphones.map(\.platform).asList()
 }
 
-/// Body of `POST /api/v1/apps`.
+/// Body of `POST /api/v1/apps` and of `PATCH /api/v1/apps/{id}`.
+///
+/// `appId` and `appType` cannot change: the tokens registered under them belong to that app.
 public struct PushAppRequest: APIRequest, Equatable {
-  public var name: String
-  public var appId: String
-  public var appType: AppType
+  public var name: String?
+  public var appId: String?
+  public var appType: AppType?
   public var kind: PushAppKind?
   public var voipAppId: String?
   public var fields: PushAppFields
 
   public init(
-    name: String, appId: String, appType: AppType, kind: PushAppKind? = nil, voipAppId: String? = nil,
-    fields: PushAppFields = PushAppFields()
+    name: String? = nil, appId: String? = nil, appType: AppType? = nil, kind: PushAppKind? = nil,
+    voipAppId: String? = nil, fields: PushAppFields = PushAppFields()
   ) {
     self.name = name
     self.appId = appId
@@ -35,17 +37,18 @@ public struct PushAppRequest: APIRequest, Equatable {
   public init(from decoder: any Decoder) throws {
     let body = try decoder.container(keyedBy: CodingKeys.self)
     self.init(
-      name: try body.decode(String.self, forKey: .name), appId: try body.decode(String.self, forKey: .appId),
-      appType: try body.decode(AppType.self, forKey: .appType),
+      name: try body.decodeIfPresent(String.self, forKey: .name),
+      appId: try body.decodeIfPresent(String.self, forKey: .appId),
+      appType: try body.decodeIfPresent(AppType.self, forKey: .appType),
       kind: try body.decodeIfPresent(PushAppKind.self, forKey: .kind),
       voipAppId: try body.decodeIfPresent(String.self, forKey: .voipAppId), fields: try PushAppFields(from: decoder))
   }
 
   public func encode(to encoder: any Encoder) throws {
     var body = encoder.container(keyedBy: CodingKeys.self)
-    try body.encode(name, forKey: .name)
-    try body.encode(appId, forKey: .appId)
-    try body.encode(appType, forKey: .appType)
+    try body.encodeIfPresent(name, forKey: .name)
+    try body.encodeIfPresent(appId, forKey: .appId)
+    try body.encodeIfPresent(appType, forKey: .appType)
     try body.encodeIfPresent(kind, forKey: .kind)
     try body.encodeIfPresent(voipAppId, forKey: .voipAppId)
     try fields.encode(to: encoder)
@@ -55,6 +58,13 @@ public struct PushAppRequest: APIRequest, Equatable {
   public static let schemaName: String? = "PushAppRequest"
   public static let schemaDescription = "An app to add."
   public static let example = PushAppRequest(name: "Acme", appId: "com.acme.app", appType: .ios)
+
+  public static var form: BodyForm<Self> {
+    BodyForm(schemaName, schemaDescription, required: ["name", "appId", "appType"], example: example)
+  }
+  public static let change = BodyForm(
+    "PushAppChangeRequest", "What to change about an app.", absent: ["appId", "appType", "kind", "voipAppId"],
+    example: PushAppRequest(name: "Acme for iPhone"))
 
   public static let fieldTable: FieldTable = [
     "name": FieldDescription("A name for people.", limits: 1...200),
@@ -74,45 +84,12 @@ public struct PushAppRequest: APIRequest, Equatable {
   ]
 }
 
-/// Body of `PATCH /api/v1/apps/{id}`. A field that is absent or null stays as it is.
-///
-/// `appId` and `appType` cannot change: the tokens registered under them belong to that app.
-public struct PushAppChangeRequest: APIRequest, Equatable {
-  public var name: String?
-  public var fields: PushAppFields
-
-  public init(name: String? = nil, fields: PushAppFields = PushAppFields()) {
-    self.name = name
-    self.fields = fields
-  }
-
-  public init(from decoder: any Decoder) throws {
-    let body = try decoder.container(keyedBy: CodingKeys.self)
-    self.init(name: try body.decodeIfPresent(String.self, forKey: .name), fields: try PushAppFields(from: decoder))
-  }
-
-  public func encode(to encoder: any Encoder) throws {
-    var body = encoder.container(keyedBy: CodingKeys.self)
-    try body.encodeIfPresent(name, forKey: .name)
-    try fields.encode(to: encoder)
-  }
-
-  public enum CodingKeys: String, CodingKey, CaseIterable { case name }
-  public static let schemaName: String? = "PushAppChangeRequest"
-  public static let schemaDescription = "What to change about an app."
-  public static let example = PushAppChangeRequest(name: "Acme for iPhone")
-
-  public static let fieldTable: FieldTable = [
-    "name": FieldDescription("A name for people.", limits: 1...200),
-    "fields": .fields(of: PushAppFields.self),
-  ]
-}
-
 /// What can be said of an app when it is added, and changed later: its credentials and the rules for device keys.
 ///
 /// In JSON these stand among the fields of the request.
 public struct PushAppFields: APIRequest, Equatable {
-  public var credentials: [CredentialField: String] = [:]
+  /// The bytes of a file, or of a text in UTF-8. Commands take files that are no text.
+  public var credentials: [CredentialField: [UInt8]] = [:]
   public var identity: IdentityMode?
   public var deviceFields: [String]?
 
@@ -121,7 +98,7 @@ public struct PushAppFields: APIRequest, Equatable {
   public init(from decoder: any Decoder) throws {
     let body = try decoder.container(keyedBy: CodingKeys.self)
     for field in CredentialField.all {
-      credentials[field] = try body.decodeIfPresent(String.self, forKey: CodingKeys(field.name))
+      credentials[field] = try body.decodeIfPresent(String.self, forKey: CodingKeys(field.name)).map { Array($0.utf8) }
     }
     identity = try body.decodeIfPresent(IdentityMode.self, forKey: .identity)
     deviceFields = try body.decodeIfPresent([String].self, forKey: .deviceFields)
@@ -130,7 +107,8 @@ public struct PushAppFields: APIRequest, Equatable {
   public func encode(to encoder: any Encoder) throws {
     var body = encoder.container(keyedBy: CodingKeys.self)
     for field in CredentialField.all {
-      try body.encodeIfPresent(credentials[field], forKey: CodingKeys(field.name))
+      let text = credentials[field].map { String(decoding: $0, as: UTF8.self) }
+      try body.encodeIfPresent(text, forKey: CodingKeys(field.name))
     }
     try body.encodeIfPresent(identity, forKey: .identity)
     try body.encodeIfPresent(deviceFields, forKey: .deviceFields)
@@ -222,10 +200,12 @@ public struct PushAppReply: APIObject, Equatable {
     pushAppId: PushAppID(1), appId: "com.acme.app", appType: .ios, name: "Acme", teamId: "A1B2C3D4E5",
     keyId: "F6G7H8J9K0", credentials: [.example], createdAt: .example, updatedAt: .example)
   /// An app without credentials.
-  public static let newExample = PushAppReply(
-    pushAppId: PushAppID(1), appId: "com.acme.app", appType: .ios, name: "Acme",
-    warnings: ["There is no signingKey, so nothing can be sent to this app yet."], createdAt: .example,
-    updatedAt: .example)
+  public static let added = BodyForm(
+    schemaName, schemaDescription,
+    example: PushAppReply(
+      pushAppId: PushAppID(1), appId: "com.acme.app", appType: .ios, name: "Acme",
+      warnings: ["There is no signingKey, so nothing can be sent to this app yet."], createdAt: .example,
+      updatedAt: .example))
 
   public static let fieldTable: FieldTable = [
     "pushAppId": "The app's number in this API.",

@@ -22,7 +22,6 @@ import Wire
         ["--type", "android", "--app-id", "com.mine", "--name", "Mine"]
       )
     ],
-    "app list": [([], [])],
     "app update": [
       (["1", "--name", "stolen"], ["999999", "--name", "stolen"]),
       (["com.secretive.app", "--name", "stolen"], ["com.nothing", "--name", "stolen"]),
@@ -34,9 +33,6 @@ import Wire
         ["--provider", "cm", "--sender", "Acme", "--product-token-file", "TEMPLATE", "--url", "http://127.0.0.1:1/"]
       )
     ],
-    "sms show": [([], [])],
-    "sms check": [([], [])],
-    "sms rotate": [([], [])],
     "sms allow": [(["0031612345678"], ["0031699999999"])],
     "app identity": [(["1"], ["999999"]), (["com.secretive.app"], ["com.nothing"])],
     "list add": [(["--name", "secretive"], ["--name", "other"])],

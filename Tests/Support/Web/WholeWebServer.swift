@@ -33,7 +33,7 @@ public struct WholeWebServer: Sendable {
   /// Sends single messages; made here if nil.
   public var messages: MessageDispatcher?
 
-  static let publicURL = "https://push.example.com"
+  public static let publicURL = "https://push.example.com"
   /// Made once for all tests, as it takes long.
   static let description = Result { try DescriptionRoutes(publicURL: publicURL) }
 
@@ -98,13 +98,11 @@ public struct WholeWebServer: Sendable {
           replies: IdempotentReplies(pool, vault: vault)),
         management: ManagementRoutes(
           authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault),
-          parts: OperationParts(database: pool, slowReads: pool, vault: vault),
-          apps: PushApps(pool, vault: vault), vault: vault,
-          credentials: CredentialCheck(credentials, services: services),
-          appCache: pushApps,
-          messages: messageService, hybridCache: hybridCache,
-          smsAccounts: credentials,
-          smsAddresses: smsAddresses, smsRule: endpoints.sms),
+          parts: OperationParts(
+            database: pool, slowReads: pool, vault: vault, smsRule: endpoints.sms,
+            statusAddresses: { [smsAddresses] _ in smsAddresses },
+            checkCredentials: CredentialCheck(credentials, services: services).check),
+          messages: messageService, pushApps: pushApps, hybridApps: hybridCache),
         pages: pages,
         smsStatus: SMSStatusRoutes(
           SMSChannel(
@@ -118,7 +116,7 @@ public struct WholeWebServer: Sendable {
   }
 
   /// Where providers of SMS post their status reports.
-  public let smsAddresses = SMSStatusAddresses(key: Array(0..<32), publicURL: Self.publicURL)
+  public var smsAddresses = SMSStatusAddresses(key: Array(0..<32), publicURL: Self.publicURL)
 
   private var pages: PageRoutes {
     let opens = Opens(pool)

@@ -18,10 +18,6 @@ import Wire
   /// Those of other operations are made from their examples. The app is number 1, the sendout number 1.
   private let cases: [String: Case] = [
     "/api/v1/apps": Case(path: "/api/v1/apps", json: #"{"name":"New","appId":"com.new","appType":1}"#),
-    "/api/v1/apps/{id}/check": Case(path: "/api/v1/apps/1/check"),
-    "/api/v1/apps/{id}/identity": Case(path: "/api/v1/apps/1/identity"),
-    "/api/v1/sms/check": Case(path: "/api/v1/sms/check"),
-    "/api/v1/sms/status-address": Case(path: "/api/v1/sms/status-address"),
     "/api/v1/sendouts": Case(
       path: "/api/v1/sendouts", json: #"{"appId":"com.acme.app","audience":{"all":true},"message":{"alert":"x"}}"#),
     "/api/v1/messages": Case(
