@@ -102,7 +102,7 @@ public struct OutboxRunner: Service {
         return true
       }
       // Where the customer has no place now, or its address has answered none for long, it was not asked.
-      let isAsked = !verdict.lacksCapacity && verdict != .unsent(reason: Verdict.noAnswer)
+      let isAsked = !verdict.lacksCapacity && verdict != .unsent(reason: .hub(.noAnswer))
       let delay = isAsked ? retry.delay(after: entry.attempts) : RetryPolicy.postsWithoutPlace
       try await queue.postpone(entry, of: lane, for: delay)
       logger.info(
@@ -125,10 +125,10 @@ public struct OutboxRunner: Service {
       group.addTask { await self.post(post, customer) }
       group.addTask {
         try? await Task.sleep(for: timeLimit)
-        return .uncertain(reason: "RequestTimeout")
+        return .uncertain(reason: .hub(.requestTimeout))
       }
       defer { group.cancelAll() }
-      return await group.next() ?? .unsent(reason: "NoOutcome")
+      return await group.next() ?? .unsent(reason: .hub(.noOutcome))
     }
   }
 }

@@ -1,9 +1,10 @@
 public import FoundationEssentials
+import Wire
 
 /// The result of one push, in terms that all push services share; the caller decides what to do about it.
 ///
 /// The message (`payloadRefused`), the token (`tokenInvalid`) and the app (`credentialsRefused`) are told apart, so that neither a
-/// bad payload nor a bad credential retires devices. `reason` is the service's own word, such as `Unregistered`, or ours, such as
+/// bad payload nor a bad credential retires devices. `reason` is the service's own, such as `Unregistered`, or a `HubReason`, such as
 /// `RequestTimeout`.
 public enum Verdict: Sendable, Hashable {
   /// The service accepted the push. It does not tell whether a phone shows it.
@@ -31,11 +32,11 @@ extension Verdict {
   /// Whether the push did not leave since its customer has as many on their way, or as many connections, as it may have: nothing was
   /// tried, and that says nothing of the service.
   public var lacksCapacity: Bool {
-    self == .unsent(reason: Self.noPlace) || self == .unsent(reason: Self.tooManyOrigins)
+    self == .unsent(reason: .hub(.noPlace)) || self == .unsent(reason: .hub(.tooManyOrigins))
   }
 
   /// Whether the push did not leave since nobody wanted it any more.
-  public var isUnwanted: Bool { self == .unsent(reason: Self.unwanted) }
+  public var isUnwanted: Bool { self == .unsent(reason: .hub(.cancelled)) }
 
   /// Why the push was not accepted; nil if it was.
   public var problem: String? {
@@ -55,13 +56,6 @@ extension Verdict {
     default: true
     }
   }
-
-  static let unwanted = "Cancelled"
-  /// The reason of a push for which no place was free in time.
-  public static let noPlace = "NoPlace"
-  /// The reason of a push that did not leave since its receiver, or the whole service, leaves too many unanswered.
-  public static let noAnswer = "NoAnswer"
-  static let tooManyOrigins = "TooManyOrigins"
 
   /// Put off by a response. Its `retry-after` is about the service as a whole if the service is unavailable (RFC 9110, section 15.6.4).
   static func putOff(_ reason: String, by response: some StatusBearing, wholeServiceAt statuses: Set<Int> = [503])

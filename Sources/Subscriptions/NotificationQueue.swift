@@ -252,7 +252,7 @@ struct NotificationQueue: Sendable {
          FOR NO KEY UPDATE OF d SKIP LOCKED),
     lost AS (
       INSERT INTO datasync_notification (customer_id, app_id, subscription_id, service, event, outcome, reason)
-      SELECT $1::bigint, $2::text, subscription_id, $3::text, '', 'uncertain', 'hub_stopped' FROM due
+      SELECT $1::bigint, $2::text, subscription_id, $3::text, '', 'uncertain', '\(HubReason.hubStopped.rawValue)' FROM due
        WHERE is_lost AND path IS NOT NULL),
     gone AS (
       DELETE FROM datasync_due AS d USING due

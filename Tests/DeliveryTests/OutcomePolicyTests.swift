@@ -65,14 +65,14 @@ import Wire
     #expect(finding(put + [advised]) == .unavailable(reason: "ServiceUnavailable", retryAfter: .zero))
     let asked = Verdict.retry(after: .seconds(60), reason: "HTTP503", appliesToService: true)
     #expect(finding(put + [advised, asked]) == .unavailable(reason: "HTTP503", retryAfter: .seconds(60)))
-    #expect(finding(Array(repeating: .unsent(reason: Verdict.noPlace), count: 30)) == .unknown)
+    #expect(finding(Array(repeating: .unsent(reason: .hub(.noPlace)), count: 30)) == .unknown)
     #expect(finding([.uncertain(reason: "HTTP200", isAnswered: true)]) == .available)
   }
 
   @Test func `A push without a place waits, however long, and counts no attempt`() {
     var push = push
     push.messageExpiresAt = nil
-    let none = PushOutcome(index: 0, verdict: .unsent(reason: Verdict.noPlace), sentAt: nil)
+    let none = PushOutcome(index: 0, verdict: .unsent(reason: .hub(.noPlace)), sentAt: nil)
     guard case .unsent(let settlement) = outcomePolicy().action(of: none, for: push, in: .production) else {
       Issue.record("it was sent")
       return

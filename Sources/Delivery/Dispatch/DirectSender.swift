@@ -66,7 +66,8 @@ public struct DirectSender: Sendable {
     }
     let held = pushes.indices.dropFirst(admitted.count)
     if !held.isEmpty {
-      await settle(held.map { DirectOutcome(index: $0, form: 0, result: .blocked(after: .zero, reason: "LaneClosed")) })
+      await settle(
+        held.map { DirectOutcome(index: $0, form: 0, result: .blocked(after: .zero, reason: .hub(.laneClosed))) })
     }
     let window = run.window
     let size = max(1, min(dispatcher.settings.slice, dispatcher.window.share))
@@ -77,7 +78,7 @@ public struct DirectSender: Sendable {
           await settle(
             (start..<admitted.count).map {
               DirectOutcome(
-                index: $0, form: 0, result: .blocked(after: RetryPolicy.silentLane, reason: Verdict.noAnswer))
+                index: $0, form: 0, result: .blocked(after: RetryPolicy.silentLane, reason: .hub(.noAnswer)))
             })
           break
         }
@@ -159,7 +160,7 @@ public struct DirectSender: Sendable {
           let push = pushes[sent[$0].index]
           return DirectOutcome(
             index: sent[$0].index, form: sent[$0].form,
-            result: .uncertain(after: delay(push, nil), reason: "NoOutcome"))
+            result: .uncertain(after: delay(push, nil), reason: .hub(.noOutcome)))
         })
     }
     return report
@@ -167,10 +168,12 @@ public struct DirectSender: Sendable {
 
   /// The first form that the service does not find too large.
   private static func prepare(_ push: DirectPush, _ account: any PushAccount) -> (form: Int, PreparedPush) {
-    var last = PreparedPush.refused(.payloadRefused(reason: "MessageTooBig"))
+    var last = PreparedPush.refused(.payloadRefused(reason: .hub(.messageTooBig)))
     for (form, message) in push.forms.enumerated() {
       last = account.prepare(OutgoingPush(token: push.token, id: push.id, message: message))
-      guard case .refused(.payloadRefused("MessageTooBig")) = last else { return (form, last) }
+      guard case .refused(let verdict) = last, verdict == .payloadRefused(reason: .hub(.messageTooBig)) else {
+        return (form, last)
+      }
     }
     return (max(0, push.forms.count - 1), last)
   }
@@ -286,7 +289,7 @@ public struct DirectSender: Sendable {
     // A probe that neither opened nor closed the lane.
     guard wasProbe, dispatcher.laneStatus.isProbing(key) else { return }
     if reports.contains(where: { $0.answered > 0 }) {
-      dispatcher.laneStatus.close(key, .unavailable(reason: "NotAccepted"))
+      dispatcher.laneStatus.close(key, .unavailable(reason: .hub(.notAccepted)))
     } else {
       dispatcher.laneStatus.endProbe(key)
     }

@@ -49,7 +49,7 @@ extension Dispatch {
           // It stays queued until its batch is released. If only the connection kept it, that says something about the service.
           window.releaseUnsent(capacity.answered(1))
           if isOurs(), slice.expiresAt.map({ $0 > dispatcher.now() }) ?? true {
-            service.record(.unsent(reason: "NoConnection"))
+            service.record(.unsent(reason: .hub(.noConnection)))
           }
           continue
         }
@@ -65,7 +65,7 @@ extension Dispatch {
     }
     guard !Task.isCancelled else { return }
     let missing = slice.pushes.indices.filter { isOpen[$0] }.map {
-      PushOutcome(index: $0, verdict: .uncertain(reason: "NoOutcome"), sentAt: dispatcher.now())
+      PushOutcome(index: $0, verdict: .uncertain(reason: .hub(.noOutcome)), sentAt: dispatcher.now())
     }
     if !missing.isEmpty {
       await take(OutcomePartition(missing, slice, run.outcomePolicy), in: slice.environment, of: run, &capacity)

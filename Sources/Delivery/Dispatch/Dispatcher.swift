@@ -70,7 +70,7 @@ public struct Dispatcher: Sendable {
   /// - Parameter triesRefused: whether a lane whose credentials are refused counts as open, as for a sendout that somebody has resumed.
   func admit(_ key: LaneKey, triesRefused: Bool = false) -> LaneStatus.Admission {
     window.isSilent(key)
-      ? .closed(reason: .unavailable(reason: Verdict.noAnswer), delay: RetryPolicy.silentLane)
+      ? .closed(reason: .unavailable(reason: .hub(.noAnswer)), delay: RetryPolicy.silentLane)
       : laneStatus.admit(key, triesRefused: triesRefused)
   }
 

@@ -99,7 +99,7 @@ struct Preparation: Sendable {
       // A thousand take longer than a single message may wait for a core.
       if count > 0, count.isMultiple(of: sliceSize) { await Task.yield() }
       guard let recipient = recipients[push.device] else {
-        prepared.settlements.append(.withoutSending(push, .skipped, "device_gone"))
+        prepared.settlements.append(.withoutSending(push, .skipped, .hub(.deviceGone)))
         continue
       }
       if let reason = reasonToSkip(push, recipient) {
@@ -107,7 +107,7 @@ struct Preparation: Sendable {
         continue
       }
       guard let content = content(of: push, prepared.run.contents) else {
-        prepared.settlements.append(.withoutSending(push, .skipped, "message_gone"))
+        prepared.settlements.append(.withoutSending(push, .skipped, .hub(.messageGone)))
         continue
       }
       if let settlement = settlementIfLate(push, content) {
@@ -134,14 +134,14 @@ struct Preparation: Sendable {
 
   /// A phone with a new user must not show what was meant for the former one.
   private func reasonToSkip(_ push: QueuedPush, _ recipient: Recipient) -> String? {
-    if recipient.device.invalidatedAt != nil { return "device_invalidated" }
-    return recipient.contact.id == push.contact || app.traits.hasSeveralAccounts ? nil : "device_reassigned"
+    if recipient.device.invalidatedAt != nil { return .hub(.deviceInvalidated) }
+    return recipient.contact.id == push.contact || app.traits.hasSeveralAccounts ? nil : .hub(.deviceReassigned)
   }
 
   /// What is settled of a push that is too late. A message with a time to live of 0 leaves once, and is not put off. If it was
   /// tried before, that is because a hub was stopped, and nobody knows whether it left.
   private func settlementIfLate(_ push: QueuedPush, _ content: MessageContent) -> Settlement? {
-    if content.template.ttl == 0, push.attempts > 0 { return .withoutSending(push, .uncertain, "hub_stopped") }
+    if content.template.ttl == 0, push.attempts > 0 { return .withoutSending(push, .uncertain, .hub(.hubStopped)) }
     let isLate = content.template.ttl == 0 ? push.giveUpAt != nil : content.expiresAt.map { $0 <= now() } ?? false
     guard isLate else { return nil }
     return .withoutSending(push, .failed, MessageContent.reason(expiredAt: content.expiresAt))

@@ -1,5 +1,6 @@
 import Retrying
 import FoundationEssentials
+import Wire
 
 /// An account's access token, and when to fetch a new one. It fetches nothing: it says when somebody has to.
 struct AccessTokenCache: Sendable {
@@ -85,7 +86,7 @@ extension Verdict {
   fileprivate var ofWaiting: Verdict {
     switch self {
     case .uncertain(let reason, _): .unsent(reason: reason)
-    case .accepted: .retry(after: nil, reason: "NoAccessToken")
+    case .accepted: .retry(after: nil, reason: .hub(.noAccessToken))
     case .retry, .tokenInvalid, .payloadRefused, .credentialsRefused, .waitsForCorrection, .unsent: self
     }
   }

@@ -119,7 +119,7 @@ extension ResponseClassification {
     let later = Verdict.putOff(word, by: response, wholeServiceAt: [response.status])
     switch response.status {
     case 200:
-      self.init(verdict: response.token == nil ? .retry(after: nil, reason: "NoAccessToken") : .accepted)
+      self.init(verdict: response.token == nil ? .retry(after: nil, reason: .hub(.noAccessToken)) : .accepted)
     case 408, 429: self.init(verdict: later)
     case 400..<500: self.init(verdict: .credentialsRefused(reason: word))
     default: self.init(verdict: later)

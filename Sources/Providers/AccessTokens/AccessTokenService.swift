@@ -93,7 +93,7 @@ extension CredentialVerdict {
     case .payloadRefused(let reason), .retry(_, let reason, _), .unsent(let reason), .uncertain(let reason, _),
       .waitsForCorrection(let reason):
       self = .unreachable(reason: reason)
-    case nil: self = .unreachable(reason: "Cancelled")
+    case nil: self = .unreachable(reason: .hub(.cancelled))
     }
   }
 }

@@ -104,7 +104,7 @@ final class ConnectionPools: Sendable {
         // Nobody waits for them any more.
         if outcomes.isCancelled { return }
         guard let pool = self.pool(key, origin, { service(origin) }) else {
-          return outcomes.postpone(requests, Verdict.tooManyOrigins)
+          return outcomes.postpone(requests, .hub(.tooManyOrigins))
         }
         let deadline = lease.map { _ in NIODeadline.now() + TimeAmount(self.settings.strangerTimeout) }
         pool.enqueue(requests, refused: [], outcomes, lease, deadline: deadline, while: isWanted)

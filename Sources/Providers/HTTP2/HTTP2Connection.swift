@@ -2,6 +2,7 @@ import FoundationEssentials
 import Logging
 import NIOCore
 import NIOTLS
+import Wire
 
 /// One connection: carries out what its `HTTP2ConnectionState` decides, through its session. Belongs to the pool's event loop.
 ///
@@ -164,7 +165,7 @@ extension HTTP2Connection {
       finishTurn()
     case TLSUserEvent.handshakeCompleted(let negotiated):
       guard pool.service.http1Connections > 0, ["http/1.1", "", nil].contains(negotiated) else {
-        return close(reason: "NoHTTP2")
+        return close(reason: .hub(.noHTTP2))
       }
       startHTTP1(context)
     default: context.fireUserInboundEventTriggered(event)
@@ -207,7 +208,7 @@ extension HTTP2Connection {
     timer?.task.cancel()
     timer = nil
     self.context = nil
-    let reason = lastError ?? "ConnectionClosed"
+    let reason = lastError ?? .hub(.connectionClosed)
     perform(state.closed(reason: reason))
     pool.closed(self, reason: reason)
   }
@@ -259,7 +260,7 @@ extension HTTP2Connection {
       }
       // After it, as handling them may write more.
       for event in events { handle(event) }
-      if session.isOver { close(reason: "ConnectionFailed") }
+      if session.isOver { close(reason: .hub(.connectionFailed)) }
     } catch {
       fail(error)
     }

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import NIOCore
 import Locking
+import Wire
 
 /// The requests of one call of `send` that go through one pool. Belongs to the pool's event loop.
 final class PushBatch {
@@ -37,8 +38,8 @@ final class PushBatch {
 
   /// Why its requests may not leave any more; nil if they may.
   var hindrance: String? {
-    if let deadline, NIODeadline.now() >= deadline { return "QueueTimeout" }
-    return isWanted() ? nil : Verdict.unwanted
+    if let deadline, NIODeadline.now() >= deadline { return .hub(.queueTimeout) }
+    return isWanted() ? nil : .hub(.cancelled)
   }
 
   /// Keeps the outcomes of a request's pushes for the next `deliver`.

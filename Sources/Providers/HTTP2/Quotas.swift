@@ -221,7 +221,7 @@ final class Quotas: Sendable {
     }
     if taken.count > 0 { grant(lease(taken, at: place, kind)) }
     guard let waiter else {
-      if taken.count < count { giveUp(count - taken.count, isSilent ? Verdict.noAnswer : Verdict.noPlace) }
+      if taken.count < count { giveUp(count - taken.count, .hub(isSilent ? .noAnswer : .noPlace)) }
       return
     }
     loop.scheduleTask(in: patience) {
@@ -231,7 +231,7 @@ final class Quotas: Sendable {
         if state.waiting[holder]?.isEmpty == true { state.waiting[holder] = nil }
         return (left, state.isSilent(place))
       }
-      if left > 0 { giveUp(left, isSilent ? Verdict.noAnswer : Verdict.noPlace) }
+      if left > 0 { giveUp(left, .hub(isSilent ? .noAnswer : .noPlace)) }
     }
   }
 

@@ -143,7 +143,7 @@ extension ResponseClassification {
     }
     guard case .array(let messages) = body?["messages"], !messages.isEmpty else { return }
     // What the reply does not name may have been sent.
-    verdict = .uncertain(reason: "NoWordOfMessage", isAnswered: true)
+    verdict = .uncertain(reason: .hub(.noWordOfMessage), isAnswered: true)
     var verdicts: [String: Verdict] = [:]
     for message in messages {
       guard let reference = message["reference"]?.text else { continue }

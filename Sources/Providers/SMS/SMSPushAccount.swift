@@ -33,7 +33,7 @@ struct SMSPushAccount: PushAccount {
     case .success(var sms):
       sms.reference = sign(SMSReference(pushID: push.id)).text
       guard let address = endpoint.address(account.url) else {
-        return .refused(.credentialsRefused(reason: "HostNotAllowed"))
+        return .refused(.credentialsRefused(reason: .hub(.hostNotAllowed)))
       }
       var request =
         switch account.provider {
@@ -85,7 +85,7 @@ struct SMSPushAccount: PushAccount {
   /// CM is asked to send nothing to nobody: it checks the product token first. Twilio shows the account itself. Other providers
   /// cannot be asked.
   func check(_ environment: PushEnvironment) async -> CredentialVerdict {
-    guard let address = endpoint.address(account.url) else { return .refused(reason: "HostNotAllowed") }
+    guard let address = endpoint.address(account.url) else { return .refused(reason: .hub(.hostNotAllowed)) }
     switch account.provider {
     case .cm(let productToken):
       let verdict = await endpoint.verdict(
@@ -135,7 +135,7 @@ struct SMSPushAccount: PushAccount {
 
   private static func adviceOnStatus(_ reason: String) -> String? {
     switch reason {
-    case "HostNotAllowed":
+    case HubReason.hostNotAllowed.rawValue:
       "The address must be one of the internet, or at a host that PUSHCART_SMS_ALLOWED_HOSTS names."
     case "HTTP401", "HTTP403": "The provider does not take the sign-in: set it anew with `pushcart sms set`."
     case _ where reason.hasPrefix("HTTP"): "The address is not the provider's: set it with `pushcart sms set --url`."
@@ -169,15 +169,17 @@ struct OutgoingSMS: Sendable {
       .failure(Refusal(verdict: .payloadRefused(reason: reason)))
     }
     guard let number = PhoneNumber(push.token) else {
-      return .failure(Refusal(verdict: .tokenInvalid(.unregistered, since: nil, reason: "NoNumber")))
+      return .failure(Refusal(verdict: .tokenInvalid(.unregistered, since: nil, reason: .hub(.noNumber))))
     }
     let override = push.message.override("sms")
     let from = override?["from"]?.text ?? account.sender
-    guard SMSAccount.isSender(from) || account.isMessagingService(from) else { return refuse("BadOverride from") }
+    guard SMSAccount.isSender(from) || account.isMessagingService(from) else {
+      return refuse(.hub(.badOverride, "from"))
+    }
     var words = override?["text"]?.text ?? [push.message.alert, push.message.info].compactMap(text).first ?? ""
-    guard !words.isEmpty else { return refuse("NoText") }
+    guard !words.isEmpty else { return refuse(.hub(.noText)) }
     if let source = push.message.fields.first(where: { $0.name == pinField }).flatMap({ text($0.value) }) {
-      guard let pin = pin(number, source) else { return refuse("NoPIN") }
+      guard let pin = pin(number, source) else { return refuse(.hub(.noPIN)) }
       words = words.replacing("{{pin}}", with: pin)
     }
     var parts = SMSText.mostParts

@@ -21,8 +21,6 @@ final class WebPushDescription: ServiceDescription {
 
   /// Refusals of the token for fewer subscriptions say more about these than about the app's key: one can be made with another key.
   private static let evidence = 5
-  /// The first word of a refusal that is probably the app's fault.
-  static let tokenRefused = "TokenRefused"
 
   private let origin: ServiceAddress
   private let signer: VAPIDSigner?
@@ -53,7 +51,7 @@ final class WebPushDescription: ServiceDescription {
         return .available(token.authorization)
       }
       guard let value = try? signer?.authorization(for: "https://\(origin.authority)", now: now) else {
-        return .unusable(.credentialsRefused(reason: "PrivateKeyUnusable"))
+        return .unusable(.credentialsRefused(reason: .hub(.privateKeyUnusable)))
       }
       state.token = (Authorization(value: value), now)
       return .available(Authorization(value: value))
@@ -70,7 +68,7 @@ final class WebPushDescription: ServiceDescription {
     case .retry(let after, let reason, let appliesToService)
     where isTrusted && classification.recovery == .newToken && isRefusedByAll(request):
       classification.verdict = .retry(
-        after: after, reason: "\(Self.tokenRefused) \(reason)", appliesToService: appliesToService)
+        after: after, reason: .hub(.tokenRefused, reason), appliesToService: appliesToService)
     case .accepted: state.withLock { $0.refusedPaths = [] }
     default: break
     }

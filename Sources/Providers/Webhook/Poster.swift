@@ -29,9 +29,9 @@ public struct Poster: Sendable {
   /// The request that a post becomes.
   func prepare(_ post: JSONPost) -> PreparedPush {
     guard let endpoint = try? PushEndpoint(url: post.address), rule.problem(with: endpoint) == nil else {
-      return .refused(.payloadRefused(reason: "HostNotAllowed"))
+      return .refused(.payloadRefused(reason: .hub(.hostNotAllowed)))
     }
-    guard post.body.count <= Self.limit else { return .refused(.payloadRefused(reason: "MessageTooBig")) }
+    guard post.body.count <= Self.limit else { return .refused(.payloadRefused(reason: .hub(.messageTooBig))) }
     var headers = RequestHeaders()
     headers.add(":path", endpoint.path, .never)
     headers.add("content-type", "application/json")
@@ -57,7 +57,7 @@ public struct Poster: Sendable {
       for await outcomes in send([request], of: customer) {
         if let outcome = outcomes.first { return outcome.verdict }
       }
-      return .unsent(reason: "NoOutcome")
+      return .unsent(reason: .hub(.noOutcome))
     }
   }
 }

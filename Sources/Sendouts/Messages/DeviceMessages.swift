@@ -256,7 +256,7 @@ extension MessageService {
         group.addTask {
           do {
             guard try await self.mayRegister(customer, plan.message) else {
-              return (place, .success(.refused(.tokenInvalid, reason: "device_invalidated")))
+              return (place, .success(.refused(.tokenInvalid, reason: .hub(.deviceInvalidated))))
             }
             let message = plan.message
             try await self.register(customer, message.token.text, of: message.owner, message.app.type, plan.apps)
