@@ -306,5 +306,5 @@ public final class HybridMessages: Sendable {
 package enum HybridStatements {
   package static let all: [Statement] =
     StatusReportQueries.all + HybridAppQueries.all + PhoneRegistrationQueries.all
-    + PhoneMessageQueries.all
+    + PhoneMessageQueries.all + SealedColumn.hybrid.flatMap(\.statements)
 }

@@ -1,8 +1,21 @@
 package import Postgres
+package import Registry
 
 /// Every statement of this room, so that a test can prepare each of them on a real server.
 package enum SubscriptionsStatements {
-  package static let all: [Statement] = DatasyncQueries.all + SubscriptionQueries.all + NotificationQueue.all
+  package static let all: [Statement] =
+    DatasyncQueries.all + SubscriptionQueries.all + NotificationQueue.all
+    + SealedColumn.dataTrees.flatMap(\.statements)
+}
+
+extension SealedColumn {
+  package static let dataTrees = [subscriptionKey, webhooks]
+
+  /// Keys that notifications of subscriptions are encrypted with.
+  static let subscriptionKey = SealedColumn(
+    "datasync_subscription", "sealed_key", key: ["subscription_id": "bigint"])
+  /// The settings of apps' webhooks.
+  static let webhooks = SealedColumn("datasync_app", "webhooks", key: ["app_id": "text"])
 }
 
 /// Statements on `datasync_app` and `datasync_node`. `$1` is the customer, `$2` the app.

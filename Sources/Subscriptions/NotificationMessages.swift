@@ -23,7 +23,7 @@ struct NotificationMessages {
   mutating func forms(of event: DatasyncEvent, for claimed: NotificationQueue.Claimed) throws -> Forms {
     if claimed.key == nil, let last, last.path == claimed.path, last.event == event { return last.forms }
     let key = try claimed.key.map {
-      try vault.open($0, context: DatasyncSealing.subscription(lane.customer, claimed.id)).bytes
+      try vault.open($0, context: SealedColumn.subscriptionKey.place(lane.customer, "\(claimed.id)")).bytes
     }
     let path = claimed.path.withoutLastSlash
     let events = Array(sequence(first: event, next: \.smaller))

@@ -54,7 +54,8 @@ public struct SubscriptionStore: Sendable {
           flags.changed, flags.removed, service, target, targetKey, duration)[0]
         if let key {
           let id = try SubscriptionReply(row).subscriptionId
-          let sealed = try vault.seal(Secret(bytes: key), context: DatasyncSealing.subscription(customer, id))
+          let sealed = try vault.seal(
+            Secret(bytes: key), context: SealedColumn.subscriptionKey.place(customer, "\(id)"))
           row = try await database.query(
             SubscriptionQueries.seal, customer.rawValue, app, id.rawValue, Bytes(sealed.bytes), sealed.masterKeyID)[0]
         }

@@ -24,7 +24,7 @@ public struct WebhookStore: Sendable {
     }
     guard case let (bytes?, key?) = try row.decode(Bytes?.self, String?.self) else { return WebhookSettings() }
     let opened = try vault.open(
-      Sealed(bytes: bytes.bytes, masterKeyID: key), context: DatasyncSealing.webhooks(customer, app))
+      Sealed(bytes: bytes.bytes, masterKeyID: key), context: SealedColumn.webhooks.place(customer, app))
     return try JSONCoding.decode(WebhookSettings.self, from: opened.bytes)
   }
 
@@ -44,7 +44,7 @@ public struct WebhookStore: Sendable {
         field: "destinations", problem: "holds more than 100, or a name of more than 100 bytes")
     }
     let sealed = try vault.seal(
-      Secret(bytes: Array(try JSONCoding.encode(settings))), context: DatasyncSealing.webhooks(customer, app))
+      Secret(bytes: Array(try JSONCoding.encode(settings))), context: SealedColumn.webhooks.place(customer, app))
     guard try await !database.query(DatasyncQueries.lock, customer.rawValue, app).isEmpty else {
       throw SubscriptionsError.notEnabled(app: app)
     }

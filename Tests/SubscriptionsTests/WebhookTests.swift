@@ -224,7 +224,9 @@ import Wire
       try await datasync.subscribe("phone", "/n", .value, key: key.base64EncodedString())
       let new = MasterKeys.generate()
       let both = Vault(try MasterKeys(current: new, older: [datasync.bench.masterKey]))
-      let progress = try await Rekey(datasync.bench.pool, vault: both, by: "root").run()
+      let progress = try await Rekey(
+        datasync.bench.pool, vault: both, by: "root", columns: SealedColumn.registry + SealedColumn.dataTrees
+      ).run()
       // The credentials of two apps, the key and the webhooks' settings.
       #expect(progress.resealed == 4 && progress.unreadable == [])
       try await datasync.put("/n", "1")
