@@ -23,7 +23,7 @@ public struct PushServiceSettings: Sendable {
   public var queueTimeout: Duration = .seconds(30)
   /// How long an address that a customer, an app or a device has named may take for a response, and how long requests that hold places
   /// may wait to leave.
-  public var strangerTimeout: Duration = .seconds(10)
+  public var untrustedTimeout: Duration = .seconds(10)
   /// How long a request waits for a place at such an address.
   public var placeTimeout: Duration = .seconds(1)
   /// Most connections that the hub has to such addresses at a time. They have a budget of their own, so that they leave clients theirs.

@@ -56,7 +56,7 @@ struct NotificationEvents: Sendable {
     }
 
     /// The places whose values are told, if they fit.
-    func toldPlaces(_ sizes: [String: DataTree.Size]) -> [String] {
+    func placesWithValues(_ sizes: [String: DataTree.Size]) -> [String] {
       guard event == .child else { return places }
       return (children ?? [:]).compactMap { name, wasThere in
         let place = place(of: name.text)
@@ -95,7 +95,8 @@ struct NotificationEvents: Sendable {
       database, lane.customer, lane.app, of: places, upTo: longestValue / Self.shortestLeaf + 1)
     let sizes = Dictionary(uniqueKeysWithValues: zip(places, all))
     let read = Set(
-      keys.flatMap { key in isTold(key, sizes) ? key.toldPlaces(sizes).filter { sizes[$0]?.leaves != 0 } : [] })
+      keys.flatMap { key in valuesFit(key, sizes) ? key.placesWithValues(sizes).filter { sizes[$0]?.leaves != 0 } : [] }
+    )
     let values = try await values(of: read, sizes)
     for key in keys { made[key] = event(of: key, sizes, values) }
   }
@@ -104,9 +105,9 @@ struct NotificationEvents: Sendable {
   private static let shortestLeaf = 4
 
   /// Whether the values of a subscription's places may fit into a notification.
-  private func isTold(_ key: Key, _ sizes: [String: DataTree.Size]) -> Bool {
+  private func valuesFit(_ key: Key, _ sizes: [String: DataTree.Size]) -> Bool {
     var left = (leaves: longestValue / Self.shortestLeaf, valueBytes: longestValue, pathBytes: longestPaths)
-    for place in key.toldPlaces(sizes) {
+    for place in key.placesWithValues(sizes) {
       guard let size = sizes[place] else { continue }
       left.leaves -= size.leaves
       left.valueBytes -= size.valueBytes
@@ -137,10 +138,10 @@ struct NotificationEvents: Sendable {
   private func event(
     of key: Key, _ sizes: [String: DataTree.Size], _ values: [UTF8String: JSONValue]
   ) -> DatasyncEvent? {
-    let isTold = isTold(key, sizes)
+    let valuesFit = valuesFit(key, sizes)
     switch key.event {
     case .valueHidingData: return .valueChangedHidingData
-    case .value: return isTold ? .valueChanged(values[key.path] ?? .null) : .valueTooBig
+    case .value: return valuesFit ? .valueChanged(values[key.path] ?? .null) : .valueTooBig
     case .child: break
     }
     guard let children = key.children else { return .childrenTooBig }
@@ -157,7 +158,7 @@ struct NotificationEvents: Sendable {
       }
     }
     update.removed.sort()
-    if !isTold { update = update.onlyKeys }
+    if !valuesFit { update = update.onlyKeys }
     return update.isEmpty ? nil : .childrenUpdated(update)
   }
 }

@@ -15,7 +15,7 @@ import Wire
   @Test func `A push for which there is no place was not tried`() async throws {
     try await withDatasync { datasync in
       var settings = PushServiceSettings(datasync.bench.simulator, isPatient: false)
-      settings.strangerTimeout = .milliseconds(400)
+      settings.untrustedTimeout = .milliseconds(400)
       settings.placeTimeout = .zero
       try await withProvider(settings) { services in
         let dispatcher = datasync.bench.dispatcher(TestHub(), services: services)

@@ -123,6 +123,6 @@ extension ServiceReasons {
   fileprivate static let apns = ServiceReasons(
     service: "APNs",
     reasons: APNsReason.allCases.map { reason in
-      Reason(word: reason.rawValue, verdict: ResponseClassification(reason).verdict, advice: reason.advice)
+      Reason(name: reason.rawValue, verdict: ResponseClassification(reason).verdict, advice: reason.advice)
     })
 }

@@ -76,7 +76,7 @@ final class ConnectionPools: Sendable {
   /// Sends each of `requests` to its own origin, by connections that the account shares with nobody; see `PushAccount.send`.
   ///
   /// A service of a customer has connections to `Quotas.Limits.origins` at a time. Idle ones are closed to make room. While all of them work, requests
-  /// to further origins come back as `unsent`. An origin has to answer within `strangerTimeout`. Where places are bounded, requests wait
+  /// to further origins come back as `unsent`. An origin has to answer within `untrustedTimeout`. Where places are bounded, requests wait
   /// for these for `placeTimeout`, and come back as `unsent` if none comes free. So do at once all but one to an address that is silent.
   /// - Parameters:
   ///   - account: the key of the pools, without an origin.
@@ -106,7 +106,7 @@ final class ConnectionPools: Sendable {
         guard let pool = self.pool(key, origin, { service(origin) }) else {
           return outcomes.postpone(requests, .hub(.tooManyOrigins))
         }
-        let deadline = lease.map { _ in NIODeadline.now() + TimeAmount(self.settings.strangerTimeout) }
+        let deadline = lease.map { _ in NIODeadline.now() + TimeAmount(self.settings.untrustedTimeout) }
         pool.enqueue(requests, refused: [], outcomes, lease, deadline: deadline, while: isWanted)
       }
       guard let place = destination.place else {
@@ -123,7 +123,7 @@ final class ConnectionPools: Sendable {
       }
       quotas.take(
         requests.count, of: account.holder, at: place.address, place.kind,
-        patience: TimeAmount(settings.placeTimeout), on: group.next()
+        timeout: TimeAmount(settings.placeTimeout), on: group.next()
       ) { lease in
         enqueue(take(lease.count), lease)
       } giveUp: { count, reason in
@@ -209,7 +209,7 @@ final class ConnectionPools: Sendable {
     var pool = settings.pool
     var timeouts = settings.timeouts
     if key.origin != nil {
-      let limit = TimeAmount(settings.strangerTimeout)
+      let limit = TimeAmount(settings.untrustedTimeout)
       timeouts.request = min(timeouts.request, limit)
       timeouts.settings = min(timeouts.settings, limit)
       pool.queueTimeout = min(pool.queueTimeout, limit)
@@ -314,9 +314,9 @@ enum PlaceNeed: Sendable {
   fileprivate func place(of request: PushRequest, at origin: ServiceAddress) -> Place? {
     switch self {
     case .none: nil
-    case .origins(let isTrusted): Place(address: origin.origin, kind: isTrusted(origin) ? .trusted : .stranger)
+    case .origins(let isTrusted): Place(address: origin.origin, kind: isTrusted(origin) ? .trusted : .untrusted)
     case .provider: Place(address: origin.origin, kind: .provider)
-    case .paths: Place(address: origin.origin + (request.headers[":path"] ?? "/"), kind: .stranger)
+    case .paths: Place(address: origin.origin + (request.headers[":path"] ?? "/"), kind: .untrusted)
     }
   }
 }

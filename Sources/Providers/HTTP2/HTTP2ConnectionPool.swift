@@ -79,8 +79,8 @@ extension HTTP2ConnectionPool {
   func next() -> PushJob? {
     while let job = queue.popFirst() {
       if job.batch.isCancelled { continue }
-      guard let hindrance = job.batch.hindrance else { return job }
-      finish(job, .unsent(reason: hindrance))
+      guard let cancellationReason = job.batch.cancellationReason else { return job }
+      finish(job, .unsent(reason: cancellationReason))
     }
     return nil
   }

@@ -37,7 +37,7 @@ final class PushBatch {
   var isCancelled: Bool { outcomes.isCancelled }
 
   /// Why its requests may not leave any more; nil if they may.
-  var hindrance: String? {
+  var cancellationReason: String? {
     if let deadline, NIODeadline.now() >= deadline { return .hub(.queueTimeout) }
     return isWanted() ? nil : .hub(.cancelled)
   }

@@ -55,7 +55,7 @@ struct QuotaHolder: Hashable, Sendable {
 /// What is known of an address that others name.
 enum AddressKind: Sendable, Hashable {
   /// Anybody may have named it: its places are bounded, and nothing is sent to it while it is silent.
-  case stranger
+  case untrusted
   /// The operator answers for it: it has as many places as it wants, unless it is silent.
   case trusted
   /// All requests of a service go to it: its places are bounded, and the lane sees whether it answers.
@@ -83,7 +83,7 @@ final class Quotas: Sendable {
     /// Most origins that all customers have connections to.
     var allOrigins = 512
     /// How many unanswered requests make a stranger's address silent.
-    var unansweredByStrangers = 16
+    var unansweredByUntrusted = 16
     /// How many make a trusted address silent: as many as a lane begins with.
     var unanswered = 100
     /// How many silent addresses are known, of all customers.
@@ -91,7 +91,7 @@ final class Quotas: Sendable {
 
     fileprivate func unanswered(by kind: AddressKind) -> Int {
       switch kind {
-      case .stranger: unansweredByStrangers
+      case .untrusted: unansweredByUntrusted
       case .trusted: unanswered
       case .provider: .max
       }
@@ -130,7 +130,7 @@ final class Quotas: Sendable {
       let now = NIODeadline.now()
       var known =
         answers[place]
-        ?? AddressAnswers(limit: limits.unanswered(by: kind), isStranger: kind == .stranger)
+        ?? AddressAnswers(limit: limits.unanswered(by: kind), isUntrusted: kind == .untrusted)
       var taken = known.room(for: count, at: now)
       if kind.isBounded {
         var own = addresses[place.holder] ?? SharedCount(most: limits.places, total: limits.places)
@@ -198,12 +198,12 @@ final class Quotas: Sendable {
 
   /// Takes places at an address, now or as they come free. One that is silent has none.
   /// - Parameters:
-  ///   - patience: how long a place is waited for; not at all if it is zero.
+  ///   - timeout: how long a place is waited for; not at all if it is zero.
   ///   - loop: keeps the time.
   ///   - grant: called with places, perhaps several times and from any thread.
   ///   - giveUp: called at most once, with how many were not to be had in time, and why.
   func take(
-    _ count: Int, of holder: QuotaHolder, at address: String, _ kind: AddressKind = .stranger, patience: TimeAmount,
+    _ count: Int, of holder: QuotaHolder, at address: String, _ kind: AddressKind = .untrusted, timeout: TimeAmount,
     on loop: any EventLoop,
     grant: @escaping @Sendable (PlaceLease) -> Void, giveUp: @escaping @Sendable (Int, String) -> Void
   ) {
@@ -213,7 +213,7 @@ final class Quotas: Sendable {
       let isFirst = state.waiting[holder]?.contains { $0.address == address } != true
       let taken = isFirst ? state.take(upTo: count, at: place, kind, limits) : (count: 0, ticket: 0)
       let isSilent = taken.count < count && state.isSilent(place)
-      if taken.count == count || isSilent || patience == .zero { return (taken, isSilent, nil) }
+      if taken.count == count || isSilent || timeout == .zero { return (taken, isSilent, nil) }
       state.lastWaiter += 1
       state.waiting[holder, default: []].append(
         Waiter(id: state.lastWaiter, address: address, kind: kind, count: count - taken.count, grant: grant))
@@ -224,7 +224,7 @@ final class Quotas: Sendable {
       if taken.count < count { giveUp(count - taken.count, .hub(isSilent ? .noAnswer : .noPlace)) }
       return
     }
-    loop.scheduleTask(in: patience) {
+    loop.scheduleTask(in: timeout) {
       let (left, isSilent) = self.state.withLock { state -> (Int, Bool) in
         guard let index = state.waiting[holder]?.firstIndex(where: { $0.id == waiter }) else { return (0, false) }
         let left = state.waiting[holder]?.remove(at: index).count ?? 0

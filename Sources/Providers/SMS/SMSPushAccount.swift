@@ -176,18 +176,18 @@ struct OutgoingSMS: Sendable {
     guard SMSAccount.isSender(from) || account.isMessagingService(from) else {
       return refuse(.hub(.badOverride, "from"))
     }
-    var words = override?["text"]?.text ?? [push.message.alert, push.message.info].compactMap(text).first ?? ""
-    guard !words.isEmpty else { return refuse(.hub(.noText)) }
+    var content = override?["text"]?.text ?? [push.message.alert, push.message.info].compactMap(text).first ?? ""
+    guard !content.isEmpty else { return refuse(.hub(.noText)) }
     if let source = push.message.fields.first(where: { $0.name == pinField }).flatMap({ text($0.value) }) {
       guard let pin = pin(number, source) else { return refuse(.hub(.noPIN)) }
-      words = words.replacing("{{pin}}", with: pin)
+      content = content.replacing("{{pin}}", with: pin)
     }
     var parts = SMSText.mostParts
     if let number = override?["maximumParts"]?.integer { parts = min(max(1, Int(number)), parts) }
     let coding = override?["coding"]?.text.flatMap(SMSCoding.init(rawValue:)) ?? .auto
     let sms: SMSText
     do throws(SMSText.Problem) {
-      sms = try SMSText(words, coding: coding, maximumParts: parts)
+      sms = try SMSText(content, coding: coding, maximumParts: parts)
     } catch {
       return refuse(error.reason)
     }
@@ -263,7 +263,7 @@ extension ServiceReasons {
     service: "SMS by CM",
     reasons: CMCode.allCases.filter { $0 != .ok }.map { code in
       Reason(
-        word: code.word, verdict: code.verdict(retryAfter: nil, at: .distantPast),
+        name: code.reason, verdict: code.verdict(retryAfter: nil, at: .distantPast),
         advice: SMSPushAccount.advice(on: code))
     })
 
@@ -271,7 +271,7 @@ extension ServiceReasons {
     service: "SMS by Twilio",
     reasons: TwilioCode.allCases.map { code in
       Reason(
-        word: code.word, verdict: code.verdict(hasOwnSender: false, retryAfter: nil, at: .distantPast),
+        name: code.reason, verdict: code.verdict(hasOwnSender: false, retryAfter: nil, at: .distantPast),
         advice: SMSPushAccount.advice(on: code))
     })
 }

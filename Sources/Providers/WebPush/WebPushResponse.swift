@@ -67,7 +67,7 @@ enum MozillaErrno: Int, CaseIterable, Sendable {
   case unknown = 999
 
   /// As the ledger has it.
-  var word: String { "errno\(rawValue)" }
+  var reason: String { "errno\(rawValue)" }
 }
 
 /// Words of Apple's push service for browsers.

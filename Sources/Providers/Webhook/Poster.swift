@@ -16,7 +16,7 @@ public struct JSONPost: Sendable {
 
 /// Posts JSON to addresses that customers named: all HTTP that goes out to them.
 ///
-/// An address has to be where the rule for webhooks allows, and to answer within `PushServiceSettings.strangerTimeout`. No redirect is
+/// An address has to be where the rule for webhooks allows, and to answer within `PushServiceSettings.untrustedTimeout`. No redirect is
 /// followed. A customer has a number of places at such addresses, and fewer at each of them (`Quotas`). So one that is slow delays no other
 /// customer, and no other address.
 public struct Poster: Sendable {

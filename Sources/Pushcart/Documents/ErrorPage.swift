@@ -81,7 +81,7 @@ enum ErrorPage {
           ["Reason", "What the hub makes of it", "What to do"],
           table.reasons.map { reason in
             [
-              "`\(reason.word)`" + (reason.meaning.map { " \($0)" } ?? ""), words(reason.verdict),
+              "`\(reason.name)`" + (reason.meaning.map { " \($0)" } ?? ""), words(reason.verdict),
               Markdown.escaped(reason.advice ?? "–"),
             ]
           })

@@ -17,7 +17,7 @@ import Testing
   private static func at(_ milliseconds: Int64) -> NIODeadline { .uptimeNanoseconds(1) + .milliseconds(milliseconds) }
 
   @Test func `An address is silent while too many requests have had no answer for too long`() {
-    var answers = AddressAnswers(limit: 4, isStranger: false)
+    var answers = AddressAnswers(limit: 4, isUntrusted: false)
     #expect(Self.room(answers, for: 100, at: Self.at(0)) == 100)
     let first = answers.begin(3, at: Self.at(0))
     let second = answers.begin(3, at: Self.at(500))
@@ -32,7 +32,7 @@ import Testing
   }
 
   @Test func `A stranger has as many as make it silent, until it answers`() {
-    var answers = AddressAnswers(limit: 4, isStranger: true)
+    var answers = AddressAnswers(limit: 4, isUntrusted: true)
     #expect(Self.room(answers, for: 100, at: Self.at(0)) == 4)
     let first = answers.begin(3, at: Self.at(0))
     #expect(Self.room(answers, for: 100, at: Self.at(0)) == 1)
@@ -41,7 +41,7 @@ import Testing
   }
 
   @Test func `A silent address is tried by one request after 1, 2, 4, up to 30 seconds, until it answers`() {
-    var answers = AddressAnswers(limit: 4, isStranger: true)
+    var answers = AddressAnswers(limit: 4, isUntrusted: true)
     var now = Int64(0)
     let all = answers.begin(4, at: Self.at(now))
     now = 10_000
@@ -66,7 +66,7 @@ import Testing
   @Test func `Whatever begins and ends, nothing is in flight once all have ended`() {
     var random = SystemRandomNumberGenerator()
     for _ in 0..<50 {
-      var answers = AddressAnswers(limit: 8, isStranger: Bool.random(using: &random))
+      var answers = AddressAnswers(limit: 8, isUntrusted: Bool.random(using: &random))
       var open: [(ticket: Int, count: Int)] = []
       var now = Int64(0)
       for _ in 0..<200 {

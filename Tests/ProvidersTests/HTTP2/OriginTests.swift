@@ -132,12 +132,12 @@ import Wire
   {
     try await withSimulator { simulator in
       let pools = try Self.pools(simulator) {
-        $0.strangerTimeout = .milliseconds(400)
+        $0.untrustedTimeout = .milliseconds(400)
         $0.placeTimeout = .zero
       }
       let silent = ClosedPort()
       let origin = try Self.origin(silent)
-      let most = pools.quotas.limits.unansweredByStrangers
+      let most = pools.quotas.limits.unansweredByUntrusted
       func send() async throws -> [Verdict] {
         var verdicts: [Verdict] = []
         let requests = Array(repeating: Self.request(to: origin), count: most + 5)
