@@ -89,7 +89,7 @@ extension ManagementChange {
   /// Replaces the webhooks of a data tree.
   public func saveWebhooks(
     _ settings: WebhookSettings, app: String, in store: WebhookStore, rule: EndpointRule
-  ) async throws -> DatasyncSettings {
+  ) async throws -> DataTreeSettings {
     let store = store.within(transaction)
     // What no master key opens can be replaced, too.
     let before = try? await store.settings(customer, app: app)
@@ -97,6 +97,6 @@ extension ManagementChange {
     try await store.save(settings, customer, app: app, rule: rule)
     try await record(
       .changeWebhooks, "datasync \(app)", before: before?.audited(), after: settings.audited(since: before))
-    return DatasyncSettings(webhooks: settings.shown)
+    return DataTreeSettings(webhooks: settings.shown)
   }
 }

@@ -2,7 +2,7 @@
 package enum ManagementOperations {
   package static let all =
     KeyOperations.all + CustomerOperations.all + ListOperations.all + TemplateOperations.all + SendoutOperations.all
-    + TriggerOperations.all + HybridAppOperations.all + DatasyncOperations.all + ReportOperations.all
+    + TriggerOperations.all + HybridAppOperations.all + DataTreeAppOperations.all + ReportOperations.all
 }
 
 extension APIOperation {

@@ -16,7 +16,7 @@ struct NotificationEvents: Sendable {
   private var longestValue: Int { lane.webhook == nil ? 4096 : 65_536 }
   /// Most bytes of the paths of its leaves, which name again what they share: JSON of 4096 bytes has 341 leaves below 2000 bytes of names
   /// at worst. That of a webhook could have ten times as many as a value that is written, so then it is too large.
-  private var longestPaths: Int { lane.webhook == nil ? 1 << 20 : DatasyncLeaves.longestPaths }
+  private var longestPaths: Int { lane.webhook == nil ? 1 << 20 : DataTreeLeaves.longestPaths }
 
   /// What a child has become for a device.
   private enum ChildChange { case added, changed, removed }
@@ -67,12 +67,12 @@ struct NotificationEvents: Sendable {
   }
 
   /// The event of each subscription; nil where nothing is left to tell.
-  func events(of claimed: [NotificationQueue.Claimed]) async throws -> [DatasyncEvent?] {
+  func events(of claimed: [NotificationQueue.Claimed]) async throws -> [DataTreeEvent?] {
     let keys = claimed.map { one in
       one.revoked == nil
         ? one.changes.map { Key(path: one.path, event: one.event, reported: one.reported, changes: $0) } : nil
     }
-    var made: [Key: DatasyncEvent?] = [:]
+    var made: [Key: DataTreeEvent?] = [:]
     var next: [Key] = []
     var places = 0
     for key in Set(keys.compactMap { $0 }) {
@@ -89,7 +89,7 @@ struct NotificationEvents: Sendable {
     }
   }
 
-  private func make(_ keys: [Key], _ made: inout [Key: DatasyncEvent?]) async throws {
+  private func make(_ keys: [Key], _ made: inout [Key: DataTreeEvent?]) async throws {
     let places = Array(Set(keys.flatMap(\.places)))
     let all = try await DataTree.sizes(
       database, lane.customer, lane.app, of: places, upTo: longestValue / Self.shortestLeaf + 1)
@@ -137,7 +137,7 @@ struct NotificationEvents: Sendable {
 
   private func event(
     of key: Key, _ sizes: [String: DataTree.Size], _ values: [UTF8String: JSONValue]
-  ) -> DatasyncEvent? {
+  ) -> DataTreeEvent? {
     let valuesFit = valuesFit(key, sizes)
     switch key.event {
     case .valueHidingData: return .valueChangedHidingData
@@ -145,7 +145,7 @@ struct NotificationEvents: Sendable {
     case .child: break
     }
     guard let children = key.children else { return .childrenTooBig }
-    var update = DatasyncEvent.ChildrenUpdate()
+    var update = DataTreeEvent.ChildrenUpdate()
     for (name, wasThere) in children {
       let place = key.place(of: name.text)
       // A plain null where the values are too large.

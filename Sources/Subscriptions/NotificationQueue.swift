@@ -82,7 +82,7 @@ struct NotificationQueue: Sendable {
 
   /// Subscriptions that this run has claimed, with what they are told; nil for nothing.
   struct Group: Sendable {
-    var items: [(claimed: Claimed, event: DatasyncEvent?)]
+    var items: [(claimed: Claimed, event: DataTreeEvent?)]
     /// When the claim may be over.
     let leaseEnd: ContinuousClock.Instant
     /// Where the lane's webhook leads; nil for a messaging service, and for a webhook that there is none of any more.
@@ -96,12 +96,12 @@ struct NotificationQueue: Sendable {
   /// - Throws: `PostgresError` with `ServerError.lockNotAvailable` while a large write has the tree for itself.
   func take(_ lane: Lane, upTo limit: Int, from pool: Pool, vault: Vault) async throws -> Group {
     // Asked first on a shared connection: the app's lanes would wait on all those that transactions have.
-    try await pool.query(DatasyncQueries.isFree, lane.customer.rawValue, lane.app)
+    try await pool.query(DataTreeQueries.isFree, lane.customer.rawValue, lane.app)
     return try await pool.transaction(of: lane.customer.rawValue) { database in
       let queue = NotificationQueue(database: database, run: run, lease: lease)
       var asked = ContinuousClock.now
       try await database.query(Self.planOnce)
-      try await database.query(DatasyncQueries.share, lane.customer.rawValue, lane.app)
+      try await database.query(DataTreeQueries.share, lane.customer.rawValue, lane.app)
       let claimed = try await queue.claim(lane, upTo: limit)
       let events = try await NotificationEvents(database: database, lane: lane).events(of: claimed)
       if ContinuousClock.now - asked > lease / 4 {
@@ -144,7 +144,7 @@ struct NotificationQueue: Sendable {
         reported: [added, changed, removed], target: target,
         key: key.flatMap { bytes in masterKey.map { Sealed(bytes: bytes.bytes, masterKeyID: $0) } },
         revoked: try row.get("revoked"),
-        changes: try changes.map { try JSONValue(json: Array($0.text.utf8), rules: DatasyncPath.rules) },
+        changes: try changes.map { try JSONValue(json: Array($0.text.utf8), rules: DataTreePath.rules) },
         attempts: Int(try row.get("attempts") as Int32), isExpired: try row.get("is_expired"))
     }
   }
@@ -179,7 +179,7 @@ struct NotificationQueue: Sendable {
   //
   // Those that wait for what is due lock it in the order of its subscriptions' numbers, as `datasync.match` does. Before it they lock the
   // subscriptions that may end, in the same order. Before all of these they share the app's row, which a write that matches several times
-  // has for itself (`DatasyncQueries.lockAlone`). So none of them deadlocks.
+  // has for itself (`DataTreeQueries.lockAlone`). So none of them deadlocks.
   //
   // Such a write can take long, and statements of other customers may wait behind these on the same connection. So these do not wait for
   // it: they fail, and are repeated. Their claims last longer by as much.

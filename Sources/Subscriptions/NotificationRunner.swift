@@ -187,7 +187,7 @@ public struct NotificationRunner: Service {
   ) async -> Bool {
     var pushes: [DirectPush] = []
     var messages = NotificationMessages(lane: lane, vault: vault)
-    var sent: [(claimed: NotificationQueue.Claimed, events: [DatasyncEvent])] = []
+    var sent: [(claimed: NotificationQueue.Claimed, events: [DataTreeEvent])] = []
     var nothing: [NotificationQueue.Settlement] = []
     for (one, event) in batch.items {
       guard let event else {
@@ -238,7 +238,7 @@ public struct NotificationRunner: Service {
   }
 
   private func settle(
-    _ outcomes: [(DirectOutcome, NotificationQueue.Claimed, [DatasyncEvent])], of lane: NotificationQueue.Lane,
+    _ outcomes: [(DirectOutcome, NotificationQueue.Claimed, [DataTreeEvent])], of lane: NotificationQueue.Lane,
     _ queue: NotificationQueue
   ) async {
     let dead = outcomes.compactMap { outcome, claimed, _ -> (String, Date)? in
@@ -274,7 +274,7 @@ public struct NotificationRunner: Service {
   }
 
   private static func settlement(
-    of outcome: DirectOutcome, _ claimed: NotificationQueue.Claimed, _ events: [DatasyncEvent]
+    of outcome: DirectOutcome, _ claimed: NotificationQueue.Claimed, _ events: [DataTreeEvent]
   ) -> NotificationQueue.Settlement {
     let event = events[outcome.form].name
     let isLast = claimed.hasEnded

@@ -21,7 +21,7 @@ public struct SubscriptionStore: Sendable {
   public func add(
     _ customer: CustomerID, app: String, _ request: SubscriptionRequest
   ) async throws -> SubscriptionReply {
-    _ = try DatasyncPath(text: request.path)
+    _ = try DataTreePath(text: request.path)
     _ = try Self.flags(request)
     let (service, target) = try Self.target(request)
     let key = try request.encryptionKey.map(Self.key)
@@ -40,12 +40,12 @@ public struct SubscriptionStore: Sendable {
     _ customer: CustomerID, _ app: String, _ request: SubscriptionRequest, _ service: String, _ target: String,
     key: [UInt8]?, duration: Double?
   ) async throws -> SubscriptionReply {
-    let path = try DatasyncPath(text: request.path)
+    let path = try DataTreePath(text: request.path)
     let flags = try Self.flags(request)
     return try await pool.transaction(of: customer.rawValue, locks: .brief) { [vault] database in
       do {
         let (place, targetKey) = (Bytes(TreeChange.key(path.stored)), Bytes(TreeChange.key("\(service)|\(target)")))
-        try await database.query(DatasyncQueries.shareKey, customer.rawValue, app)
+        try await database.query(DataTreeQueries.shareKey, customer.rawValue, app)
         for statement in [SubscriptionQueries.hold, SubscriptionQueries.renew] {
           try await database.query(statement, customer.rawValue, app, place, targetKey, request.event.rawValue)
         }
@@ -81,7 +81,7 @@ public struct SubscriptionStore: Sendable {
   /// - Throws: `SubscriptionsError.subscriptionUnknown`.
   public func remove(_ customer: CustomerID, app: String, _ id: SubscriptionID) async throws -> SubscriptionReply {
     try await pool.transaction(of: customer.rawValue, locks: .brief) { database in
-      try await database.query(DatasyncQueries.shareKey, customer.rawValue, app)
+      try await database.query(DataTreeQueries.shareKey, customer.rawValue, app)
       guard let row = try await database.query(SubscriptionQueries.remove, customer.rawValue, app, id.rawValue).first
       else { throw SubscriptionsError.subscriptionUnknown(id) }
       return try SubscriptionReply(row)

@@ -15,7 +15,7 @@ struct TreeWrite {
   private let targets: [String]
   private let above: [String]
   private let allTargets: Set<String>
-  private let new: DatasyncLeaves
+  private let new: DataTreeLeaves
   private let newPlaces: Set<String>
 
   /// Leaves that go with the next portion.
@@ -35,7 +35,7 @@ struct TreeWrite {
   private static let portionBytes = 1 << 20
 
   init(
-    _ write: DataTree.Write, _ customer: CustomerID, _ app: String, at path: DatasyncPath, _ database: any Querying,
+    _ write: DataTree.Write, _ customer: CustomerID, _ app: String, at path: DataTreePath, _ database: any Querying,
     portion: Int
   ) throws(JSONProblem) {
     self.database = database
@@ -46,13 +46,13 @@ struct TreeWrite {
     case .put(let value):
       targets = [path.stored]
       above = path.ancestors.map(\.stored)
-      new = try DatasyncLeaves(value, at: path)
+      new = try DataTreeLeaves(value, at: path)
     case .patch(let children):
       var targets: [String] = []
       for name in children.keys { targets.append(try path.child(name.text).stored) }
       self.targets = targets
       above = (path.ancestors + [path]).map(\.stored)
-      new = try DatasyncLeaves(.object(children), at: path)
+      new = try DataTreeLeaves(.object(children), at: path)
     }
     newPlaces = TreeChange.places(new.json.keys)
     allTargets = Set(targets)
@@ -63,7 +63,7 @@ struct TreeWrite {
     try await DataTree.requireNormalized(targets, database)
     let leaves = Array(new.json)
     let known = try await database.query(
-      DatasyncQueries.known, customer.rawValue, app, (leaves.map(\.key) + above).map { Bytes(TreeChange.key($0)) },
+      DataTreeQueries.known, customer.rawValue, app, (leaves.map(\.key) + above).map { Bytes(TreeChange.key($0)) },
       leaves.map(\.value) + above.map { _ in "" })
     var written = new.json
     var there: [String] = []
@@ -81,7 +81,7 @@ struct TreeWrite {
       there.append(path)
       if isEqual { written[path] = nil }
       func value(_ json: String) throws -> JSONValue {
-        try JSONValue(json: Array(json.utf8), rules: DatasyncPath.rules)
+        try JSONValue(json: Array(json.utf8), rules: DataTreePath.rules)
       }
       if let other, try value(other) == value(leaves[number - 1].value) { rewritten.insert(path) }
     }
@@ -91,7 +91,7 @@ struct TreeWrite {
     if !(changed.isEmpty && written.isEmpty) { try await finish(written, changed) }
     if let alone {
       try await database.query(
-        DatasyncQueries.lengthenClaims, customer.rawValue, app, alone.since, (.now - alone.asked) / .seconds(1))
+        DataTreeQueries.lengthenClaims, customer.rawValue, app, alone.since, (.now - alone.asked) / .seconds(1))
     }
     return noted
   }
@@ -123,7 +123,7 @@ struct TreeWrite {
   ) async throws -> [(path: String, key: Bytes)] {
     let ranges = places.map(DataTree.Range.init)
     return try await database.query(
-      DatasyncQueries.page, customer.rawValue, app, places, ranges.map(\.lower), ranges.map(\.upper),
+      DataTreeQueries.page, customer.rawValue, app, places, ranges.map(\.lower), ranges.map(\.upper),
       last.map { String(String.UnicodeScalarView($0.path.unicodeScalars.prefix(500))) } ?? "", last?.key ?? Bytes([]),
       Int64(portion)
     ).map { row in
@@ -147,7 +147,7 @@ struct TreeWrite {
   private mutating func removePortion() async throws {
     if alone == nil {
       let asked = ContinuousClock.now
-      alone = (asked, try await database.query(DatasyncQueries.lockAlone, customer.rawValue, app)[0].decode(Date.self))
+      alone = (asked, try await database.query(DataTreeQueries.lockAlone, customer.rawValue, app)[0].decode(Date.self))
     }
     try await remove(stale)
     let gone = TreeChange.places(stale)
@@ -171,7 +171,7 @@ struct TreeWrite {
   private func put(_ leaves: [(key: String, value: String)]) async throws {
     do {
       try await database.query(
-        DatasyncQueries.put, customer.rawValue, app, leaves.map { Bytes(TreeChange.key($0.key)) }, leaves.map(\.key),
+        DataTreeQueries.put, customer.rawValue, app, leaves.map { Bytes(TreeChange.key($0.key)) }, leaves.map(\.key),
         leaves.map(\.value))
     } catch let error as PostgresError where error.constraint == "datasync_node_path_normalized" {
       throw SubscriptionsError.notNormalized
@@ -181,7 +181,7 @@ struct TreeWrite {
   private func remove(_ leaves: [String]) async throws {
     guard !leaves.isEmpty else { return }
     try await database.query(
-      DatasyncQueries.remove, customer.rawValue, app, leaves.map { Bytes(TreeChange.key($0)) })
+      DataTreeQueries.remove, customer.rawValue, app, leaves.map { Bytes(TreeChange.key($0)) })
   }
 
   /// Those of the places that have leaves now.
@@ -189,7 +189,7 @@ struct TreeWrite {
     guard !places.isEmpty else { return [] }
     let ranges = places.map(DataTree.Range.init)
     let rows = try await database.query(
-      DatasyncQueries.present, customer.rawValue, app, places, ranges.map(\.lower), ranges.map(\.upper))
+      DataTreeQueries.present, customer.rawValue, app, places, ranges.map(\.lower), ranges.map(\.upper))
     return Set(try rows.map { places[try $0.decode(Int.self) - 1] })
   }
 
@@ -198,7 +198,7 @@ struct TreeWrite {
     let places = Array(changes)
     let children = places.map(\.value.json)
     noted += try await database.query(
-      DatasyncQueries.match, customer.rawValue, app, places.map { Bytes(TreeChange.key($0.key)) }, places.map(\.key),
+      DataTreeQueries.match, customer.rawValue, app, places.map { Bytes(TreeChange.key($0.key)) }, places.map(\.key),
       children.map(\.added), children.map(\.changed), children.map(\.removed))[0].decode(Int.self)
   }
 }

@@ -19,7 +19,7 @@ public struct WebhookStore: Sendable {
   /// The settings of an app; without destinations if nobody has made any.
   /// - Throws: `SubscriptionsError.notEnabled`; `RegistryError.sealed` when no master key at hand opens them.
   public func settings(_ customer: CustomerID, app: String) async throws -> WebhookSettings {
-    guard let row = try await database.query(DatasyncQueries.settings, customer.rawValue, app).first else {
+    guard let row = try await database.query(DataTreeQueries.settings, customer.rawValue, app).first else {
       throw SubscriptionsError.notEnabled(app: app)
     }
     guard case let (bytes?, key?) = try row.decode(Bytes?.self, String?.self) else { return WebhookSettings() }
@@ -45,11 +45,11 @@ public struct WebhookStore: Sendable {
     }
     let sealed = try vault.seal(
       Secret(bytes: Array(try JSONCoding.encode(settings))), context: SealedColumn.webhooks.place(customer, app))
-    guard try await !database.query(DatasyncQueries.lock, customer.rawValue, app).isEmpty else {
+    guard try await !database.query(DataTreeQueries.lock, customer.rawValue, app).isEmpty else {
       throw SubscriptionsError.notEnabled(app: app)
     }
     try await database.query(
-      DatasyncQueries.saveSettings, customer.rawValue, app, Bytes(sealed.bytes), sealed.masterKeyID)
+      DataTreeQueries.saveSettings, customer.rawValue, app, Bytes(sealed.bytes), sealed.masterKeyID)
   }
 
   private static func check(

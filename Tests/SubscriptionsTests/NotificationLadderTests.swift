@@ -19,7 +19,7 @@ import Wire
     service: MessagingService, isSealed: Bool
   ) async throws {
     let key = isSealed ? Data((0..<32).map { UInt8($0) }) : nil
-    try await withDatasync { datasync in
+    try await withDataTree { datasync in
       if service == .hms { try await datasync.addHuaweiApp() }
       var cases: [LadderCase] = []
       for unit in Self.units {
@@ -44,8 +44,8 @@ import Wire
         let form = try #require(one.forms.first { LadderCase.size($0, service, isSealed) <= 4096 }, name)
         #expect(push.size == LadderCase.size(form, service, isSealed), name)
         let event = try #require(
-          DatasyncEvent(name: form.event, data: try form.data.map { try .init(parsing: Array($0.utf8)) }))
-        let plain = DatasyncPayload.map(event, app: SendingBench.appID, path: LadderCase.path(number))
+          DataTreeEvent(name: form.event, data: try form.data.map { try .init(parsing: Array($0.utf8)) }))
+        let plain = DataTreePayload.map(event, app: SendingBench.appID, path: LadderCase.path(number))
         #expect(
           try PushNotificationEvent(push.data, key: key).event == PushNotificationEvent(plain).event, name)
       }
@@ -163,7 +163,7 @@ private struct LadderCase: Sendable {
   }
 }
 
-extension DatasyncBench {
+extension DataTreeBench {
   fileprivate func addHuaweiApp() async throws {
     bench.simulator.hms.register(clientID: "104567891", secret: "acme-secret")
     _ = try await PushApps(bench.pool, vault: bench.vault).add(

@@ -8,7 +8,7 @@ import Wire
 
 @Suite struct NotificationLogTests {
   @Test func `Old lines go in portions, and newer ones and those of others stay`() async throws {
-    try await withDatasync { datasync in
+    try await withDataTree { datasync in
       let other = try await Customers(datasync.bench.pool).add(name: "Other").id
       try await add(25_000, of: datasync.bench.customer, "31 days", datasync)
       try await add(4, of: datasync.bench.customer, "29 days", datasync)
@@ -20,7 +20,7 @@ import Wire
     }
   }
 
-  private func add(_ count: Int, of customer: CustomerID, _ age: String, _ datasync: DatasyncBench) async throws {
+  private func add(_ count: Int, of customer: CustomerID, _ age: String, _ datasync: DataTreeBench) async throws {
     try await datasync.query(
       """
       INSERT INTO datasync_notification (customer_id, at, app_id, subscription_id, service, event, outcome)
@@ -28,7 +28,7 @@ import Wire
       """)
   }
 
-  private func lines(_ datasync: DatasyncBench) async throws -> [CustomerID: Int] {
+  private func lines(_ datasync: DataTreeBench) async throws -> [CustomerID: Int] {
     let rows = try await datasync.query("SELECT customer_id, count(*) FROM datasync_notification GROUP BY customer_id")
     return Dictionary(
       uniqueKeysWithValues: try rows.map { row in

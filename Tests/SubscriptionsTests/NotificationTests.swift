@@ -12,7 +12,7 @@ import Wire
 
 @Suite struct NotificationTests {
   @Test func `A write tells subscriptions above, at and below it, and subscribing tells nothing`() async throws {
-    try await withDatasync { datasync in
+    try await withDataTree { datasync in
       try await datasync.put("/users", #"{"alice":{"age":33,"city":"Breda"},"bob":{"age":40}}"#)
       try await datasync.subscribe("root", "/", .valueHidingData)
       try await datasync.subscribe("users", "/users", .child)
@@ -36,7 +36,7 @@ import Wire
   }
 
   @Test func `Changes before a notification leaves are merged into the newest state`() async throws {
-    try await withDatasync { datasync in
+    try await withDataTree { datasync in
       try await datasync.put("/users", #"{"old":1,"gone":1}"#)
       try await datasync.subscribe("users", "/users", .child)
       try await datasync.subscribe("value", "/users", .value)
@@ -59,7 +59,7 @@ import Wire
   func `What passes is tried again after one, two, four and more seconds, and for two hours at most`(
     code: String, jitter: Double
   ) async throws {
-    try await withDatasync { datasync in
+    try await withDataTree { datasync in
       // More than a dozen say that the service is away, and each has its own delays nevertheless.
       for number in 1...12 { try await datasync.subscribe("phone\(number)", "/n", .value) }
       datasync.fcm.rule(.any, .refuse(.fcm(code == "QUOTA_EXCEEDED" ? 429 : 503, "UNAVAILABLE", code, "Later")))
@@ -91,7 +91,7 @@ import Wire
   }
 
   @Test func `A longer Retry-After wins, a shorter one does not, and others are not held up by it`() async throws {
-    try await withDatasync { datasync in
+    try await withDataTree { datasync in
       for number in 1...12 { try await datasync.subscribe("phone\(number)", "/n", .value) }
       datasync.fcm.rule(.token("phone"), .refuse(.quotaExceeded(retryAfter: "90")))
       try await datasync.put("/n", "1")
@@ -113,7 +113,7 @@ import Wire
   func `A Retry-After beyond two hours drops the notification alone, and the next change is told at once`(
     seconds: String
   ) async throws {
-    try await withDatasync { datasync in
+    try await withDataTree { datasync in
       try await datasync.subscribe("phone", "/n", .value)
       try await datasync.subscribe("ended", "/ended", .value)
       try await datasync.query(
@@ -140,7 +140,7 @@ import Wire
   }
 
   @Test func `A change that comes shortly before an older one is dropped has two hours of its own`() async throws {
-    try await withDatasync { datasync in
+    try await withDataTree { datasync in
       try await datasync.subscribe("phone", "/n", .value)
       datasync.fcm.rule(.any, .refuse(.unavailable()))
       try await datasync.put("/n", "1")
@@ -162,7 +162,7 @@ import Wire
   }
 
   @Test func `Many tokens that look dead raise an alarm, end no subscription and hold up nobody`() async throws {
-    try await withDatasync { datasync in
+    try await withDataTree { datasync in
       for number in 1...100 { try await datasync.subscribe("phone\(number)", "/n", .value) }
       for number in 1...30 { datasync.fcm.unregister(token: "phone\(number)") }
       try await datasync.put("/n", "1")
@@ -188,7 +188,7 @@ import Wire
   @Test func `A lane whose service does not answer claims no more of its backlog than was turned away once`()
     async throws
   {
-    try await withDatasync { datasync in
+    try await withDataTree { datasync in
       for number in 1...40 { try await datasync.subscribe("phone\(number)", "/n", .value) }
       datasync.fcm.rule(.any, .ignore)
       defer { datasync.fcm.answerIgnored() }
@@ -217,7 +217,7 @@ import Wire
   }
 
   @Test func `A dead token with many subscriptions is one token, and their ends count no more`() async throws {
-    try await withDatasync { datasync in
+    try await withDataTree { datasync in
       // A tenth of the phones is gone. Their ends are refused, too, and nothing else is sent then.
       for number in 1...50 { try await datasync.subscribe("dead1", "/n/\(number)", .value) }
       for number in 2...55 { try await datasync.subscribe("dead\(number)", "/n/1", .value) }
@@ -232,7 +232,7 @@ import Wire
   }
 
   @Test func `A token that alone has most subscriptions raises no alarm when it dies`() async throws {
-    try await withDatasync { datasync in
+    try await withDataTree { datasync in
       for number in 1...60 { try await datasync.subscribe("dead", "/n/\(number)", .value) }
       datasync.fcm.unregister(token: "dead")
       try await datasync.put("/n", "{\((1...60).map { "\"\($0)\":1" }.joined(separator: ","))}")
@@ -244,7 +244,7 @@ import Wire
   }
 
   @Test func `A dead token ends all its subscriptions and no other, and a refused payload ends none`() async throws {
-    try await withDatasync { datasync in
+    try await withDataTree { datasync in
       try await datasync.subscribe("dead", "/n", .value)
       try await datasync.subscribe("dead", "/quiet", .value)
       try await datasync.subscribe("alive", "/n", .value)
@@ -265,7 +265,7 @@ import Wire
   }
 
   @Test func `A token of another sender ends its subscriptions, as sendouts retire its device`() async throws {
-    try await withDatasync { datasync in
+    try await withDataTree { datasync in
       for name in ["foreign", "alive"] { try await datasync.subscribe(name, "/n", .value) }
       datasync.fcm.rule(.token("foreign"), .refuse(.senderIDMismatch))
       try await datasync.put("/n", "1")
@@ -279,7 +279,7 @@ import Wire
   @Test func `Where most tokens are of another sender, none ends, and they are told once the app is corrected`()
     async throws
   {
-    try await withDatasync { datasync in
+    try await withDataTree { datasync in
       for number in 1...60 { try await datasync.subscribe("phone\(number)", "/n", .value) }
       datasync.fcm.rule(.any, .refuse(.senderIDMismatch))
       try await datasync.put("/n", "1")
@@ -299,7 +299,7 @@ import Wire
   @Test func `Where Firebase cannot sign in to APNs, Apple's phones alone wait until that is corrected, with an alarm`()
     async throws
   {
-    try await withDatasync { datasync in
+    try await withDataTree { datasync in
       for name in ["apple", "android"] { try await datasync.subscribe(name, "/n", .value) }
       datasync.fcm.rule(.token("apple"), .refuse(.thirdPartyAuth))
       try await datasync.put("/n", "1")
@@ -318,7 +318,7 @@ import Wire
   }
 
   @Test func `Connections of an app close at once when it gets other credentials`() async throws {
-    try await withDatasync { datasync in
+    try await withDataTree { datasync in
       try await datasync.subscribe("phone", "/n", .value)
       try await datasync.put("/n", "1")
       try await datasync.withRunner {
@@ -334,7 +334,7 @@ import Wire
   @Test func `Refused credentials end nothing: the lane closes with an alarm, and new credentials open it`()
     async throws
   {
-    try await withDatasync { datasync in
+    try await withDataTree { datasync in
       for number in 1...20 { try await datasync.subscribe("phone\(number)", "/n", .value) }
       datasync.fcm.remove(clientEmail: "push@acme-shop.iam.gserviceaccount.com")
       try await datasync.put("/n", "1")
@@ -355,7 +355,7 @@ import Wire
   func `A lane that refused credentials closed tries one push a minute, and opens with the first that is accepted`()
     async throws
   {
-    try await withDatasync { datasync in
+    try await withDataTree { datasync in
       for number in 1...20 { try await datasync.subscribe("phone\(number)", "/n", .value) }
       datasync.fcm.rule(.any, .refuse(.permissionDenied(project: "acme-shop")))
       try await datasync.put("/n", "1")
@@ -391,7 +391,7 @@ import Wire
   @Test func `A notification that is too large for its service opens no lane that refused credentials closed`()
     async throws
   {
-    try await withDatasync { datasync in
+    try await withDataTree { datasync in
       for number in 1...20 { try await datasync.subscribe("phone\(number)", "/n", .value) }
       datasync.fcm.rule(.any, .refuse(.permissionDenied(project: "acme-shop")))
       try await datasync.put("/n", "1")
@@ -424,7 +424,7 @@ import Wire
 
   @Test(.timeLimit(.minutes(5)), arguments: [true, false])
   func `An accepted check of the credentials opens a lane that refused ones closed`(isByTheHub: Bool) async throws {
-    try await withDatasync { datasync in
+    try await withDataTree { datasync in
       for number in 1...20 { try await datasync.subscribe("phone\(number)", "/n", .value) }
       datasync.fcm.remove(clientEmail: "push@acme-shop.iam.gserviceaccount.com")
       try await datasync.put("/n", "1")
@@ -448,7 +448,7 @@ import Wire
   }
 
   @Test func `A subscription that has expired is told so once and is gone`() async throws {
-    try await withDatasync { datasync in
+    try await withDataTree { datasync in
       try await datasync.subscribe("phone", "/n", .value)
       try await datasync.expire()
       try await datasync.put("/n", "1")
@@ -461,7 +461,7 @@ import Wire
 
   @Test(arguments: [false, true])
   func `A subscription that has ended is gone, even if its key does not open`(isRevoked: Bool) async throws {
-    try await withDatasync { datasync in
+    try await withDataTree { datasync in
       try await datasync.subscribe(
         "phone", "/n", .value, key: Data(repeating: 1, count: 32).base64EncodedString())
       try await datasync.query("UPDATE datasync_subscription SET sealed_key = '\\x00'")
@@ -484,7 +484,7 @@ import Wire
   func `A subscription that is made again while its notification is on its way ends when it says now`(
     isForEver: Bool
   ) async throws {
-    try await withDatasync { datasync in
+    try await withDataTree { datasync in
       func subscribe(_ seconds: Int?) async throws -> SubscriptionID {
         try await datasync.store.add(
           datasync.bench.customer, app: SendingBench.appID,
@@ -513,7 +513,7 @@ import Wire
   @Test func `A subscription that is made again before its token is told as dead stays, and is told again`()
     async throws
   {
-    try await withDatasync { datasync in
+    try await withDataTree { datasync in
       let old = try await datasync.subscribe("phone", "/n", .value).subscriptionId
       try await datasync.subscribe("phone", "/m", .value)
       try await datasync.subscribe("slow", "/n", .value)
@@ -545,7 +545,7 @@ import Wire
 
   @Test(arguments: [false, true])
   func `Whether a subscription is made again or its token is dead first, it stays`(isDeadFirst: Bool) async throws {
-    try await withDatasync { datasync in
+    try await withDataTree { datasync in
       let id = try await datasync.subscribe("phone", "/n", .value).subscriptionId
       let (pool, lane, moment) = (datasync.bench.pool, datasync.lane, Date.now)
       @Sendable func revoke(_ database: any Querying) async throws {
@@ -575,7 +575,7 @@ import Wire
   }
 
   @Test func `What was to end and was made again is told no end`() async throws {
-    try await withDatasync { datasync in
+    try await withDataTree { datasync in
       try await datasync.subscribe("phone", "/n", .value)
       try await datasync.expire()
       // As when a write notes it while it is made again.
@@ -589,7 +589,7 @@ import Wire
   }
 
   @Test func `An ended subscription of a disabled webhook is gone`() async throws {
-    try await withDatasync { datasync in
+    try await withDataTree { datasync in
       try await datasync.subscribeDisabledWebhook("/n")
       try await datasync.expire()
       try await datasync.withRunner {
@@ -601,7 +601,7 @@ import Wire
   }
 
   @Test func `Events that take longer to make than a claim lasts are sent once`() async throws {
-    try await withDatasync { datasync in
+    try await withDataTree { datasync in
       try await datasync.subscribe("phone", "/n", .value)
       try await datasync.put("/n", "1")
       try await datasync.bench.database.withPool { observer in
@@ -620,7 +620,7 @@ import Wire
   }
 
   @Test func `A claim that another hub has taken is extended no more, nor is one that is over`() async throws {
-    try await withDatasync { datasync in
+    try await withDataTree { datasync in
       for number in 1...2 { try await datasync.subscribe("phone\(number)", "/n", .value) }
       try await datasync.put("/n", "1")
       let (lane, pool) = (datasync.lane, datasync.bench.pool)
@@ -640,7 +640,7 @@ import Wire
   func `Outcomes, claims and revocations come after a write of the same subscriptions, and none of them deadlocks`(
     lock: Lock, isInPortions: Bool
   ) async throws {
-    try await withDatasync { datasync in
+    try await withDataTree { datasync in
       // The first of them stands where a write in portions comes last, and in the index behind the other.
       for path in ["/b", "/a"] { try await datasync.subscribe("phone", path, .value) }
       for path in ["/a", "/b"] { try await datasync.put(path, "1") }
@@ -694,7 +694,7 @@ import Wire
   }
 
   @Test func `Claims last longer by as much as a write had the tree for itself`() async throws {
-    try await withDatasync { datasync in
+    try await withDataTree { datasync in
       for path in ["/a", "/b"] {
         try await datasync.subscribe("phone", path, .value)
         try await datasync.put(path, "1")
@@ -738,7 +738,7 @@ import Wire
   @Test func `While a write has a tree for itself, other apps go on, and then each notification is settled once`()
     async throws
   {
-    try await withDatasync { datasync in
+    try await withDataTree { datasync in
       for number in 1...30 { try await datasync.subscribe("phone\(number)", "/n", .value) }
       datasync.fcm.rule(.any, .ignore)
       defer { datasync.fcm.answerIgnored() }
@@ -748,7 +748,7 @@ import Wire
           try await waitUntil { datasync.fcm.requests.count >= 30 }
           try await observer.transaction { database in
             _ = try await database.query(
-              DatasyncQueries.lockAlone, datasync.bench.customer.rawValue, SendingBench.appID)
+              DataTreeQueries.lockAlone, datasync.bench.customer.rawValue, SendingBench.appID)
             datasync.fcm.removeRules()
             datasync.fcm.answerIgnored()
             // The last statement of some connection: outcomes were to be written.
@@ -783,7 +783,7 @@ import Wire
   enum Lock: CaseIterable { case settle, extend, revoke }
 
   @Test func `A retry of a killed hub is sent by another one that runs, with the newest state`() async throws {
-    try await withDatasync { datasync in
+    try await withDataTree { datasync in
       try await datasync.subscribe("phone", "/n", .value)
       datasync.fcm.rule(.any, .refuse(.unavailable()))
       try await datasync.put("/n", "1")
@@ -804,7 +804,7 @@ import Wire
   }
 
   @Test func `A child whose change is not told takes no room in a notification`() async throws {
-    try await withDatasync { datasync in
+    try await withDataTree { datasync in
       try await datasync.put("/users", #"{"old":1,"gone":1}"#)
       try await datasync.subscribe("phone", "/users", .child, tells: (added: true, changed: false, removed: true))
       // It goes and comes back: a change.
@@ -821,7 +821,7 @@ import Wire
   }
 
   @Test func `More added children than can be noted do not hide which were removed`() async throws {
-    try await withDatasync { datasync in
+    try await withDataTree { datasync in
       try await datasync.put("/users", #"{"gone":1}"#)
       try await datasync.subscribe("phone", "/users", .child, tells: (added: false, changed: false, removed: true))
       try await datasync.put("/users", "{\((0..<8000).map { #""name\#($0)":1"# }.joined(separator: ","))}")
@@ -834,15 +834,15 @@ import Wire
   }
 
   @Test func `A child that comes and goes before its notification leaves is told of neither`() async throws {
-    try await withDatasync { datasync in
+    try await withDataTree { datasync in
       try await datasync.subscribe("phone", "/users", .child)
       try await datasync.put("/users/brief", "1")
       try await datasync.query("UPDATE datasync_due SET due_at = 'infinity' WHERE customer_id > 0")
-      let (customer, place) = (datasync.bench.customer, try DatasyncPath(text: "/users/brief"))
+      let (customer, place) = (datasync.bench.customer, try DataTreePath(text: "/users/brief"))
       try await datasync.bench.database.withPool { observer in
         try await datasync.withRunner {
           try await datasync.bench.pool.transaction { database in
-            _ = try await database.query(DatasyncQueries.lock, customer.rawValue, SendingBench.appID)
+            _ = try await database.query(DataTreeQueries.lock, customer.rawValue, SendingBench.appID)
             _ = try await database.query(Statement("test.lock", .write, "LOCK TABLE datasync_node"))
             try await datasync.query("UPDATE datasync_due SET due_at = '-infinity' WHERE customer_id > 0")
             try await datasync.bench.database.someoneWaits(as: observer)
@@ -862,7 +862,7 @@ import Wire
   }
 
   @Test func `Notifications of a killed hub are sent again, and the log says why`() async throws {
-    try await withDatasync { datasync in
+    try await withDataTree { datasync in
       for number in 1...30 { try await datasync.subscribe("phone\(number)", "/n", .value) }
       datasync.fcm.rule(.any, .ignore)
       defer { datasync.fcm.answerIgnored() }
@@ -879,7 +879,7 @@ import Wire
   }
 
   @Test func `A child that may have been told is told again when it has changed since a hub was killed`() async throws {
-    try await withDatasync { datasync in
+    try await withDataTree { datasync in
       try await datasync.subscribe("phone", "/users", .child)
       try await datasync.put("/users/old", "1")
       try await datasync.withRunner { try await datasync.untilIdle() }

@@ -125,7 +125,7 @@ private struct RandomForest: Sendable {
 
 /// One of these trees.
 private struct RandomTree: Sendable {
-  typealias Write = (place: DatasyncPath, write: DataTree.Write)
+  typealias Write = (place: DataTreePath, write: DataTree.Write)
 
   private let number: Int
   /// Its name; nil for the root.
@@ -141,8 +141,8 @@ private struct RandomTree: Sendable {
 
   private static let names = ["a", "b", "a!", "é", "\u{301}x"]
 
-  private func place(_ path: [String]) throws -> DatasyncPath {
-    try DatasyncPath(names: (name.map { [$0] } ?? []) + path)
+  private func place(_ path: [String]) throws -> DataTreePath {
+    try DataTreePath(names: (name.map { [$0] } ?? []) + path)
   }
 
   private mutating func path() -> [String] {
@@ -202,7 +202,7 @@ private struct RandomTree: Sendable {
   /// - Parameters:
   ///   - value: of the app's whole tree.
   ///   - told: the events of the subscriptions that were claimed, by their tokens.
-  mutating func compare(_ value: JSONValue, _ told: [String: DatasyncEvent?]) {
+  mutating func compare(_ value: JSONValue, _ told: [String: DataTreeEvent?]) {
     #expect(name.map { value[$0] ?? .null } ?? value == model.root, "tree \(number)")
     for (index, expected) in model.events().enumerated() {
       #expect((told[token(index)] ?? nil) == expected, "tree \(number), \(model.subscriptions[index])")

@@ -13,7 +13,7 @@ import Wire
 /// Notifications for which a customer has no place at strangers' addresses.
 @Suite struct WebhookRoomTests {
   @Test func `A push for which there is no place was not tried`() async throws {
-    try await withDatasync { datasync in
+    try await withDataTree { datasync in
       var settings = PushServiceSettings(datasync.bench.simulator, isPatient: false)
       settings.untrustedTimeout = .milliseconds(400)
       settings.placeTimeout = .zero
@@ -45,7 +45,7 @@ import Wire
   }
 
   @Test func `What was not tried waits, and has as much time as before`() async throws {
-    try await withDatasync { datasync in
+    try await withDataTree { datasync in
       try await datasync.subscribe("phone", "/n", .value)
       try await datasync.put("/n", "1")
       try await datasync.query(

@@ -202,7 +202,7 @@ import Wire
       try await datasync.bench.database.withPool { observer in
         try await hook.withRunner {
           try await datasync.bench.pool.transaction { database in
-            try await database.query(DatasyncQueries.lock, datasync.bench.customer.rawValue, SendingBench.appID)
+            try await database.query(DataTreeQueries.lock, datasync.bench.customer.rawValue, SendingBench.appID)
             try await datasync.query("UPDATE datasync_due SET due_at = now() WHERE customer_id > 0")
             try await datasync.bench.database.someoneWaits(as: observer)
             try await hook.save(hook.receiver.url, enabled: false, in: database)
@@ -241,7 +241,7 @@ import Wire
 
 /// A webhook of a data tree, `hook`, with the back end that it leads to.
 private struct WebhookBench: Sendable {
-  let datasync: DatasyncBench
+  let datasync: DataTreeBench
   let receiver: WebhookReceiver
   /// Another back end, which answers nothing.
   let silent: WebhookReceiver
@@ -285,9 +285,9 @@ private struct WebhookBench: Sendable {
 }
 
 private func withWebhook(
-  requestTimeout: Duration = .seconds(60), _ body: @Sendable (DatasyncBench, WebhookBench) async throws -> Void
+  requestTimeout: Duration = .seconds(60), _ body: @Sendable (DataTreeBench, WebhookBench) async throws -> Void
 ) async throws {
-  try await withDatasync { datasync in
+  try await withDataTree { datasync in
     let (receiver, silent, closed) = (WebhookReceiver(), WebhookReceiver(), ClosedPort())
     for one in [receiver, silent] { try await one.start(datasync.bench.simulator) }
     silent.fallSilent()

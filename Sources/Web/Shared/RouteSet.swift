@@ -11,7 +11,7 @@ public struct HubRoutes: Sendable {
   private let softphone: SoftphoneRoutes
   private let gateway: GatewayRoutes
   private let geoIP: GeoIPRoutes
-  private let datasync: DatasyncRoutes
+  private let datasync: DataTreeRoutes
   private let management: ManagementRoutes
   private let pages: PageRoutes
   private let smsStatus: SMSStatusRoutes
@@ -21,7 +21,7 @@ public struct HubRoutes: Sendable {
 
   public init(
     carma: CarmaRoutes, carmaTriggers: CarmaTriggerRoutes, hybrid: HybridRoutes, softphone: SoftphoneRoutes,
-    gateway: GatewayRoutes, geoIP: GeoIPRoutes, datasync: DatasyncRoutes, management: ManagementRoutes,
+    gateway: GatewayRoutes, geoIP: GeoIPRoutes, datasync: DataTreeRoutes, management: ManagementRoutes,
     pages: PageRoutes, smsStatus: SMSStatusRoutes, description: DescriptionRoutes, health: HealthRoutes,
     metrics: MetricsRoutes
   ) {

@@ -86,7 +86,7 @@ enum DataTreeOperations {
     method: .post, path: dataPath, id: "addChild", tag: .datasync, security: .key(.datasync), summary: "Add a child",
     description: "The hub makes its name. Names sort in the order in which they were made.",
     parameters: dataParameters + [silent], requestBody: value, bodyLimit: DataTree.longestValue,
-    responses: [.ok("The child's name.", DatasyncChild.example), printedNothing], errors: [notEnabled, boundElsewhere])
+    responses: [.ok("The child's name.", DataTreeChild.example), printedNothing], errors: [notEnabled, boundElsewhere])
 
   private static let remove = APIOperation(
     method: .delete, path: dataPath, id: "removeValue", tag: .datasync, security: .key(.datasync),
@@ -132,7 +132,7 @@ enum DataTreeOperations {
   private static let settings = APIOperation(
     method: .get, path: "/datasync/v2/{app}/settings", id: "showDatasyncSettings", tag: .datasync,
     security: .key(.datasync), summary: "Show the settings", description: "The app's webhooks.",
-    parameters: [app], responses: [.ok("The settings.", DatasyncSettings.example)],
+    parameters: [app], responses: [.ok("The settings.", DataTreeSettings.example)],
     errors: [notEnabled, boundElsewhere, sealed])
 
   private static let saveWebhooks = APIOperation(
@@ -143,7 +143,7 @@ enum DataTreeOperations {
       are always checked. The only header is `X-webcom-webhook-token`.
       """,
     parameters: [app], requestBody: APIContent(WebhookSettings.example),
-    responses: [.ok("The settings.", DatasyncSettings.example)], errors: [notEnabled, boundElsewhere])
+    responses: [.ok("The settings.", DataTreeSettings.example)], errors: [notEnabled, boundElsewhere])
 
   private static let app = APIParameter.path("app", .string(), "The `appId` of the app.", example: "com.acme.app")
   private static let notEnabled = APIResponse.error(

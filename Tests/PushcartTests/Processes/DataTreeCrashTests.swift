@@ -8,7 +8,7 @@ import Wire
 
 /// Changes of a data tree survive kills of the hub. `PUSHCART_SOAK` sets the number of changes. The hub is killed once per 5,000 of
 /// them.
-@Suite struct DatasyncCrashTests {
+@Suite struct DataTreeCrashTests {
   private static let size = ProcessInfo.processInfo.environment["PUSHCART_SOAK"].flatMap { Int($0) } ?? 600
   private static let kills = max(3, size / 5000)
   private static let places = 1...24

@@ -10,7 +10,7 @@ import Wire
 @testable import Subscriptions
 
 /// A customer with a data tree, whose Firebase app sends to the Simulator.
-struct DatasyncBench: Sendable {
+struct DataTreeBench: Sendable {
   let bench: SendingBench
   private let firebase: PushAppID
   /// The key file of the Firebase app's service account.
@@ -32,7 +32,7 @@ struct DatasyncBench: Sendable {
         appID: SendingBench.appID, type: .firebase, name: "Acme",
         service: PushServiceFields([.serviceAccount: Secret(serviceAccount)]))
     ).id
-    _ = try await DatasyncApps(bench.pool).enable(bench.customer, app: SendingBench.appID, createdBy: nil)
+    _ = try await DataTreeApps(bench.pool).enable(bench.customer, app: SendingBench.appID, createdBy: nil)
   }
 
   /// Runs `body` while so many hubs send notifications; they are killed when that ends.
@@ -69,7 +69,7 @@ struct DatasyncBench: Sendable {
 
   func put(_ path: String, _ json: String) async throws {
     try await DataTree(bench.pool).write(
-      .put(try JSONValue(parsing: Array(json.utf8))), bench.customer, app: name, at: try DatasyncPath(text: path))
+      .put(try JSONValue(parsing: Array(json.utf8))), bench.customer, app: name, at: try DataTreePath(text: path))
   }
 
   @discardableResult
@@ -193,8 +193,8 @@ struct DatasyncBench: Sendable {
 }
 
 /// Runs `body` on a bench of its own.
-func withDatasync(_ body: @Sendable (DatasyncBench) async throws -> Void) async throws {
-  try await withSendingBench { bench in try await body(try await DatasyncBench(bench)) }
+func withDataTree(_ body: @Sendable (DataTreeBench) async throws -> Void) async throws {
+  try await withSendingBench { bench in try await body(try await DataTreeBench(bench)) }
 }
 
 extension SubscriptionStore {

@@ -4,7 +4,7 @@ package import Registry
 /// Every statement of this room, so that a test can prepare each of them on a real server.
 package enum SubscriptionsStatements {
   package static let all: [Statement] =
-    DatasyncQueries.all + SubscriptionQueries.all + NotificationQueue.all
+    DataTreeQueries.all + SubscriptionQueries.all + NotificationQueue.all
     + SealedColumn.dataTrees.flatMap(\.statements)
 }
 
@@ -21,7 +21,7 @@ extension SealedColumn {
 /// Statements on `datasync_app` and `datasync_node`. `$1` is the customer, `$2` the app.
 ///
 /// What begins with a path is looked for in the index by the first 500 characters, between `lower` and `upper` (`DataTree.Range`).
-enum DatasyncQueries {
+enum DataTreeQueries {
   static let all: [Statement] = [
     enable, list, lock, lockAlone, lengthenClaims, share, shareKey, isFree, settings, saveSettings, denormalized, sizes,
     leaves, page, present, known, remove, put, match,

@@ -3,7 +3,7 @@ import Support
 import Testing
 import Wire
 
-@Suite struct DatasyncRouteTests {
+@Suite struct DataTreeRouteTests {
   @Test func `Values are read, replaced, patched, added and removed`() async throws {
     try await withTree { tree in
       #expect(try await tree.send("GET", "/nothing").text == "null")

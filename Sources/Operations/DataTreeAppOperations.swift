@@ -4,7 +4,7 @@ import Subscriptions
 package import Wire
 
 /// `/api/v1/datasync`.
-package enum DatasyncOperations {
+package enum DataTreeAppOperations {
   package static let all = [AnyOperation(enable), AnyOperation(list)]
 
   package static let enable = Operation(
@@ -13,14 +13,14 @@ package enum DatasyncOperations {
     The reply shows a new secret once. It is an access key of scope `datasync` that is bound to the app, opens its data tree alone, and can be revoked as one. \
     Enabling it again makes another secret; earlier ones stay valid.
     """,
-    at: .none, body: .json(DatasyncRequest.form),
-    replies: .created("The data tree and its secret.", DatasyncSecret.form),
+    at: .none, body: .json(DataTreeRequest.form),
+    replies: .created("The data tree and its secret.", DataTreeSecret.form),
     errors: [.error("The customer has no app of this `appId`.", RegistryError.appUnknown(appID: "com.acme.app"))],
-    audit: .enableDatasync
+    audit: .enableDataTree
   ) { call, _, request in
-    let new = try await DatasyncApps(call.database).enable(call.customer, app: request.app, createdBy: call.key)
+    let new = try await DataTreeApps(call.database).enable(call.customer, app: request.app, createdBy: call.key)
     return Changed(
-      DatasyncSecret(app: request.app, secret: new.token, keyId: new.key.keyId),
+      DataTreeSecret(app: request.app, secret: new.token, keyId: new.key.keyId),
       .init("key \(new.key.keyId)", after: new.key, as: .addKey),
       .init("datasync \(request.app)", after: ["app": request.app, "keyId": new.key.keyId.description]))
   }
@@ -28,6 +28,6 @@ package enum DatasyncOperations {
   package static let list = Operation(
     get: "/api/v1/datasync", id: "listDatasync", .datasync, "List the data trees",
     "Lists the apps that have a data tree, by their ids.", at: .namedPage(of: "app", example: "com.acme.app"),
-    replies: .ok("A page of data trees.", Page<DatasyncApp, String>.form)
-  ) { call, page, _ in page.slice(of: try await DatasyncApps(call.database).list(call.customer), by: \.app) }
+    replies: .ok("A page of data trees.", Page<DataTreeApp, String>.form)
+  ) { call, page, _ in page.slice(of: try await DataTreeApps(call.database).list(call.customer), by: \.app) }
 }
