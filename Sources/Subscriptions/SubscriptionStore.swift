@@ -60,9 +60,9 @@ public struct SubscriptionStore: Sendable {
             SubscriptionQueries.seal, customer.rawValue, app, id.rawValue, Bytes(sealed.bytes), sealed.masterKeyID)[0]
         }
         return try SubscriptionReply(row)
-      } catch let error as PostgresError where error.constraint == "datasync_subscription_customer_id_app_id_fkey" {
+      } catch let error as PostgresError where error.constraint == "data_tree_subscription_customer_id_app_id_fkey" {
         throw SubscriptionsError.notEnabled(app: app)
-      } catch let error as PostgresError where error.constraint == "datasync_subscription_path_normalized" {
+      } catch let error as PostgresError where error.constraint == "data_tree_subscription_path_normalized" {
         throw SubscriptionsError.notNormalized
       }
     }

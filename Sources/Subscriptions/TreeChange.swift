@@ -72,7 +72,7 @@ extension TreeChange.Children {
   /// Most bytes of names that one write notes as added, changed or removed; with more, only that there were too many.
   private static let mostBytes = 65_536
 
-  /// JSON of the names, each with whether it was there before, as `datasync.match` takes them.
+  /// JSON of the names, each with whether it was there before, as `data_tree.match` takes them.
   var json: (added: String, changed: String, removed: String) {
     (Self.json(added, false), Self.json(changed, true), Self.json(removed, true))
   }

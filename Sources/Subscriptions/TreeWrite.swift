@@ -173,7 +173,7 @@ struct TreeWrite {
       try await database.query(
         DataTreeQueries.put, customer.rawValue, app, leaves.map { Bytes(TreeChange.key($0.key)) }, leaves.map(\.key),
         leaves.map(\.value))
-    } catch let error as PostgresError where error.constraint == "datasync_node_path_normalized" {
+    } catch let error as PostgresError where error.constraint == "data_tree_node_path_normalized" {
       throw SubscriptionsError.notNormalized
     }
   }

@@ -102,7 +102,7 @@ struct DataTreeBench: Sendable {
   /// Waits until nothing is due or on its way.
   func untilIdle() async throws {
     let busy = """
-      SELECT 1 FROM datasync_due
+      SELECT 1 FROM data_tree_due
       WHERE pending IS NOT NULL OR sending IS NOT NULL OR revoked IS NOT NULL OR lease_until IS NOT NULL
       """
     try await waitUntil { try await query(busy).isEmpty }
@@ -114,21 +114,21 @@ struct DataTreeBench: Sendable {
   func untilScanned() async throws {
     let probe = "customer_id = \(bench.customer) AND app_id = 'probe'"
     try await query(
-      "INSERT INTO datasync_app (customer_id, app_id) VALUES (\(bench.customer), 'probe') ON CONFLICT DO NOTHING")
+      "INSERT INTO data_tree_app (customer_id, app_id) VALUES (\(bench.customer), 'probe') ON CONFLICT DO NOTHING")
     // It ends, since there is no webhook of that name.
     try await query(
       """
-      INSERT INTO datasync_subscription (customer_id, app_id, path_key, path, event, added, changed, removed, service, target,
+      INSERT INTO data_tree_subscription (customer_id, app_id, path_key, path, event, added, changed, removed, service, target,
         target_key, expires_at)
       VALUES (\(bench.customer), 'probe', '', '/', 'value', false, false, false, 'webhook', 'none', '', 'infinity')
       """)
     try await query(
       """
-      INSERT INTO datasync_due (customer_id, subscription_id, app_id, service, webhook, pending, due_at)
-      SELECT customer_id, subscription_id, app_id, service, target, '{}', now() FROM datasync_subscription WHERE \(probe)
+      INSERT INTO data_tree_due (customer_id, subscription_id, app_id, service, webhook, pending, due_at)
+      SELECT customer_id, subscription_id, app_id, service, target, '{}', now() FROM data_tree_subscription WHERE \(probe)
       """)
-    try await waitUntil { try await query("SELECT FROM datasync_subscription WHERE \(probe)").isEmpty }
-    try await query("DELETE FROM datasync_notification WHERE \(probe)")
+    try await waitUntil { try await query("SELECT FROM data_tree_subscription WHERE \(probe)").isEmpty }
+    try await query("DELETE FROM data_tree_notification WHERE \(probe)")
   }
 
   /// Waits until every subscription's notification has failed so often, and gives the seconds until each is tried again.
@@ -138,9 +138,9 @@ struct DataTreeBench: Sendable {
       let rows = try await query(
         """
         SELECT CASE WHEN attempts = \(attempts) AND lease_until IS NULL
-                    THEN extract(epoch FROM due_at - (SELECT max(at) FROM datasync_notification AS n
+                    THEN extract(epoch FROM due_at - (SELECT max(at) FROM data_tree_notification AS n
                                                        WHERE n.subscription_id = s.subscription_id))::float8 END
-          FROM datasync_due AS s WHERE customer_id > 0
+          FROM data_tree_due AS s WHERE customer_id > 0
         """)
       delays = try rows.compactMap { try $0.decode(Double?.self) }
       return !rows.isEmpty && delays.count == rows.count
@@ -150,27 +150,27 @@ struct DataTreeBench: Sendable {
 
   /// Ends all subscriptions a second ago.
   func expire() async throws {
-    try await query("UPDATE datasync_subscription SET expires_at = now() - interval '1 s'")
+    try await query("UPDATE data_tree_subscription SET expires_at = now() - interval '1 s'")
     try await query(
       """
-      INSERT INTO datasync_due (customer_id, subscription_id, app_id, service, webhook, expires_at, due_at)
+      INSERT INTO data_tree_due (customer_id, subscription_id, app_id, service, webhook, expires_at, due_at)
       SELECT customer_id, subscription_id, app_id, service, CASE WHEN service = 'webhook' THEN target ELSE '' END, expires_at, expires_at
-        FROM datasync_subscription
+        FROM data_tree_subscription
       ON CONFLICT (customer_id, subscription_id) DO UPDATE SET due_at = excluded.due_at, expires_at = excluded.expires_at
       """)
   }
 
-  func makeDue() async throws { try await query("UPDATE datasync_due SET due_at = now() WHERE attempts > 0") }
+  func makeDue() async throws { try await query("UPDATE data_tree_due SET due_at = now() WHERE attempts > 0") }
 
   /// The log, the oldest line first: outcomes with their reasons.
   func outcomes() async throws -> [String] {
-    try await query("SELECT concat_ws(' ', outcome, reason) FROM datasync_notification ORDER BY notification_id").map {
+    try await query("SELECT concat_ws(' ', outcome, reason) FROM data_tree_notification ORDER BY notification_id").map {
       try $0.decode(String.self)
     }
   }
 
   func subscriptionCount() async throws -> Int {
-    try await query("SELECT count(*) FROM datasync_subscription")[0].decode(Int.self)
+    try await query("SELECT count(*) FROM data_tree_subscription")[0].decode(Int.self)
   }
 
   /// The flat maps that phones were given, by token.

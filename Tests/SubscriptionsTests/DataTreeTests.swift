@@ -12,7 +12,7 @@ import Wire
     try await withTree { database, tree, customer in
       try await database.query(
         """
-        INSERT INTO datasync_node (customer_id, app_id, path_key, path, value)
+        INSERT INTO data_tree_node (customer_id, app_id, path_key, path, value)
         SELECT 1, 'app', decode(md5(path), 'hex'), path, '1'
           FROM (SELECT '/many/' || n / 150000 || '/' || n || '/' AS path FROM generate_series(0, 200000) AS n) AS leaf
         """)
@@ -117,11 +117,11 @@ import Wire
     try await withTree { database, tree, customer in
       try await database.query(
         """
-        INSERT INTO datasync_node (customer_id, app_id, path_key, path, value)
+        INSERT INTO data_tree_node (customer_id, app_id, path_key, path, value)
         SELECT 1, 'app', decode(md5(path), 'hex'), path, '1'
           FROM (SELECT '/p/c' || n || '/x/' AS path FROM generate_series(1, 20000) AS n) AS leaf
         """)
-      try await database.query("ANALYZE datasync_node")
+      try await database.query("ANALYZE data_tree_node")
       func rows(_ count: Int) async throws -> Int {
         let places = (1...count).map { "/p/c\($0)/" }
         let (lower, upper) = (places, places.map { "\($0.dropLast())0" })
@@ -141,12 +141,12 @@ import Wire
     try await withTree { database, _, _ in
       try await database.query(
         """
-        INSERT INTO datasync_subscription
+        INSERT INTO data_tree_subscription
           (customer_id, app_id, path_key, path, event, added, changed, removed, service, target, target_key, expires_at)
         SELECT 1, 'app', decode(md5(path), 'hex'), path, 'value', false, false, false, 'fcm', 't', '\\x00', 'infinity'
           FROM (SELECT '/p/c' || n || '/' AS path FROM generate_series(1, 50000) AS n) AS place
         """)
-      try await database.query("ANALYZE datasync_subscription")
+      try await database.query("ANALYZE data_tree_subscription")
       let key = Self.array(["\\\\x" + TreeChange.key("/p/c7/").map { String(format: "%02x", $0) }.joined()])
       let rows = try await Self.rows(
         DataTreeQueries.match, "1, 'app', \(key), '{/p/c7/}', '{\"{}\"}', '{\"{}\"}', '{\"{}\"}'", database)
@@ -157,15 +157,15 @@ import Wire
   @Test(arguments: ["claim", "settle", "extend"])
   func `A plan that was made while nothing was due looks each notification up`(statement: String) async throws {
     try await withTree { database, _, _ in
-      try await database.query("VACUUM ANALYZE datasync_due")
+      try await database.query("VACUUM ANALYZE data_tree_due")
       try await database.query(
         """
-        INSERT INTO datasync_subscription
+        INSERT INTO data_tree_subscription
           (customer_id, app_id, path_key, path, event, added, changed, removed, service, target, target_key, expires_at)
         SELECT 1, 'app', decode(md5(n::text), 'hex'), '/n/', 'value', false, false, false, 'fcm', 't', '', 'infinity'
           FROM generate_series(1, 5000) AS n
         """)
-      try await database.query("ANALYZE datasync_subscription")
+      try await database.query("ANALYZE data_tree_subscription")
       let (run, numbers) = ("'\(UUID().uuidString)'", Self.array((1...100).map(String.init)))
       func hundred(_ text: String) -> String { "array_fill(\(text), '{100}')" }
       let rows =
@@ -192,10 +192,10 @@ import Wire
   /// Makes all subscriptions due, claimed by a run.
   private static func fill(_ run: String) -> String {
     """
-    INSERT INTO datasync_due (customer_id, subscription_id, app_id, service, due_at, pending, hub_id, lease_until)
+    INSERT INTO data_tree_due (customer_id, subscription_id, app_id, service, due_at, pending, hub_id, lease_until)
     SELECT customer_id, subscription_id, app_id, service, now(), '{}', \(run),
            CASE WHEN \(run) IS NOT NULL THEN now() + interval '1 min' END
-      FROM datasync_subscription
+      FROM data_tree_subscription
     """
   }
 
@@ -238,7 +238,7 @@ import Wire
   ) async throws {
     try await withDatabase { database in
       let customer = try await Customers(database.pool).add(name: "ACME").id
-      try await database.query("INSERT INTO datasync_app (customer_id, app_id) VALUES (1, 'app')")
+      try await database.query("INSERT INTO data_tree_app (customer_id, app_id) VALUES (1, 'app')")
       try await body(database, DataTree(database.pool), customer)
     }
   }

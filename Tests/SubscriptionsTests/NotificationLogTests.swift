@@ -23,13 +23,13 @@ import Wire
   private func add(_ count: Int, of customer: CustomerID, _ age: String, _ datasync: DataTreeBench) async throws {
     try await datasync.query(
       """
-      INSERT INTO datasync_notification (customer_id, at, app_id, subscription_id, service, event, outcome)
+      INSERT INTO data_tree_notification (customer_id, at, app_id, subscription_id, service, event, outcome)
       SELECT \(customer), now() - interval '\(age)' - n * interval '1 ms', 'app', 1, 'fcm', '', 'accepted' FROM generate_series(1, \(count)) AS n
       """)
   }
 
   private func lines(_ datasync: DataTreeBench) async throws -> [CustomerID: Int] {
-    let rows = try await datasync.query("SELECT customer_id, count(*) FROM datasync_notification GROUP BY customer_id")
+    let rows = try await datasync.query("SELECT customer_id, count(*) FROM data_tree_notification GROUP BY customer_id")
     return Dictionary(
       uniqueKeysWithValues: try rows.map { row in
         let (customer, count) = try row.decode(Int64.self, Int.self)

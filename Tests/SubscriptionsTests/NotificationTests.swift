@@ -73,7 +73,7 @@ import Wire
         _ = try await datasync.delays(after: 13)
         // The first failure is so long ago that the next one is the last.
         try await datasync.query(
-          "UPDATE datasync_due SET first_failed_at = now() - interval '2 hours' WHERE customer_id > 0")
+          "UPDATE data_tree_due SET first_failed_at = now() - interval '2 hours' WHERE customer_id > 0")
         try await datasync.makeDue()
         try await datasync.untilIdle()
         let outcomes = try await datasync.outcomes()
@@ -117,17 +117,17 @@ import Wire
       try await datasync.subscribe("phone", "/n", .value)
       try await datasync.subscribe("ended", "/ended", .value)
       try await datasync.query(
-        "UPDATE datasync_subscription SET expires_at = now() - interval '1 s' WHERE path = '/ended/'")
+        "UPDATE data_tree_subscription SET expires_at = now() - interval '1 s' WHERE path = '/ended/'")
       try await datasync.query(
         """
-        INSERT INTO datasync_due (customer_id, subscription_id, app_id, service, expires_at, due_at)
+        INSERT INTO data_tree_due (customer_id, subscription_id, app_id, service, expires_at, due_at)
         SELECT customer_id, subscription_id, app_id, service, expires_at, expires_at
-          FROM datasync_subscription WHERE path = '/ended/'
+          FROM data_tree_subscription WHERE path = '/ended/'
         """)
       datasync.fcm.rule(.any, .refuse(.quotaExceeded(retryAfter: seconds)))
       try await datasync.put("/n", "1")
       try await datasync.withRunner {
-        try await waitUntil { try await datasync.query("SELECT FROM datasync_due WHERE customer_id > 0").isEmpty }
+        try await waitUntil { try await datasync.query("SELECT FROM data_tree_due WHERE customer_id > 0").isEmpty }
         #expect(try await datasync.outcomes().contains("expired QUOTA_EXCEEDED"))
         // The end could not be told, and the other one is as it was.
         #expect(try await datasync.subscriptionCount() == 1)
@@ -147,7 +147,7 @@ import Wire
       try await datasync.withRunner {
         #expect(try await datasync.delays(after: 1) == [1])
         try await datasync.query(
-          "UPDATE datasync_due SET first_failed_at = now() - interval '2 hours', due_at = 'infinity' WHERE customer_id > 0"
+          "UPDATE data_tree_due SET first_failed_at = now() - interval '2 hours', due_at = 'infinity' WHERE customer_id > 0"
         )
         try await datasync.put("/n", "2")
         try await datasync.makeDue()
@@ -169,9 +169,9 @@ import Wire
       try await datasync.withRunner {
         try await datasync.untilAlarm()
         try await waitUntil {
-          try await datasync.query("SELECT FROM datasync_due WHERE lease_until IS NOT NULL").isEmpty
+          try await datasync.query("SELECT FROM data_tree_due WHERE lease_until IS NOT NULL").isEmpty
         }
-        let held = try await datasync.query("SELECT FROM datasync_due WHERE pending IS NOT NULL").count
+        let held = try await datasync.query("SELECT FROM data_tree_due WHERE pending IS NOT NULL").count
         try #require(held == 0)
         #expect(
           try await datasync.app()?.alarm?.reason.hasPrefix("30 of 100 tokens came back from FCM as invalid") == true)
@@ -193,11 +193,11 @@ import Wire
       datasync.fcm.rule(.any, .ignore)
       defer { datasync.fcm.answerIgnored() }
       try await datasync.put("/n", "1")
-      try await datasync.query("CREATE TABLE due_before AS SELECT subscription_id, due_at FROM datasync_due")
+      try await datasync.query("CREATE TABLE due_before AS SELECT subscription_id, due_at FROM data_tree_due")
       func turnedAway() async throws -> Int {
         try await datasync.query(
           """
-          SELECT count(*) FROM datasync_due AS d JOIN due_before AS b USING (subscription_id)
+          SELECT count(*) FROM data_tree_due AS d JOIN due_before AS b USING (subscription_id)
            WHERE d.due_at <> b.due_at AND d.lease_until IS NULL
           """)[0].decode(Int.self)
       }
@@ -254,7 +254,7 @@ import Wire
         .token("refused"), .refuse(.fcm(400, "INVALID_ARGUMENT", "INVALID_ARGUMENT", "The message is invalid")))
       try await datasync.put("/n", "1")
       try await datasync.withRunner { try await datasync.untilIdle() }
-      let left = try await datasync.query("SELECT target FROM datasync_subscription ORDER BY target").map {
+      let left = try await datasync.query("SELECT target FROM data_tree_subscription ORDER BY target").map {
         try $0.decode(String.self)
       }
       #expect(left == ["alive", "refused"])
@@ -309,7 +309,7 @@ import Wire
         try await waitUntil { try await datasync.outcomes().contains("retry THIRD_PARTY_AUTH_ERROR") }
         datasync.fcm.removeRules()
         try await datasync.put("/n", "2")
-        try await datasync.query("UPDATE datasync_due SET due_at = now()")
+        try await datasync.query("UPDATE data_tree_due SET due_at = now()")
         try await datasync.untilIdle()
         try await waitUntil { try await datasync.app()?.alarm == nil }
       }
@@ -405,11 +405,11 @@ import Wire
         try await datasync.subscribe("big", path, .value)
         try await datasync.put(path, "1")
         try await datasync.query(
-          "UPDATE datasync_due SET due_at = '-infinity' WHERE pending IS NOT NULL AND attempts = 0")
+          "UPDATE data_tree_due SET due_at = '-infinity' WHERE pending IS NOT NULL AND attempts = 0")
         try await datasync.query(
           """
-          UPDATE datasync_due SET due_at = now() WHERE subscription_id IN (
-            SELECT subscription_id FROM datasync_subscription WHERE target <> 'big')
+          UPDATE data_tree_due SET due_at = now() WHERE subscription_id IN (
+            SELECT subscription_id FROM data_tree_subscription WHERE target <> 'big')
           """)
         try await datasync.query("UPDATE push_app SET alarm = NULL, alarm_at = NULL")
         clock.advance(by: .seconds(60))
@@ -464,7 +464,7 @@ import Wire
     try await withDataTree { datasync in
       try await datasync.subscribe(
         "phone", "/n", .value, key: Data(repeating: 1, count: 32).base64EncodedString())
-      try await datasync.query("UPDATE datasync_subscription SET sealed_key = '\\x00'")
+      try await datasync.query("UPDATE data_tree_subscription SET sealed_key = '\\x00'")
       if isRevoked {
         try await NotificationQueue(database: datasync.bench.pool, run: UUID(), lease: .seconds(20)).revoke(
           "phone", of: datasync.lane, reason: "unregistered_device", before: .now)
@@ -472,7 +472,7 @@ import Wire
         try await datasync.expire()
       }
       try await datasync.withRunner {
-        try await waitUntil { try await datasync.query("SELECT FROM datasync_due WHERE customer_id > 0").isEmpty }
+        try await waitUntil { try await datasync.query("SELECT FROM data_tree_due WHERE customer_id > 0").isEmpty }
       }
       #expect(try await datasync.subscriptionCount() == 0)
       #expect(try await datasync.outcomes() == ["failed EncryptionKeySealed"])
@@ -503,7 +503,7 @@ import Wire
       try await queue.settle([.init(id: id, next: .done)], of: datasync.lane)
       let due = try await datasync.query(
         """
-        SELECT d.due_at = s.expires_at FROM datasync_due AS d JOIN datasync_subscription AS s USING (customer_id, subscription_id)
+        SELECT d.due_at = s.expires_at FROM data_tree_due AS d JOIN data_tree_subscription AS s USING (customer_id, subscription_id)
         """
       ).map { try $0.decode(Bool.self) }
       #expect(due == (isForEver ? [] : [true]))
@@ -533,7 +533,7 @@ import Wire
         }
         try await datasync.untilIdle()
       }
-      let left = try await datasync.query("SELECT concat(target, path) FROM datasync_subscription ORDER BY 1").map {
+      let left = try await datasync.query("SELECT concat(target, path) FROM data_tree_subscription ORDER BY 1").map {
         try $0.decode(String.self)
       }
       // The other one of the phone was not made again.
@@ -558,7 +558,7 @@ import Wire
             try await revoke(database)
           } else {
             _ = try await database.query(
-              Statement("test.renew", .write, "UPDATE datasync_subscription SET created_at = now()"))
+              Statement("test.renew", .write, "UPDATE data_tree_subscription SET created_at = now()"))
           }
           let other = Task {
             if isDeadFirst { _ = try await datasync.subscribe("phone", "/n", .value) } else { try await revoke(pool) }
@@ -568,7 +568,7 @@ import Wire
         }
         try await other.value
       }
-      #expect(try await datasync.query("SELECT FROM datasync_due WHERE customer_id > 0").isEmpty)
+      #expect(try await datasync.query("SELECT FROM data_tree_due WHERE customer_id > 0").isEmpty)
       let left = try await datasync.store.list(lane.customer, app: lane.app, PageRequest(limit: 10)).items
       #expect(left.map(\.subscriptionId) == [id])
     }
@@ -579,9 +579,9 @@ import Wire
       try await datasync.subscribe("phone", "/n", .value)
       try await datasync.expire()
       // As when a write notes it while it is made again.
-      try await datasync.query("UPDATE datasync_subscription SET expires_at = 'infinity'")
+      try await datasync.query("UPDATE data_tree_subscription SET expires_at = 'infinity'")
       try await datasync.withRunner {
-        try await waitUntil { try await datasync.query("SELECT FROM datasync_due WHERE customer_id > 0").isEmpty }
+        try await waitUntil { try await datasync.query("SELECT FROM data_tree_due WHERE customer_id > 0").isEmpty }
       }
       #expect(try await datasync.subscriptionCount() == 1)
       #expect(datasync.received == [:])
@@ -607,7 +607,7 @@ import Wire
       try await datasync.bench.database.withPool { observer in
         try await datasync.withRunner(2, lease: .seconds(1)) {
           try await datasync.bench.pool.transaction { database in
-            _ = try await database.query(Statement("test.lock", .write, "LOCK TABLE datasync_node"))
+            _ = try await database.query(Statement("test.lock", .write, "LOCK TABLE data_tree_node"))
             try await datasync.bench.database.someoneWaits(as: observer)
             _ = try await database.query(Statement("test.sleep", .write, "SELECT pg_sleep(2.5)"))
           }
@@ -629,9 +629,9 @@ import Wire
       #expect(ids.count == 2)
       #expect(try await queue.extend(ids, of: lane))
       try await datasync.query(
-        "UPDATE datasync_due SET hub_id = gen_random_uuid() WHERE subscription_id = \(ids[0])")
+        "UPDATE data_tree_due SET hub_id = gen_random_uuid() WHERE subscription_id = \(ids[0])")
       #expect(try await queue.extend(ids, of: lane))
-      try await datasync.query("UPDATE datasync_due SET lease_until = now() - interval '1 s' WHERE customer_id > 0")
+      try await datasync.query("UPDATE data_tree_due SET lease_until = now() - interval '1 s' WHERE customer_id > 0")
       #expect(try await !queue.extend(ids, of: lane))
     }
   }
@@ -650,12 +650,12 @@ import Wire
       let ids = batch.items.map(\.claimed.id).sorted { $0.rawValue < $1.rawValue }
       if lock == .revoke { try await queue.settle(ids.map { .init(id: $0, next: .blocked) }, of: lane) }
       try await datasync.query(
-        "UPDATE datasync_due SET due_at = '-infinity' WHERE subscription_id = \(ids[0])")
+        "UPDATE data_tree_due SET due_at = '-infinity' WHERE subscription_id = \(ids[0])")
       try await datasync.bench.database.withPool { observer in
         let waiting = try await pool.transaction { database in
           // What the write locks first. So it waits with nothing locked, and comes before the other.
           _ = try await database.query(
-            Statement("test.hold", .write, "SELECT FROM datasync_due WHERE subscription_id = $1 FOR UPDATE"),
+            Statement("test.hold", .write, "SELECT FROM data_tree_due WHERE subscription_id = $1 FOR UPDATE"),
             ids[isInPortions ? 1 : 0].rawValue)
           let write = Task {
             try await DataTree(pool, portion: isInPortions ? 1 : 1000).write(
@@ -707,19 +707,19 @@ import Wire
         let write = try await pool.transaction { database in
           // What the write locks first, once it has the tree for itself.
           _ = try await database.query(
-            Statement("test.hold", .write, "SELECT FROM datasync_due WHERE subscription_id = $1 FOR UPDATE"),
+            Statement("test.hold", .write, "SELECT FROM data_tree_due WHERE subscription_id = $1 FOR UPDATE"),
             ids[0].rawValue)
           let write = Task {
             try await DataTree(pool, portion: 1).write(.put(.null), lane.customer, app: lane.app, at: .root)
           }
           try await datasync.bench.database.someoneWaits(as: observer)
           let lease =
-            "UPDATE datasync_due SET lease_until = clock_timestamp() + interval '0.1 s' WHERE subscription_id = "
+            "UPDATE data_tree_due SET lease_until = clock_timestamp() + interval '0.1 s' WHERE subscription_id = "
           _ = try await database.query(Statement("test.lease", .write, "\(lease) $1"), ids[0].rawValue)
           try await datasync.query("\(lease) \(ids[1])")
           try await waitUntil {
             try await datasync.query(
-              "SELECT FROM datasync_due WHERE lease_until > now() AND subscription_id = \(ids[1])"
+              "SELECT FROM data_tree_due WHERE lease_until > now() AND subscription_id = \(ids[1])"
             ).isEmpty
           }
           return write
@@ -730,7 +730,7 @@ import Wire
       #expect(try await queue.extend(ids, of: lane))
       try await queue.settle(ids.map { .init(id: $0, next: .done, outcome: "accepted") }, of: lane)
       #expect(try await datasync.outcomes() == ["accepted", "accepted"])
-      let left = try await datasync.query("SELECT FROM datasync_due WHERE lease_until IS NOT NULL").count
+      let left = try await datasync.query("SELECT FROM data_tree_due WHERE lease_until IS NOT NULL").count
       #expect(left == 0)
     }
   }
@@ -788,7 +788,7 @@ import Wire
       datasync.fcm.rule(.any, .refuse(.unavailable()))
       try await datasync.put("/n", "1")
       try await datasync.withRunner { _ = try await datasync.delays(after: 1) }
-      try await datasync.query("UPDATE datasync_due SET due_at = now() + interval '30 min' WHERE customer_id > 0")
+      try await datasync.query("UPDATE data_tree_due SET due_at = now() + interval '30 min' WHERE customer_id > 0")
       datasync.fcm.removeRules()
       try await datasync.withRunner {
         try await datasync.put("/n", "2")
@@ -837,14 +837,14 @@ import Wire
     try await withDataTree { datasync in
       try await datasync.subscribe("phone", "/users", .child)
       try await datasync.put("/users/brief", "1")
-      try await datasync.query("UPDATE datasync_due SET due_at = 'infinity' WHERE customer_id > 0")
+      try await datasync.query("UPDATE data_tree_due SET due_at = 'infinity' WHERE customer_id > 0")
       let (customer, place) = (datasync.bench.customer, try DataTreePath(text: "/users/brief"))
       try await datasync.bench.database.withPool { observer in
         try await datasync.withRunner {
           try await datasync.bench.pool.transaction { database in
             _ = try await database.query(DataTreeQueries.lock, customer.rawValue, SendingBench.appID)
-            _ = try await database.query(Statement("test.lock", .write, "LOCK TABLE datasync_node"))
-            try await datasync.query("UPDATE datasync_due SET due_at = '-infinity' WHERE customer_id > 0")
+            _ = try await database.query(Statement("test.lock", .write, "LOCK TABLE data_tree_node"))
+            try await datasync.query("UPDATE data_tree_due SET due_at = '-infinity' WHERE customer_id > 0")
             try await datasync.bench.database.someoneWaits(as: observer)
             _ = try await DataTree(datasync.bench.pool).write(
               .put(.null), customer, app: SendingBench.appID, at: place, database)
@@ -869,7 +869,7 @@ import Wire
       try await datasync.put("/n", "1")
       try await datasync.withRunner { try await waitUntil { datasync.fcm.requests.count >= 30 } }
       datasync.fcm.removeRules()
-      try await datasync.query("UPDATE datasync_due SET lease_until = now() - interval '1 s' WHERE customer_id > 0")
+      try await datasync.query("UPDATE data_tree_due SET lease_until = now() - interval '1 s' WHERE customer_id > 0")
       try await datasync.withRunner { try await datasync.untilIdle() }
       let outcomes = try await datasync.outcomes()
       #expect(outcomes.filter { $0 == "uncertain hub_stopped" }.count == 30)
@@ -891,7 +891,7 @@ import Wire
       try await datasync.put("/users/new", "null")
       try await datasync.put("/users/old", "2")
       datasync.fcm.removeRules()
-      try await datasync.query("UPDATE datasync_due SET lease_until = now() - interval '1 s' WHERE customer_id > 0")
+      try await datasync.query("UPDATE data_tree_due SET lease_until = now() - interval '1 s' WHERE customer_id > 0")
       try await datasync.withRunner { try await datasync.untilIdle() }
       #expect(
         datasync.received["phone"]?.last

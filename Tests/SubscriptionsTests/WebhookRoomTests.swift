@@ -49,7 +49,7 @@ import Wire
       try await datasync.subscribe("phone", "/n", .value)
       try await datasync.put("/n", "1")
       try await datasync.query(
-        "UPDATE datasync_due SET attempts = 3, first_failed_at = now() - interval '3 hours' WHERE customer_id > 0")
+        "UPDATE data_tree_due SET attempts = 3, first_failed_at = now() - interval '3 hours' WHERE customer_id > 0")
       let (pool, lane) = (datasync.bench.pool, datasync.lane)
       let queue = NotificationQueue(database: pool, run: UUID(), lease: .seconds(600))
       let items = try await queue.take(lane, upTo: 10, from: pool, vault: datasync.bench.vault).items
@@ -57,7 +57,7 @@ import Wire
       let rows = try await datasync.query(
         """
         SELECT attempts = 3 AND first_failed_at < now() - interval '2 hours' AND due_at > now() AND lease_until IS NULL
-          FROM datasync_due WHERE customer_id > 0
+          FROM data_tree_due WHERE customer_id > 0
         """
       ).map { try $0.decode(Bool.self) }
       #expect(rows == [true])

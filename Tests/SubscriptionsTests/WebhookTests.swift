@@ -198,12 +198,12 @@ import Wire
       try await hook.save(hook.receiver.url)
       try await hook.subscribe("/n")
       try await datasync.put("/n", "1")
-      try await datasync.query("UPDATE datasync_due SET due_at = 'infinity' WHERE customer_id > 0")
+      try await datasync.query("UPDATE data_tree_due SET due_at = 'infinity' WHERE customer_id > 0")
       try await datasync.bench.database.withPool { observer in
         try await hook.withRunner {
           try await datasync.bench.pool.transaction { database in
             try await database.query(DataTreeQueries.lock, datasync.bench.customer.rawValue, SendingBench.appID)
-            try await datasync.query("UPDATE datasync_due SET due_at = now() WHERE customer_id > 0")
+            try await datasync.query("UPDATE data_tree_due SET due_at = now() WHERE customer_id > 0")
             try await datasync.bench.database.someoneWaits(as: observer)
             try await hook.save(hook.receiver.url, enabled: false, in: database)
           }

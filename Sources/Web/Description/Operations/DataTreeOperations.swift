@@ -151,5 +151,5 @@ enum DataTreeOperations {
   private static let boundElsewhere = APIResponse.error(
     "The secret is of another app.", HTTPErrorResponse.boundElsewhere)
   private static let sealed = APIResponse.error(
-    "The settings cannot be decrypted.", RegistryError.sealed(what: "datasync_app/1/com.acme.app"))
+    "The settings cannot be decrypted.", RegistryError.sealed(what: "data_tree_app/1/com.acme.app"))
 }
