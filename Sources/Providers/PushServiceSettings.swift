@@ -6,7 +6,8 @@ public import Wire
 /// The push services' addresses, and the timeouts of connections to them.
 public struct PushServiceSettings: Sendable {
   private var addresses: [ServiceSetting: String] = [:]
-  public var webPush = WebPushSettings()
+  /// Whom push services of browsers can contact about apps without a contact of their own: a `mailto:` or `https:` address. They want one.
+  public var webPushContact = "mailto:postmaster@localhost"
   /// Where pushes to devices with addresses of their own may go, webhooks and status reports, and requests to providers of SMS.
   public var endpoints = EndpointRules()
   /// `PUSHCART_PROVIDER_CA_FILE`: PEM of the certificates to trust; nil for the system's.

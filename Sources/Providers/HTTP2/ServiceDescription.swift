@@ -37,12 +37,17 @@ protocol ServiceDescription: Sendable {
 }
 
 extension ServiceDescription {
+  var startsWithOneStream: Bool { false }
   var http1Connections: Int { 0 }
   var opensAnotherWhenFull: Bool { false }
   var responseHeaders: [String] { [] }
   var mayBePrivate: Bool { true }
   /// Reasons and access tokens are short.
   var longestBody: Int { 16 << 10 }
+
+  func replace(_ authorization: Authorization, _ recovery: Recovery) -> Bool { false }
+  func goAwayReason(_ debugData: [UInt8]) -> String? { nil }
+  func verdict(onGoAway reason: String) -> Verdict? { nil }
 }
 
 /// The header `authorization` of a request; never logged. A request without one has nil.

@@ -152,21 +152,16 @@ struct WebPushAccount: PushAccount {
 
 /// How all accounts of Web Push send. Each of a customer has connections of its own to each origin.
 struct WebPushSender: Sendable {
-  let settings: WebPushSettings
+  /// The hub's, for keys without one.
+  let contact: String
   let rule: EndpointRule
-  private let pools: ConnectionPools
-
-  init(_ settings: WebPushSettings, _ rule: EndpointRule, _ pools: ConnectionPools) {
-    self.settings = settings
-    self.rule = rule
-    self.pools = pools
-  }
+  let pools: ConnectionPools
 
   /// The clock by which pushes are dated.
   var now: Date { pools.now() }
 
   func signer(_ credentials: VAPIDKey) throws -> VAPIDSigner {
-    try VAPIDSigner(credentials, contact: settings.contact)
+    try VAPIDSigner(credentials, contact: contact)
   }
 
   func send(

@@ -38,7 +38,6 @@ final class WebPushDescription: ServiceDescription {
 
   var name: String { Self.name }
   var label: String { Self.label }
-  var startsWithOneStream: Bool { false }
   var mayBePrivate: Bool { rule.isListed(origin.host, origin.port) }
 
   func authorization(whenReady: @escaping @Sendable () -> Void) -> AvailableAuthorization {
@@ -98,7 +97,4 @@ final class WebPushDescription: ServiceDescription {
       return true
     }
   }
-
-  func goAwayReason(_ debugData: [UInt8]) -> String? { nil }
-  func verdict(onGoAway reason: String) -> Verdict? { nil }
 }

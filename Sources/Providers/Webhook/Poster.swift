@@ -71,8 +71,6 @@ struct WebhookDescription: ServiceDescription {
 
   var name: String { Self.name }
   var label: String { Self.label }
-  /// One webhook of an origin that does not answer must not keep the others waiting.
-  var startsWithOneStream: Bool { false }
   var http1Connections: Int { 64 }
   var opensAnotherWhenFull: Bool { true }
 
@@ -89,8 +87,4 @@ struct WebhookDescription: ServiceDescription {
     default: ResponseClassification(verdict: .payloadRefused(reason: word))
     }
   }
-
-  func replace(_ authorization: Authorization, _ recovery: Recovery) -> Bool { false }
-  func goAwayReason(_ debugData: [UInt8]) -> String? { nil }
-  func verdict(onGoAway reason: String) -> Verdict? { nil }
 }

@@ -158,13 +158,10 @@ struct Hub: Sendable {
       phones: PhoneRegistrations(
         pool, pins: pins,
         delivery: PINDelivery(messageService, apps: parts.pushApps) { call, customer in
-          switch try await sms.call(
+          let isPlaced = try await sms.call(
             call.number, text: call.text, code: call.pin, language: call.language, of: customer)
-          {
-          case .placed: return true
-          case .noProvider: return false
-          case .refused, .unavailable: throw HybridError.callFailed
-          }
+          if isPlaced == false { throw HybridError.callFailed }
+          return isPlaced != nil
         },
         pushApps: parts.pushApps, registrations: registrations),
       messages: PhoneMessages(pool) { app, number, confirmation in

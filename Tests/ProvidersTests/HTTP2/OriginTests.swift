@@ -15,7 +15,6 @@ import Wire
 
     var name: String { "Echo" }
     var label: String { "echo" }
-    var startsWithOneStream: Bool { false }
 
     func authorization(whenReady: @escaping @Sendable () -> Void) -> AvailableAuthorization {
       .available(Authorization(value: "Bearer none"))
@@ -23,9 +22,6 @@ import Wire
     func classification(of response: ServiceResponse, to request: PushRequest) -> ResponseClassification {
       ResponseClassification(verdict: .payloadRefused(reason: "\(origin.authority): \(response.status)"))
     }
-    func replace(_ authorization: Authorization, _ recovery: Recovery) -> Bool { false }
-    func goAwayReason(_ debugData: [UInt8]) -> String? { nil }
-    func verdict(onGoAway reason: String) -> Verdict? { nil }
   }
 
   private static func request(to origin: ServiceAddress) -> PushRequest {
