@@ -40,10 +40,10 @@ package struct LaneRunner<Lane: DueLane>: Sendable {
   /// everything, as if the hub had been killed.
   /// - Parameters:
   ///   - channels: where hubs tell each other that something may be due.
-  ///   - hear: called with each notification, before what is due is asked.
+  ///   - onNotification: called with each notification, before what is due is asked.
   package func run(
     wokenBy pool: Pool? = nil, on channels: [String] = [],
-    hear: @escaping @Sendable (Notifications.Element) -> Void = { _ in }
+    onNotification: @escaping @Sendable (Notifications.Element) -> Void = { _ in }
   ) async {
     let (work, wake) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     await withTaskGroup(of: Void.self) { group in
@@ -51,7 +51,7 @@ package struct LaneRunner<Lane: DueLane>: Sendable {
         group.addTask {
           do {
             for try await event in pool.notifications(on: channels) {
-              hear(event)
+              onNotification(event)
               wake.yield()
             }
           } catch {

@@ -8,7 +8,7 @@ import NIOCore
 /// has lost as many since its last answer: no more are sent to it. It is tried by one request after 1, 2, 4, up to 30 seconds, until it
 /// answers. So one that hangs soon holds nothing that others need.
 struct AddressAnswers: Sendable {
-  /// After which time without an answer a request is overdue. It is less than a hub's window waits: what gets the room of overdue pushes is
+  /// After which time without an answer a request is overdue. It is less than a hub's window waits: what gets the capacity of overdue pushes is
   /// not sent after them.
   static let overdueAfter = TimeAmount.milliseconds(750)
 
@@ -50,7 +50,7 @@ struct AddressAnswers: Sendable {
   }
 
   /// How many of `count` requests may be sent now.
-  mutating func room(for count: Int, at now: NIODeadline) -> Int {
+  mutating func capacity(for count: Int, at now: NIODeadline) -> Int {
     guard isSilent(at: now) else { return isUntrusted && !hasAnswered ? min(count, max(0, limit - inFlight)) : count }
     return inFlight == 0 && nextTry <= now ? min(1, count) : 0
   }

@@ -52,10 +52,10 @@ final class HTTP2Connection: ChannelInboundHandler {
       flush()
       arm()
     }
-    guard state.room > 0 else { return false }
+    guard state.capacity > 0 else { return false }
     let sentAt = pool.now
     var count = 0
-    while count < slice, state.room > 0, var job = pool.next() {
+    while count < slice, state.capacity > 0, var job = pool.next() {
       job.authorization = authorization
       let stream = state.begin(job, sentAt: sentAt, now: now)
       do {

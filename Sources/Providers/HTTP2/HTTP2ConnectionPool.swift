@@ -75,7 +75,7 @@ extension HTTP2ConnectionPool {
     pump()
   }
 
-  /// The next push to send, for a connection that has room.
+  /// The next push to send, for a connection that has capacity.
   func next() -> PushJob? {
     while let job = queue.popFirst() {
       if job.batch.isCancelled { continue }

@@ -85,7 +85,7 @@ struct HTTP2ConnectionState<Request> {
   var isReady: Bool { phase == .authenticating || phase == .open }
 
   /// How many requests may begin now. None does while a PING is not answered.
-  var room: Int {
+  var capacity: Int {
     guard pingSentAt == nil else { return 0 }
     return switch phase {
     case .connecting, .draining, .closed: 0
@@ -108,9 +108,9 @@ extension HTTP2ConnectionState {
     return [.ping]
   }
 
-  /// Takes the next stream for a request; only while there is `room`.
+  /// Takes the next stream for a request; only while there is `capacity`.
   mutating func begin(_ request: Request, sentAt: Date, now: NIODeadline) -> Int {
-    precondition(room > 0, "no room for another request")
+    precondition(capacity > 0, "no capacity for another request")
     let stream = nextStream
     nextStream += 2
     if nextStream > Self.lastStream { phase = .draining }

@@ -46,7 +46,7 @@ final class LookUps: Sendable {
     mutating func begin() -> [(QuotaHolder, Job)] {
       var begun: [(QuotaHolder, Job)] = []
       for holder in waiting.keys.sorted(by: { running.held(by: $0) < running.held(by: $1) }) {
-        while let job = waiting[holder]?.first, job.isOver || running.room(for: holder) > 0 {
+        while let job = waiting[holder]?.first, job.isOver || running.capacity(for: holder) > 0 {
           waiting[holder]?.removeFirst()
           guard !job.isOver else { continue }
           _ = running.take(upTo: 1, for: holder)

@@ -21,14 +21,14 @@ struct SharedCount<Holder: Hashable & Sendable>: Sendable {
   func held(by holder: Holder) -> Int { held[holder, default: 0] }
 
   /// How much more it may have.
-  func room(for holder: Holder) -> Int {
+  func capacity(for holder: Holder) -> Int {
     let held = held(by: holder)
     return max(0, min(most - held, (total - used - held) / 2))
   }
 
   /// - Returns: how much the holder got, at most `count`.
   mutating func take(upTo count: Int, for holder: Holder) -> Int {
-    let taken = min(count, room(for: holder))
+    let taken = min(count, capacity(for: holder))
     guard taken > 0 else { return 0 }
     held[holder, default: 0] += taken
     used += taken
@@ -131,10 +131,10 @@ final class Quotas: Sendable {
       var known =
         answers[place]
         ?? AddressAnswers(limit: limits.unanswered(by: kind), isUntrusted: kind == .untrusted)
-      var taken = known.room(for: count, at: now)
+      var taken = known.capacity(for: count, at: now)
       if kind.isBounded {
         var own = addresses[place.holder] ?? SharedCount(most: limits.places, total: limits.places)
-        taken = holders.take(upTo: min(taken, own.room(for: place.address)), for: place.holder)
+        taken = holders.take(upTo: min(taken, own.capacity(for: place.address)), for: place.holder)
         if own.take(upTo: taken, for: place.address) > 0 { addresses[place.holder] = own }
       }
       guard taken > 0 else { return (0, 0) }
@@ -164,7 +164,7 @@ final class Quotas: Sendable {
     mutating func grants(_ limits: Limits) -> [(waiter: Waiter, place: Place, taken: (count: Int, ticket: Int))] {
       var grants: [(Waiter, Place, (Int, Int))] = []
       for holder in waiting.keys.sorted(by: { holders.held(by: $0) < holders.held(by: $1) }) {
-        guard var waiters = waiting[holder], holders.room(for: holder) > 0 else { continue }
+        guard var waiters = waiting[holder], holders.capacity(for: holder) > 0 else { continue }
         for index in waiters.indices {
           let place = Place(holder: holder, address: waiters[index].address)
           let taken = take(upTo: waiters[index].count, at: place, waiters[index].kind, limits)

@@ -8,7 +8,7 @@ protocol ServiceDescription: Sendable {
   var startsWithOneStream: Bool { get }
   /// Most connections of a pool that speak HTTP/1.1, which takes one request at a time; 0 if the service is to speak HTTP/2.
   var http1Connections: Int { get }
-  /// Whether another connection is opened once what waits finds no room: where one receiver behind an origin may not answer, and the others
+  /// Whether another connection is opened once what waits finds no capacity: where one receiver behind an origin may not answer, and the others
   /// do.
   var opensAnotherWhenFull: Bool { get }
   /// The headers of responses, in lower case, that its table has to know beside `retry-after`.

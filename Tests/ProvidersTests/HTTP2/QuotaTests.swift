@@ -44,7 +44,7 @@ import Wire
     for _ in 0..<2000 {
       let holder = Int.random(in: 0..<30, using: &generator)
       if Bool.random(using: &generator) {
-        let room = count.room(for: holder)
+        let room = count.capacity(for: holder)
         let taken = count.take(upTo: Int.random(in: 1...most, using: &generator), for: holder)
         #expect(taken <= room && (taken > 0) == (room > 0))
         held[holder, default: 0] += taken

@@ -11,7 +11,7 @@ import Wire
 @testable import Subscriptions
 
 /// Notifications for which a customer has no place at strangers' addresses.
-@Suite struct WebhookRoomTests {
+@Suite struct WebhookPlaceTests {
   @Test func `A push for which there is no place was not tried`() async throws {
     try await withDataTree { datasync in
       var settings = PushServiceSettings(datasync.bench.simulator, isPatient: false)
