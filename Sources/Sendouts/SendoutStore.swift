@@ -97,32 +97,10 @@ public struct SendoutStore: Sendable {
     }
   }
 
-  /// - Throws: `SendoutError.sendoutUnknown`, `.wrongState`; so do the other verbs.
-  @discardableResult
-  public func start(_ customer: CustomerID, _ sendout: SendoutID) async throws -> SendoutReply {
-    try await counted(.start, sendout, customer)
-  }
-
-  /// Once this has returned nothing more is claimed; pushes in flight, a few thousand at most, may still leave.
-  @discardableResult
-  public func pause(_ customer: CustomerID, _ sendout: SendoutID) async throws -> SendoutReply {
-    try await counted(.pause, sendout, customer)
-  }
-
-  @discardableResult
-  public func resume(_ customer: CustomerID, _ sendout: SendoutID) async throws -> SendoutReply {
-    try await counted(.resume, sendout, customer)
-  }
-
-  /// Ends the sendout for good; pushes in flight may still leave, and are counted.
-  @discardableResult
-  public func cancel(_ customer: CustomerID, _ sendout: SendoutID) async throws -> SendoutReply {
-    try await counted(.cancel, sendout, customer)
-  }
-
   /// Starts, pauses, resumes or cancels a sendout. It waits for no freeze: one that is under way obeys when it ends. Nor does it wait for
-  /// long while something else has the sendout's row (`LockWait.brief`).
+  /// long while something else has the sendout's row (`LockWait.brief`). Once it has returned, pushes in flight may still leave.
   /// - Returns: the sendout as it is now, without counts, and the state it was in before.
+  /// - Throws: `SendoutError.sendoutUnknown`, `.wrongState`.
   public func apply(
     _ verb: SendoutVerb, to sendout: SendoutID, of customer: CustomerID
   ) async throws -> (before: SendoutState, sendout: SendoutReply) {
@@ -155,13 +133,6 @@ public struct SendoutStore: Sendable {
       }
       return (before, try await reply(sendout, nil, in: database))
     }
-  }
-
-  /// Applies a verb, then counts. What was recorded does not wait for the counts, which may take long.
-  private func counted(_ verb: SendoutVerb, _ sendout: SendoutID, _ customer: CustomerID) async throws -> SendoutReply {
-    var reply = try await apply(verb, to: sendout, of: customer).sendout
-    reply.counts = try await Ledger(reading).counts(SendoutKey(customer, sendout))
-    return reply
   }
 
   /// - Throws: `SendoutError.sendoutUnknown`.

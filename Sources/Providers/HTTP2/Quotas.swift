@@ -193,9 +193,6 @@ final class Quotas: Sendable {
   /// How many places are held.
   func places(of holder: QuotaHolder) -> Int { state.withLock { $0.holders.held(by: holder) } }
 
-  /// How many connections all customers hold beside the first to each origin.
-  var furtherConnections: Int { state.withLock { $0.connections.used } }
-
   /// Takes places at an address, now or as they come free. One that is silent has none.
   /// - Parameters:
   ///   - timeout: how long a place is waited for; not at all if it is zero.

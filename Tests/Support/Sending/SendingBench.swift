@@ -116,3 +116,31 @@ extension SendingBench {
     }
   }
 }
+
+extension SendoutStore {
+  @discardableResult
+  public func start(_ customer: CustomerID, _ sendout: SendoutID) async throws -> SendoutReply {
+    try await counted(.start, sendout, customer)
+  }
+
+  @discardableResult
+  public func pause(_ customer: CustomerID, _ sendout: SendoutID) async throws -> SendoutReply {
+    try await counted(.pause, sendout, customer)
+  }
+
+  @discardableResult
+  public func resume(_ customer: CustomerID, _ sendout: SendoutID) async throws -> SendoutReply {
+    try await counted(.resume, sendout, customer)
+  }
+
+  @discardableResult
+  public func cancel(_ customer: CustomerID, _ sendout: SendoutID) async throws -> SendoutReply {
+    try await counted(.cancel, sendout, customer)
+  }
+
+  private func counted(_ verb: SendoutVerb, _ sendout: SendoutID, _ customer: CustomerID) async throws -> SendoutReply {
+    var reply = try await apply(verb, to: sendout, of: customer).sendout
+    reply.counts = try await find(customer, sendout).counts
+    return reply
+  }
+}
