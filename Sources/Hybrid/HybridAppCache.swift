@@ -5,7 +5,7 @@ import Wire
 
 /// Finds apps by their keys, remembering the answers for a few seconds; a change is heard of at once (`CacheRefresh`).
 public final class HybridAppCache: Sendable {
-  /// Where changes are told of what it remembers. An app's name is that of a push app.
+  /// The channels of changes to what it remembers. An app's name is that of a push app.
   package static let channels: [ChangeChannel] = [.hybridApp, .pushApp]
 
   /// An app, and what opens its requests.
@@ -18,7 +18,7 @@ public final class HybridAppCache: Sendable {
   private let apps: HybridApps
   private let vault: Vault
   private let known: UntrustedKeyCache<UUID, Entry>
-  /// Apps whose addresses are told of messages without an app key.
+  /// Apps whose addresses get reports on messages without an app key.
   private let reporting: SharedCache<CustomerID, String?>
 
   /// - Parameters:
@@ -40,7 +40,7 @@ public final class HybridAppCache: Sendable {
     return try await entry(key)?.app
   }
 
-  /// The app whose address is told of messages that name none: the first of the customer's that has an address.
+  /// The app whose address gets reports on messages that name none: the customer's first that has an address.
   func reportApp(_ customer: CustomerID) async throws -> String? {
     try await reporting.value(customer) { [apps] in try await apps.reporting(customer) }
   }

@@ -30,7 +30,7 @@ public final class HybridMessages: Sendable {
 
   /// Accepts messages. Those that are accepted are committed once this returns, and on their way.
   ///
-  /// Once some are committed, others that fail are refused one by one: a caller that hears of a failure would send all of them again.
+  /// Once some are committed, others that fail are refused one by one: a caller that gets one failure for all would send all of them again.
   /// - Parameter allOrNothing: whether one refusal refuses all; then the others have the first refusal too.
   /// - Returns: what became of each, in their order.
   /// - Throws: `SendoutError.streamEnded`; what `DatabaseUnavailable` recognizes. Then nothing is committed, or the outcome is unknown.

@@ -11,8 +11,8 @@ package protocol DueLane: Hashable, Sendable {
 
 /// Sends what is due, each lane by a task of its own, so that one whose receiver is slow holds up no other. Any number of hubs can run it.
 ///
-/// It is woken by NOTIFY, and asks `scanEvery` what is due, which finds what a lost notification would have told. A customer has so many lanes
-/// at a time that others find some free, too. Those for which there is no place follow as soon as one has ended.
+/// It is woken by NOTIFY, and asks `scanEvery` what is due, which also finds what a lost notification was about. A customer has at most a
+/// sixteenth of the lanes, so that others find some free. Those for which there is no place follow as soon as one has ended.
 package struct LaneRunner<Lane: DueLane>: Sendable {
   private let scanEvery: Duration
   private let due: @Sendable () async throws -> [Lane]
@@ -33,13 +33,13 @@ package struct LaneRunner<Lane: DueLane>: Sendable {
     self.send = send
   }
 
-  /// Whether the task was told to stop, or was cancelled.
+  /// Whether the task is shutting down, or was cancelled.
   package static var isStopping: Bool { Task.isShuttingDownGracefully || Task.isCancelled }
 
   /// Sends until graceful shutdown. Then it begins with no lane more, and waits for what is on its way. When its task is cancelled it drops
   /// everything, as if the hub had been killed.
   /// - Parameters:
-  ///   - channels: where hubs tell each other that something may be due.
+  ///   - channels: where hubs notify each other that something may be due.
   ///   - onNotification: called with each notification, before what is due is asked.
   package func run(
     wokenBy pool: Pool? = nil, on channels: [String] = [],

@@ -5,7 +5,7 @@ public import Retrying
 public import ServiceLifecycle
 public import Wire
 
-/// What one kind of rows of the outbox tells, and whom.
+/// One kind of rows of the outbox: what is posted, and where.
 public protocol OutboxKind: Sendable {
   /// As in the column `kind`.
   var name: String { get }

@@ -144,7 +144,7 @@ public final class PushServices: Service {
 }
 
 extension PushServiceName {
-  /// What the service's folder tells of it.
+  /// The table in the service's folder.
   var table: ServiceTable {
     switch self {
     case .apns: .apns

@@ -35,7 +35,7 @@ public struct ServiceReasons: Sendable {
   }
 }
 
-/// What a push service's folder tells without a connection.
+/// What a push service's folder knows without a connection.
 struct ServiceTable: Sendable {
   /// What each of the service's reasons means.
   let reasons: [ServiceReasons]

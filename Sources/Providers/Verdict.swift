@@ -7,7 +7,7 @@ import Wire
 /// bad payload nor a bad credential retires devices. `reason` is the service's own, such as `Unregistered`, or a `HubReason`, such as
 /// `RequestTimeout`.
 public enum Verdict: Sendable, Hashable {
-  /// The service accepted the push. It does not tell whether a phone shows it.
+  /// The service accepted the push. It does not say whether a phone shows it.
   case accepted
   /// Not delivered; may be tried again after `after` (nil: after the caller's own delay). Unless that `appliesToService`, it says nothing
   /// of other pushes.
@@ -23,7 +23,7 @@ public enum Verdict: Sendable, Hashable {
   case waitsForCorrection(reason: String)
   /// Certainly not processed: it never left, or the service said so. It can be sent again without risk.
   case unsent(reason: String)
-  /// It may have been delivered. If it was not answered, the caller's policy decides. If it was, and the answer tells neither, it is not
+  /// It may have been delivered. If it was not answered, the caller's policy decides. If it was, and the answer says neither, it is not
   /// sent again.
   case uncertain(reason: String, isAnswered: Bool = false)
 }
@@ -77,7 +77,7 @@ protocol StatusBearing {
 public enum InvalidTokenCause: Sendable, Hashable {
   /// It is no token, or none any more.
   case unregistered
-  /// It belongs to the service's other environment, as far as the service tells.
+  /// It belongs to the service's other environment, as far as the service says.
   case wrongEnvironment
   /// It belongs to another app.
   case wrongApp

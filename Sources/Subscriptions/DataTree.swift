@@ -2,7 +2,7 @@ public import Postgres
 import Registry
 public import Wire
 
-/// The data trees of apps: small values that back ends write, and that devices are told of.
+/// The data trees of apps: small values that back ends write, and whose changes devices are notified of.
 ///
 /// A tree is stored as its leaves, each by its path. A write replaces leaves, and notes in the subscriptions what it changed, in one
 /// transaction. Writes of an app follow each other.
@@ -70,7 +70,7 @@ public struct DataTree: Sendable {
   /// The value at a place; null if there is none.
   ///
   /// Large ones are read on connections of their own, one of a customer at a time, and their replies have a budget by customer.
-  /// - Parameter isShallow: whether its children are told by their names alone, each being true.
+  /// - Parameter isShallow: whether its children are given by their names alone, each being true.
   /// - Throws: `SubscriptionsError.valueTooLarge`, before it is read; `.invalid` for a path that is not in Unicode's form NFC; what
   ///   `DatabaseUnavailable` recognizes when the customer reads too much already.
   public func read(
@@ -168,7 +168,7 @@ public struct DataTree: Sendable {
 
   /// Writes a value. Whatever stands at a place above it as a text, number, boolean or array is replaced.
   /// - Parameter condition: what the value at the path has to be for anything to be written; nil for whatever it is.
-  /// - Returns: how many notes were made in subscriptions, which have to be told.
+  /// - Returns: how many subscriptions have got something to send.
   /// - Throws: `SubscriptionsError.notEnabled`, `.conditionFailed`; `.invalid` for names that are not in NFC; `JSONProblem` for names that no path has, or numbers that are too large.
   @discardableResult
   public func write(

@@ -219,7 +219,7 @@ enum DataTreeQueries {
     SELECT count(*) FROM noted
     """)
 
-  /// The names that a subscription to children is told.
+  /// The names that are reported to a subscription to children.
   private static let news = """
     (CASE WHEN s.added THEN place.added::jsonb ELSE '{}'::jsonb END
        || CASE WHEN s.changed THEN place.changed::jsonb ELSE '{}'::jsonb END

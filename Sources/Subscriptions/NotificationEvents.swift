@@ -12,7 +12,7 @@ struct NotificationEvents: Sendable {
   /// Most bytes of values and paths that are read at once, but those of one place.
   private static let portionBytes = 1 << 20
 
-  /// Most bytes of a value that can be told, by the limits of the services' payloads.
+  /// Most bytes of a value that a notification can have, by the limits of the services' payloads.
   private var longestValue: Int { lane.webhook == nil ? 4096 : 65_536 }
   /// Most bytes of the paths of its leaves, which name again what they share: JSON of 4096 bytes has 341 leaves below 2000 bytes of names
   /// at worst. That of a webhook could have ten times as many as a value that is written, so then it is too large.
@@ -27,7 +27,7 @@ struct NotificationEvents: Sendable {
     let reported: [Bool]
     let changes: JSONValue
 
-    /// The children that may be told, each with whether the device has it, as far as that is known; nil for too many.
+    /// The children that may be reported, each with whether the device has it, as far as that is known; nil for too many.
     var children: [UTF8String: Bool?]? {
       guard case .object(let names) = changes, names[""] == nil else { return nil }
       return names.mapValues { if case .bool(let isThere) = $0 { isThere } else { nil } }
@@ -44,7 +44,7 @@ struct NotificationEvents: Sendable {
 
     func place(of child: String) -> String { "\(path)\(child)/" }
 
-    /// What is told of a child, if anything.
+    /// What is reported of a child, if anything.
     func change(wasThere: Bool?, isThere: Bool) -> ChildChange? {
       switch (wasThere, isThere) {
       case (false?, true): reported[0] ? .added : nil
@@ -55,7 +55,7 @@ struct NotificationEvents: Sendable {
       }
     }
 
-    /// The places whose values are told, if they fit.
+    /// The places whose values are sent, if they fit.
     func placesWithValues(_ sizes: [String: DataTree.Size]) -> [String] {
       guard event == .child else { return places }
       return (children ?? [:]).compactMap { name, wasThere in
@@ -66,7 +66,7 @@ struct NotificationEvents: Sendable {
     }
   }
 
-  /// The event of each subscription; nil where nothing is left to tell.
+  /// The event of each subscription; nil where nothing is left to report.
   func events(of claimed: [NotificationQueue.Claimed]) async throws -> [DataTreeEvent?] {
     let keys = claimed.map { one in
       one.revoked == nil

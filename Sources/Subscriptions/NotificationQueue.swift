@@ -29,7 +29,7 @@ struct NotificationQueue: Sendable {
     /// Stored.
     let path: String
     let event: SubscribedEvent
-    /// Whether added, changed and removed children are told.
+    /// Whether added, changed and removed children are reported.
     let reported: [Bool]
     let target: String
     let key: Sealed?
@@ -41,7 +41,7 @@ struct NotificationQueue: Sendable {
 
     let isExpired: Bool
 
-    /// Whether it has ended, which is told once, as well as can be.
+    /// Whether it has ended. Its device gets one notification of that.
     var hasEnded: Bool { revoked != nil || changes == nil && isExpired }
   }
 
@@ -54,7 +54,7 @@ struct NotificationQueue: Sendable {
       case retry
       /// It is sent again after `delay`, once its lane is open. No attempt is counted.
       case blocked
-      /// The subscription ends, and is told so; if it was made again after `since`, it is `retry` instead.
+      /// The subscription ends, and its device is notified. If it was made again after `since`, it is `retry` instead.
       case revoke
       /// The subscription has ended.
       case remove
@@ -80,7 +80,7 @@ struct NotificationQueue: Sendable {
     }
   }
 
-  /// Subscriptions that this run has claimed, with what they are told; nil for nothing.
+  /// Subscriptions that this run has claimed, with their events; nil for nothing.
   struct Group: Sendable {
     var items: [(claimed: Claimed, event: DataTreeEvent?)]
     /// When the claim may be over.
@@ -90,8 +90,8 @@ struct NotificationQueue: Sendable {
   }
 
   /// Claims what is due in a lane, and makes its events from the tree as it is at the claim: no write comes between. So a notification
-  /// tells the difference from the state that the one before told, and what changes later is noted for the next. Nor are the settings of
-  /// webhooks changed in between: nothing goes to one that was switched off before the claim. Without a master key that opens them nothing
+  /// has the difference from the state that the one before reported, and later changes are noted for the next. Nor do the settings of
+  /// webhooks change in between: nothing goes to one that was switched off before the claim. Without a master key that opens them nothing
   /// is claimed.
   /// - Throws: `PostgresError` with `ServerError.lockNotAvailable` while a large write has the tree for itself.
   func take(_ lane: Lane, upTo limit: Int, from pool: Pool, vault: Vault) async throws -> Group {
@@ -219,8 +219,8 @@ struct NotificationQueue: Sendable {
         ORDER BY d.due_at LIMIT 1) AS due
     """)
 
-  /// What was to be told beside what has changed since. Of a child in both, what was to be told knows whether the device has it. If the
-  /// device may have been told, that is unknown where the two differ: null.
+  /// What was being sent, together with what has changed since. Of a child in both, what was being sent knows whether the device has it. If
+  /// the device may have got that, it is unknown where the two differ: null.
   private static func merged(isUncertain: String) -> String {
     """
     CASE WHEN d.sending IS NULL THEN d.pending
@@ -267,8 +267,8 @@ struct NotificationQueue: Sendable {
               due.master_key_id, d.revoked, d.sending, d.attempts, d.expires_at <= due.now AS is_expired
     """)
 
-  /// A hub whose claim another one has taken over changes nothing, but tells what it knows. What has nothing to come goes. A service may
-  /// ask for more time than a notification has: then the first failure is the last, and what changes later is told as ever.
+  /// A hub whose claim another one has taken over changes nothing, and logs what it knows. A row that nothing is left of is deleted. A service
+  /// may ask for more time than a notification has: then the first failure is the last, and later changes are sent as usual.
   static let settleClaimed = Statement(
     "notification.settle", .write,
     """
@@ -376,6 +376,6 @@ struct NotificationQueue: Sendable {
 }
 
 extension ChangeChannel {
-  /// Changes of data trees that are to be told; payloads are the customer's number.
+  /// Changes of data trees that notifications are due for; payloads are the customer's number.
   static let dataTree = ChangeChannel("pushcart_data_tree")
 }

@@ -9,7 +9,7 @@ public import ServiceLifecycle
 import Locking
 public import Wire
 
-/// The service that tells subscriptions what changed; any number of hubs can run it.
+/// The service that notifies subscriptions of changes; any number of hubs can run it.
 ///
 /// It learns of writes by notifications of `ChangeChannel.dataTree`, and asks every second what is due. On graceful shutdown it claims nothing
 /// more and waits for what is on its way. When its task is cancelled it drops everything, as if the hub had been killed.
@@ -24,7 +24,7 @@ public struct NotificationRunner: Service {
 
   /// How the runner works. The defaults are for production; tests choose smaller values.
   public struct Settings: Sendable {
-    /// How often is asked what is due, which finds what a lost notification of the database would have told.
+    /// How often the database is asked what is due. That also finds what a lost notification was about.
     public var scanEvery: Duration = .seconds(1)
     /// Most notifications that are claimed at once.
     public var batchSize = 1000
@@ -176,7 +176,7 @@ public struct NotificationRunner: Service {
     return dispatcher.target(app, opened)
   }
 
-  /// - Parameter hasCapacity: called once all have their room, or will not get any; `mayGoOn` says which.
+  /// - Parameter hasCapacity: called once all have their capacity, or will not get any; `mayGoOn` says which.
   /// - Returns: whether all could be tried.
   @discardableResult
   private func send(
@@ -278,7 +278,7 @@ public struct NotificationRunner: Service {
   ) -> NotificationQueue.Settlement {
     let event = events[outcome.form].name
     let isLast = claimed.hasEnded
-    // An end is told once more at most, and never dropped without the subscription.
+    // An end is sent once more at most, and never dropped without the subscription.
     func mayTryAgain(after delay: Duration) -> Bool {
       !isLast || claimed.attempts < 1 && delay <= RetryPolicy.notifications.giveUpAfter
     }
@@ -297,7 +297,7 @@ public struct NotificationRunner: Service {
       settlement.next = isLast ? .remove : .revoke
       (settlement.delay, settlement.since) = (delay, since)
     case .blocked(let delay, let reason):
-      // Nothing was tried. Where a lane is closed, its alarm tells why.
+      // Nothing was tried. Where a lane is closed, its alarm says why.
       (settlement.next, settlement.delay) = (.blocked, delay)
       settlement.reason = reason
     }

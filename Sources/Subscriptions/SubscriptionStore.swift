@@ -16,7 +16,7 @@ public struct SubscriptionStore: Sendable {
     self.vault = vault
   }
 
-  /// Makes a subscription. What is there already is no change, so nothing is told of it.
+  /// Makes a subscription. What is there already is no change, so no notification is sent.
   /// - Throws: `SubscriptionsError.notEnabled`, `.invalid`; `JSONProblem` for a path that is none.
   public func add(
     _ customer: CustomerID, app: String, _ request: SubscriptionRequest
@@ -77,7 +77,7 @@ public struct SubscriptionStore: Sendable {
     return page.page(of: try rows.map { (try SubscriptionReply($0), try $0.isBeyondPage) }, cursor: \.subscriptionId)
   }
 
-  /// Ends a subscription; its device is not told.
+  /// Ends a subscription, without a notification to its device.
   /// - Throws: `SubscriptionsError.subscriptionUnknown`.
   public func remove(_ customer: CustomerID, app: String, _ id: SubscriptionID) async throws -> SubscriptionReply {
     try await pool.transaction(of: customer.rawValue, locks: .brief) { database in

@@ -58,7 +58,7 @@ struct TreeWrite {
     allTargets = Set(targets)
   }
 
-  /// - Returns: how many notes were made in subscriptions, which have to be told.
+  /// - Returns: how many subscriptions have got something to send.
   mutating func run() async throws -> Int {
     try await DataTree.requireNormalized(targets, database)
     let leaves = Array(new.json)
@@ -67,7 +67,7 @@ struct TreeWrite {
       leaves.map(\.value) + above.map { _ in "" })
     var written = new.json
     var there: [String] = []
-    // Of other digits, and of the same value: written, and told to nobody.
+    // Of other digits, and of the same value: written, and reported to nobody.
     var rewritten: Set<String> = []
     for row in known {
       let (number, isEqual, other) = try row.decode(Int.self, Bool.self, String?.self)

@@ -228,7 +228,7 @@ public struct DispatchResult: Sendable, Equatable {
 public enum DispatchEnd: Sendable, Equatable {
   /// Nothing can be claimed for now; `Ledger.remainingWork` says whether there is work for later.
   case drained
-  /// It was told to stop.
+  /// Its stop signal was given.
   case stopped
   /// The app's credentials are refused, or there are none: nothing can be sent until somebody corrects them.
   case refused(reason: String)

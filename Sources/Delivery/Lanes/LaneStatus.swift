@@ -43,7 +43,7 @@ final class LaneStatus: Sendable {
     let delay: Duration
     /// False for other pushes of the same outage: the lane was closed already.
     let isFresh: Bool
-    /// Whether it was open, or closed for another reason, so that people should hear of it.
+    /// Whether it was open, or closed for another reason, so that the closing is logged.
     let shouldLog: Bool
   }
 

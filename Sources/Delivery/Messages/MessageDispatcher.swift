@@ -195,7 +195,7 @@ public final class MessageDispatcher: Service {
         if !mayGoOn || !lanes.hand(batch, stream, active.run) { await release(batch, of: ledger, dispatcher) }
       }
     } else if !batches.isEmpty {
-      // They are committed: if nobody hears of them, the scan of some hub finds them.
+      // They are committed. If the notification fails, the scan of some hub finds them.
       try? await stream.notify()
     }
     var rest = acceptances[...]

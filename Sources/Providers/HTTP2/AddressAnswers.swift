@@ -55,7 +55,7 @@ struct AddressAnswers: Sendable {
     return inFlight == 0 && nextTry <= now ? min(1, count) : 0
   }
 
-  /// - Returns: what tells these requests from others, for `end`.
+  /// - Returns: the requests' ticket, for `end`.
   mutating func begin(_ count: Int, at now: NIODeadline) -> Int {
     lastTicket += 1
     begun[lastTicket] = (count, false)

@@ -141,7 +141,7 @@ final class ConnectionPools: Sendable {
   }
 
   /// The verdict on a single request, by connections that are closed afterwards.
-  /// - Parameter send: is given what tells these connections, as `PoolKey.question`.
+  /// - Parameter send: is given the `PoolKey.question` of these connections.
   /// - Returns: nil if the task was cancelled.
   func answer(_ send: (UUID) -> AsyncStream<[PushOutcome]>) async -> Verdict? {
     let question = UUID()

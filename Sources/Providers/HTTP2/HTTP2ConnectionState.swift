@@ -2,7 +2,7 @@ import FoundationEssentials
 import NIOCore
 import Wire
 
-/// The state of one connection and of each request on it. It touches no socket: it is told what happened, and returns what
+/// The state of one connection and of each request on it. It touches no socket: it is called with what happened, and returns what
 /// to do.
 ///
 /// ```
@@ -198,7 +198,7 @@ extension HTTP2ConnectionState {
   }
 
   /// RST_STREAM. REFUSED_STREAM says that the request was not processed (RFC 9113, section 8.7), as when the server lowers its limit.
-  /// Other codes leave that open, unless the response's head tells.
+  /// Other codes leave that open, unless the response's head has come.
   mutating func reset(_ stream: Int, refused: Bool, code: String) -> [HTTP2ConnectionAction<Request>] {
     guard let open = streams.removeValue(forKey: stream) else { return [] }
     let ending = refused ? .notProcessed(reason: .hub(.refusedStream)) : open.ending(reason: code)

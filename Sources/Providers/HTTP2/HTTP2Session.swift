@@ -37,7 +37,7 @@ final class HTTP2Session: ConnectionSession {
 
   /// - Parameters:
   ///   - authority: the value of `:authority`.
-  ///   - responseHeaders: the headers of responses that are told, in lower case.
+  ///   - responseHeaders: the headers of responses that are reported, in lower case.
   init(authority: String, responseHeaders: [String] = []) {
     self.responseHeaders = responseHeaders
     var callbacks: OpaquePointer?

@@ -64,7 +64,7 @@ final class PushBatch {
   /// Yields the outcomes kept.
   func deliver() {
     guard !pending.isEmpty else { return }
-    // Before anybody hears of them, and sends more.
+    // Before the outcomes are delivered, and their reader sends more.
     for (isAnswered, count) in ended { lease?.end(count, isAnswered: isAnswered) }
     ended.removeAll(keepingCapacity: true)
     outcomes.yield(pending)

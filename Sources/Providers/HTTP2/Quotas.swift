@@ -82,7 +82,7 @@ final class Quotas: Sendable {
     var origins = 64
     /// Most origins that all customers have connections to.
     var allOrigins = 512
-    /// How many unanswered requests make a stranger's address silent.
+    /// How many unanswered requests make an untrusted address silent.
     var unansweredByUntrusted = 16
     /// How many make a trusted address silent: as many as a lane begins with.
     var unanswered = 100
@@ -123,7 +123,7 @@ final class Quotas: Sendable {
 
     mutating func isSilent(_ place: Place) -> Bool { answers[place]?.isSilent(at: .now()) ?? false }
 
-    /// - Returns: how many places the call got, and what tells them from others.
+    /// - Returns: how many places the call got, and the ticket that ends them.
     mutating func take(upTo count: Int, at place: Place, _ kind: AddressKind, _ limits: Limits) -> (
       count: Int, ticket: Int
     ) {

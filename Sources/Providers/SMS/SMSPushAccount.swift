@@ -8,7 +8,7 @@ import Wire
 struct SMSPushAccount: PushAccount {
   let customer: CustomerID
   let account: SMSAccount
-  /// Where the provider is told to post its status reports; nil for nowhere.
+  /// Where the provider is asked to post its status reports; nil for nowhere.
   let statusURL: String?
   let endpoint: SMSEndpoint
   /// Signs what names a push.

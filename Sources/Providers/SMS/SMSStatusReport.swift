@@ -41,7 +41,7 @@ extension SMSStatusReport {
 
   // MARK: CM
 
-  /// JSON or XML, whose members are told by their names in any case; or a query with the same values.
+  /// JSON or XML, whose members are found by their names in any case; or a query with the same values.
   private static func cm(_ request: SMSStatusRequest) throws(SMSStatusRefusal) -> [SMSStatusReport] {
     guard !request.body.isEmpty else {
       let fields = Dictionary(

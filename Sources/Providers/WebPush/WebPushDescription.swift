@@ -59,7 +59,7 @@ final class WebPushDescription: ServiceDescription {
 
   func classification(of response: ServiceResponse, to request: PushRequest) -> ResponseClassification {
     var classification = ResponseClassification(WebPushResponse(response))
-    // A stranger's server says something of its own push alone.
+    // An untrusted server's answer is about its own push alone.
     let isTrusted = rule.isTrusted(origin.host, origin.port)
     switch classification.verdict {
     case .tokenInvalid(.wrongApp, let since, let reason) where !isTrusted:
