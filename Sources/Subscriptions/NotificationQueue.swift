@@ -108,12 +108,12 @@ struct NotificationQueue: Sendable {
         asked = .now
         _ = try await queue.extend(claimed.map(\.id), of: lane)
       }
-      var batch = Group(items: Array(zip(claimed, events)), leaseEnd: asked + lease)
-      if let webhook = lane.webhook, !batch.items.isEmpty {
+      var group = Group(items: Array(zip(claimed, events)), leaseEnd: asked + lease)
+      if let webhook = lane.webhook, !group.items.isEmpty {
         let settings = try await WebhookStore(database, vault: vault).settings(lane.customer, app: lane.app)
-        batch.webhook = settings.destinations[webhook]
+        group.webhook = settings.destinations[webhook]
       }
-      return batch
+      return group
     }
   }
 

@@ -27,7 +27,7 @@ public struct NotificationRunner: Service {
     /// How often the database is asked what is due. That also finds what a lost notification was about.
     public var scanEvery: Duration = .seconds(1)
     /// Most notifications that are claimed at once.
-    public var batchSize = 1000
+    public var groupSize = 1000
     /// How long a claim is valid without being extended. After it, any hub may send the notifications of a killed one again.
     public var lease: Duration = .seconds(20)
 
@@ -87,34 +87,34 @@ public struct NotificationRunner: Service {
     }
   }
 
-  /// Sends what is due to an app's phones. Once a batch has all its capacity in the window, the next one is claimed. Claims follow each other:
+  /// Sends what is due to an app's phones. Once a group has all its capacity in the window, the next one is claimed. Claims follow each other:
   /// each shares the app's row, and a write of the tree comes in between.
   /// - Returns: whether there may be more.
   private func sendToService(_ lane: NotificationQueue.Lane) async throws -> Bool {
     guard let first = try await target(of: lane) else { return false }
     return try await sender.withRun(to: first) { run in
-      await withTaskGroup(of: Void.self) { group in
+      await withTaskGroup(of: Void.self) { tasks in
         var isSent = false
         do {
           while !isStopping {
             guard let target = try await target(of: lane) else { break }
-            let limit = sender.capacity(for: target, upTo: settings.batchSize)
+            let limit = sender.capacity(for: target, upTo: settings.groupSize)
             guard limit > 0 else { break }
             let queue = newQueue()
-            let batch = try await queue.take(lane, upTo: limit, from: pool, vault: vault)
-            guard !batch.items.isEmpty else { break }
+            let group = try await queue.take(lane, upTo: limit, from: pool, vault: vault)
+            guard !group.items.isEmpty else { break }
             isSent = true
             let (capacity, hasCapacity) = AsyncStream.makeStream(of: Bool.self)
-            group.addTask {
+            tasks.addTask {
               await send(
-                batch, of: lane, to: target, in: run, queue,
+                group, of: lane, to: target, in: run, queue,
                 hasCapacity: { mayGoOn in
                   hasCapacity.yield(mayGoOn)
                   hasCapacity.finish()
                 })
               hasCapacity.finish()
             }
-            guard batch.items.count == settings.batchSize else { break }
+            guard group.items.count == settings.groupSize else { break }
             var mayGoOn = true
             for await answer in capacity { mayGoOn = answer }
             // A run that was turned away gets no more capacity.
@@ -139,17 +139,17 @@ public struct NotificationRunner: Service {
   /// - Returns: whether there may be more.
   private func sendToWebhook(_ lane: NotificationQueue.Lane) async throws -> Bool {
     let queue = newQueue()
-    let batch = try await queue.take(lane, upTo: Self.mostOfWebhook, from: pool, vault: vault)
-    guard !batch.items.isEmpty else { return false }
-    guard let destination = batch.webhook, destination.enabled else {
+    let group = try await queue.take(lane, upTo: Self.mostOfWebhook, from: pool, vault: vault)
+    guard !group.items.isEmpty else { return false }
+    guard let destination = group.webhook, destination.enabled else {
       try await queue.settle(
-        batch.items.map { Self.unsent($0.claimed, isDisabled: batch.webhook != nil) }, of: lane)
+        group.items.map { Self.unsent($0.claimed, isDisabled: group.webhook != nil) }, of: lane)
       return true
     }
     let target = dispatcher.webhooks(of: lane.customer, token: destination.headers?.values.first)
     // Where the customer's other webhooks have all places, what else is due here waits, too.
     return await sender.withRun(to: target) { run in
-      await send(batch, of: lane, to: target, in: run, queue) { claimed in
+      await send(group, of: lane, to: target, in: run, queue) { claimed in
         destination.destinationUris[claimed.attempts % destination.destinationUris.count].uri
       }
     }
@@ -180,7 +180,7 @@ public struct NotificationRunner: Service {
   /// - Returns: whether all could be tried.
   @discardableResult
   private func send(
-    _ batch: NotificationQueue.Group, of lane: NotificationQueue.Lane, to target: DirectTarget,
+    _ group: NotificationQueue.Group, of lane: NotificationQueue.Lane, to target: DirectTarget,
     in run: DirectSender.Run,
     _ queue: NotificationQueue, address: (NotificationQueue.Claimed) -> String = \.target,
     hasCapacity: (_ mayGoOn: Bool) -> Void = { _ in }
@@ -189,7 +189,7 @@ public struct NotificationRunner: Service {
     var messages = NotificationMessages(lane: lane, vault: vault)
     var sent: [(claimed: NotificationQueue.Claimed, events: [DataTreeEvent])] = []
     var nothing: [NotificationQueue.Settlement] = []
-    for (one, event) in batch.items {
+    for (one, event) in group.items {
       guard let event else {
         nothing.append(.init(id: one.id, next: .done))
         continue
@@ -212,11 +212,11 @@ public struct NotificationRunner: Service {
     await write(nothing, of: lane, queue)
     let items = sent
     // After it, another hub may send them.
-    let claimEnd = Mutex(batch.leaseEnd)
+    let claimEnd = Mutex(group.leaseEnd)
     let moveEnd = { @Sendable (end: ContinuousClock.Instant) in claimEnd.withLock { $0 = end } }
     let isBlocked = Mutex(false)
-    await withTaskGroup(of: Void.self) { group in
-      group.addTask {
+    await withTaskGroup(of: Void.self) { tasks in
+      tasks.addTask {
         let ids = items.map(\.claimed.id)
         while (try? await Task.sleep(for: settings.lease / 4)) != nil {
           let asked = ContinuousClock.now
@@ -232,7 +232,7 @@ public struct NotificationRunner: Service {
         if outcomes.contains(where: \.isBlocked) { isBlocked.withLock { $0 = true } }
         await settle(outcomes.map { ($0, items[$0.index].claimed, items[$0.index].events) }, of: lane, queue)
       }
-      group.cancelAll()
+      tasks.cancelAll()
     }
     return isBlocked.withLock { !$0 }
   }

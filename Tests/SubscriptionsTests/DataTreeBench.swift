@@ -41,10 +41,10 @@ struct DataTreeBench: Sendable {
   ///   - clock: by which closed lanes are tried again.
   ///   - services: send in place of the bench's own.
   ///   - vault: opens what is sealed, in place of the bench's own.
-  ///   - batchSize: how many are claimed at once; nil for as many as hubs do.
+  ///   - groupSize: how many are claimed at once; nil for as many as hubs do.
   func withRunner(
     _ count: Int = 1, lease: Duration = .seconds(20), jitter: Double = 0, clock: SteerableClock? = nil,
-    services: PushServices? = nil, vault: Vault? = nil, batchSize: Int? = nil,
+    services: PushServices? = nil, vault: Vault? = nil, groupSize: Int? = nil,
     dispatch configure: (inout DispatchSettings) -> Void = { _ in }, _ body: () async throws -> Void
   ) async throws {
     var hub = TestHub()
@@ -54,7 +54,7 @@ struct DataTreeBench: Sendable {
     var settings = NotificationRunner.Settings()
     settings.scanEvery = .milliseconds(50)
     settings.lease = lease
-    if let batchSize { settings.batchSize = batchSize }
+    if let groupSize { settings.groupSize = groupSize }
     try await withThrowingTaskGroup(of: Void.self) { group in
       for _ in 0..<count {
         let runner = NotificationRunner(

@@ -202,7 +202,7 @@ import Wire
           """)[0].decode(Int.self)
       }
       try await datasync.withRunner(
-        batchSize: 2,
+        groupSize: 2,
         dispatch: {
           $0.window = 10
           // The second batch is claimed before the first counts as unanswered.
