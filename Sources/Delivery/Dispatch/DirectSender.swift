@@ -27,7 +27,7 @@ public struct DirectSender: Sendable {
   }
 
   /// A lane's pushes for as long as there are some: whatever number of calls sends them, they share one part of the hub's window. So a
-  /// push service that is slow leaves room to others.
+  /// push service that is slow leaves capacity to others.
   public struct Run: Sendable {
     let window: SendWindow
   }
@@ -251,16 +251,12 @@ public struct DirectSender: Sendable {
       dispatcher.logger.warning(
         "too many invalid tokens: none of these is taken for dead",
         metadata: ["app": "\(target.key.lane.map { "\($0.app)" } ?? "-")", "reason": "\(reason)"])
-      if let lane = target.key.lane {
-        _ = try? await PushAppAlarms(dispatcher.database).raise(
-          target.key.customer, lane.app, isSandbox: lane.isSandbox, reason: reason)
-      }
+      await raiseAlarm(of: target, reason)
     } else if let lane = target.key.lane, let warning = reports.compactMap(\.warning).first {
       dispatcher.logger.warning(
         "some pushes are not taken until the app is corrected",
         metadata: ["app": "\(lane.app)", "reason": "\(warning)"])
-      _ = try? await PushAppAlarms(dispatcher.database).raise(
-        target.key.customer, lane.app, isSandbox: lane.isSandbox, reason: warning)
+      await raiseAlarm(of: target, warning)
     } else if let lane = target.key.lane, reports.contains(where: \.hasAccepted),
       reports.allSatisfy({ $0.refusal == nil })
     {
@@ -270,17 +266,19 @@ public struct DirectSender: Sendable {
     if !invalid.isEmpty { await settle(invalid) }
   }
 
+  private func raiseAlarm(of target: DirectTarget, _ reason: String) async {
+    guard let lane = target.key.lane else { return }
+    _ = try? await PushAppAlarms(dispatcher.database).raise(
+      target.key.customer, lane.app, isSandbox: lane.isSandbox, reason: reason)
+  }
+
   /// Opens or closes the lane by what came of all pushes. A service that puts pushes off does not close it, since each push has a
   /// back-off of its own.
   private func updateLane(_ reports: [SliceReport], of target: DirectTarget, wasProbe: Bool) async {
     let key = target.key
     if let refusal = reports.compactMap(\.refusal).first {
       dispatcher.laneStatus.close(key, .refused(reason: refusal), retryAfter: RetryPolicy.refusedCredentials)
-      if let lane = key.lane {
-        _ = try? await PushAppAlarms(dispatcher.database).raise(
-          key.customer, lane.app, isSandbox: lane.isSandbox, reason: refusal)
-      }
-      return
+      return await raiseAlarm(of: target, refusal)
     }
     for report in reports {
       dispatcher.laneStatus.record(

@@ -128,12 +128,7 @@ extension Dispatch {
     let isOfLane = environment == lane.environment
     if isOfLane {
       window.close(.refused(reason: reason))
-      if plan.isStream, dispatcher.closeRefused(lane, of: plan.key.customer, reason) {
-        let alarms = PushAppAlarms(dispatcher.database)
-        await persistently("raise the app's alarm") {
-          try await alarms.raise(plan.key.customer, app.app, isSandbox: lane.isSandbox, reason: reason)
-        }
-      }
+      if plan.isStream, dispatcher.closeRefused(lane, of: plan.key.customer, reason) { await raiseAlarm(reason) }
     }
     guard !isOfLane || run.outcomePolicy.hasFallback else { return }
     outcomeWriter.add(

@@ -63,7 +63,7 @@ public struct Dispatcher: Sendable {
   /// Whether something may be sent to a lane now, as far as this hub knows: its push service is not known to be away, and answers.
   public func isOpen(_ lane: Lane, of customer: CustomerID) -> Bool {
     let key = LaneKey(customer: customer, lane: lane)
-    return laneStatus.mayTry(key) && !window.isSilent(key)
+    return laneStatus.capacity(key, upTo: 1) > 0 && !window.isSilent(key)
   }
 
   /// Asks to send to a lane. One whose push service does not answer counts as closed.

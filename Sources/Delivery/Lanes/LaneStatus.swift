@@ -63,17 +63,6 @@ final class LaneStatus: Sendable {
     }
   }
 
-  /// Whether `admit` would let a caller in.
-  func mayTry(_ key: LaneKey) -> Bool {
-    let now = clock()
-    return states.withLock { states in
-      switch states[key] {
-      case nil: true
-      case .closed(_, let until, _), .probing(_, let until, _): until <= now
-      }
-    }
-  }
-
   /// How many pushes `admit` would let in: all, one that probes, or none.
   func capacity(_ key: LaneKey, upTo limit: Int) -> Int {
     let now = clock()
