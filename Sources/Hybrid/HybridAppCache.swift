@@ -3,7 +3,7 @@ public import Postgres
 public import Registry
 import Wire
 
-/// Finds apps by their keys, remembering the answers for a few seconds; a change is heard of at once (`CacheRefresh`).
+/// Finds apps by their keys, and remembers the answers for a few seconds. A change is noticed at once (`CacheRefresh`).
 public final class HybridAppCache: Sendable {
   /// The channels of changes to what it remembers. An app's name is that of a push app.
   package static let channels: [ChangeChannel] = [.hybridApp, .pushApp]
@@ -22,7 +22,7 @@ public final class HybridAppCache: Sendable {
   private let reporting: SharedCache<CustomerID, String?>
 
   /// - Parameters:
-  ///   - timeToLive: how long an answer is believed when no word of a change comes.
+  ///   - timeToLive: how long an answer is used when no notification of a change comes.
   ///   - now: the clock, which tests steer.
   public init(
     _ database: any Querying, vault: Vault, timeToLive: Duration = .seconds(5),
@@ -47,7 +47,7 @@ public final class HybridAppCache: Sendable {
 
   func cachedEntry(_ key: UUID) -> Entry? { known.cached(key) }
 
-  /// - Throws: `RegistryError.tooManyUnknownTokens` while so many keys are looked up that nobody knows: anybody can make some up.
+  /// - Throws: `RegistryError.tooManyUnknownTokens` while too many unknown keys are looked up: anybody can make some up.
   func entry(_ key: UUID) async throws -> Entry? {
     guard key.customerOfAppKey != nil else { return nil }
     return try await known.find(key) { [apps, vault] in

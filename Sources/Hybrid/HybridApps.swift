@@ -19,7 +19,7 @@ public struct HybridApp: Sendable, Equatable {
   /// `{{pin}}` stands for the PIN, here and below.
   public let pinText: String
   public let voiceText: String
-  /// A push to a phone that gets the messages of its number no more.
+  /// A push to a phone that no longer gets the messages of its number.
   public let movedText: String
   /// Of new PINs.
   public let pinDigits: Int

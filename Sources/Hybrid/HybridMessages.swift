@@ -268,7 +268,7 @@ public final class HybridMessages: Sendable {
       reference: message.reference, expiresAt: lifetime.map { now.addingTimeInterval(Double($0)) })
   }
 
-  /// Most numbers that are registered at a time: a statement takes as many, and a customer's registrations have little more room.
+  /// Most numbers that are registered at a time: a statement takes as many, and little more of a customer's registrations may wait.
   private static let portion = 256
 
   /// Makes numbers contacts, with a device that gets SMS if there is an app of those.

@@ -18,7 +18,7 @@ public struct PushServiceSettings: Sendable {
   public var connectTimeout: Duration = .seconds(10)
   /// From a request's first byte to its response; after it the push is `uncertain`.
   public var requestTimeout: Duration = .seconds(60)
-  /// The same for a request that many later ones have overtaken, counted from their responses.
+  /// The timeout of a request that many later ones have overtaken, counted from their responses.
   public var overtakenTimeout: Duration = .seconds(10)
   /// How long pushes wait while none is answered, before they come back `unsent`.
   public var queueTimeout: Duration = .seconds(30)

@@ -331,7 +331,7 @@ struct NotificationQueue: Sendable {
      WHERE outcome.outcome IS NOT NULL
     """)
 
-  /// The transaction may have begun long ago. Claims that it has made are over for nobody yet.
+  /// The transaction may have begun long ago, so the new end counts from the statement. Nobody sees its own claims before it commits.
   static let extendClaims = Statement(
     "notification.extend", .write,
     """

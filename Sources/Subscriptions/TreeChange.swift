@@ -14,7 +14,7 @@ struct TreeChange: Sendable {
   }
 
   /// - Parameters:
-  ///   - leaves: the stored paths of those that come, go, or get another value.
+  ///   - leaves: the stored paths of those that are added, removed or changed.
   ///   - before: of the places at and above them those that had leaves, and any others.
   ///   - after: of these places those that have leaves from now on, and any others.
   init(of leaves: [String], before: Set<String>, after: Set<String>) {

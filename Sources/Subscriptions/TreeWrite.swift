@@ -6,7 +6,7 @@ import Wire
 /// One write of a data tree, within the transaction that has locked it.
 ///
 /// The leaves that it removes are read and removed in portions, so what a write replaces may be of any size. Each step is linear
-/// in the leaves that come and go, whatever else is in the tree.
+/// in the leaves that are written and removed, whatever else is in the tree.
 struct TreeWrite {
   private let database: any Querying
   private let customer: CustomerID
@@ -18,10 +18,10 @@ struct TreeWrite {
   private let new: DataTreeLeaves
   private let newPlaces: Set<String>
 
-  /// Leaves that go with the next portion.
+  /// Leaves that the next portion removes.
   private var stale: [String] = []
   private var staleBytes = 0
-  /// The leaf above, if it goes; it has nothing below it.
+  /// The leaf above, if it is removed. It has nothing below it.
   private var leafAbove: [String] = []
   /// Written places of which earlier portions were removed.
   private var touched: Set<String> = []
@@ -72,7 +72,7 @@ struct TreeWrite {
     for row in known {
       let (number, isEqual, other) = try row.decode(Int.self, Bool.self, String?.self)
       guard number <= leaves.count else {
-        // It goes as soon as something comes there.
+        // It is removed as soon as something is written below it.
         guard !leaves.isEmpty else { return 0 }
         leafAbove = [above[number - leaves.count - 1]]
         continue
@@ -96,7 +96,7 @@ struct TreeWrite {
     return noted
   }
 
-  /// Finds the leaves that go, and removes all but the last portion of them.
+  /// Finds the leaves to remove, and removes all but the last portion of them.
   private mutating func removeStale() async throws {
     for start in stride(from: 0, to: targets.count, by: portion) {
       let slice = Array(targets[start..<min(start + portion, targets.count)])
@@ -140,10 +140,10 @@ struct TreeWrite {
     }
   }
 
-  /// Since when nobody else locks subscriptions.
+  /// Since when this write alone locks subscriptions.
   private var alone: (asked: ContinuousClock.Instant, since: Date)?
 
-  /// Removes leaves, and notes it at and below the places that are written. What becomes of those above is known at the end.
+  /// Removes leaves, and notes that at and below the places that are written. What changes above them is known at the end.
   private mutating func removePortion() async throws {
     if alone == nil {
       let asked = ContinuousClock.now
@@ -159,7 +159,7 @@ struct TreeWrite {
     staleBytes = 0
   }
 
-  /// Removes what is left to go and writes what comes.
+  /// Removes the rest and writes the new leaves.
   private mutating func finish(_ written: [String: String], _ changed: [String]) async throws {
     try await remove(stale + leafAbove)
     before.formUnion(TreeChange.places(stale + leafAbove + touched))

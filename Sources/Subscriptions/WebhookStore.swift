@@ -13,7 +13,7 @@ public struct WebhookStore: Sendable {
     self.vault = vault
   }
 
-  /// The same within a transaction.
+  /// The store within a transaction.
   public func within(_ transaction: any Querying) -> WebhookStore { WebhookStore(transaction, vault: vault) }
 
   /// The settings of an app; without destinations if nobody has made any.

@@ -347,7 +347,7 @@ public struct DirectOutcome: Sendable, Equatable {
     case accepted
     /// It may be tried again after that time.
     case retry(after: Duration, reason: String)
-    /// It left and was not answered; the same.
+    /// It left and was not answered. It may be tried again after that time.
     case uncertain(after: Duration, reason: String)
     /// Its token reaches no device. If it was registered again after `since`, the push may be tried again after that time.
     case tokenDead(reason: String, after: Duration, since: Date)

@@ -158,7 +158,7 @@ public struct Dispatcher: Sendable {
 public struct SendoutPlan: Sendable {
   /// What its pushes say.
   public enum Content: Sendable {
-    /// All the same.
+    /// Every push says the same.
     case same(MessageContent)
     /// Each push its own message, to be read if it is not at hand.
     case ofMessages(StreamTraits?)

@@ -219,7 +219,7 @@ extension Settlement {
 
 /// Ids of a push for push services, derived from its key in the ledger.
 enum PushIdentity {
-  /// The same for every attempt, so that a push service's logs can be compared with the ledger: its numbers, as a UUID of version 8
+  /// Every attempt has it, so that a push service's logs can be compared with the ledger: its numbers, as a UUID of version 8
   /// (RFC 9562, section 5.8). From the left, it has 48 bits of the customer's, 42 of the sendout's and 32 of the push's.
   static func id(_ key: SendoutKey, _ push: PushNumber) -> UUID {
     let (customer, sendout) = (UInt64(key.customer.rawValue), UInt64(key.sendout.rawValue))

@@ -16,7 +16,7 @@ struct APNsAccount: PushAccount {
     return PushEnvironment.allCases.filter { signIn.certificate(for: $0) != nil }
   }
 
-  /// How the account says who it is.
+  /// How the account authenticates.
   enum SignIn {
     case token(TokenOwner)
     case certificates(CustomerID, development: PushCertificate?, production: PushCertificate?)
@@ -106,7 +106,7 @@ struct APNsAccount: PushAccount {
   }
 
   /// Sends an empty payload to a well-formed token that no device has. APNs checks provider token or certificate before the push, so the response
-  /// tells about the key:
+  /// is about the key:
   /// - 400 PayloadEmpty, BadDeviceToken, DeviceTokenNotForTopic, or 410: the key was accepted, and then the push refused.
   /// - 403, BadTopic, TopicDisallowed: the key, its team, its environment or the topic is refused.
   /// - anything else, and no response: nothing is known about the key.

@@ -102,7 +102,7 @@ extension APNsReason {
 }
 
 extension ResponseClassification {
-  /// The same where the message has overridden the topic: then the topic is the message's fault, and neither the app's nor the device's.
+  /// What it means where the message has overridden the topic: that is the message's fault, and neither the app's nor the device's.
   var ofOwnTopic: ResponseClassification {
     switch reason.flatMap(APNsReason.init(rawValue:)) {
     case .badTopic, .missingTopic, .topicDisallowed, .deviceTokenNotForTopic:

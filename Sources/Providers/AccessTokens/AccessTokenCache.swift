@@ -67,7 +67,7 @@ struct AccessTokenCache: Sendable {
     failure = (verdict.ofWaiting, now.addingTimeInterval(delay / .seconds(1)))
   }
 
-  /// The account was refused, and may have been put right: the next token is fetched at once. A service that is away is not asked sooner.
+  /// The account was refused, and may be corrected by now: the next token is fetched at once. A service that is away is not asked sooner.
   mutating func forgetRefusal() {
     if case .credentialsRefused = failure?.verdict { failure = nil }
   }
@@ -91,7 +91,7 @@ extension Verdict {
     }
   }
 
-  /// The same, where a retry waits for so many seconds.
+  /// The verdict, where a retry waits for so many seconds.
   fileprivate func postponed(by seconds: TimeInterval) -> Verdict {
     guard case .retry(_, let reason, let appliesToService) = self else { return self }
     return .retry(

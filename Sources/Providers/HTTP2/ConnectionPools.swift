@@ -18,7 +18,7 @@ struct PoolKey: Hashable, Sendable {
   var certificate: PushCertificate?
   /// Where to, if a customer, an app or a device has named it.
   var origin: ServiceAddress?
-  /// Tells the connections of a single question, which are closed once it is answered.
+  /// Identifies the connections of a single question, which are closed once it is answered.
   var question: UUID?
 
   /// Whose share of places, connections and look-ups it takes.
@@ -44,7 +44,7 @@ final class ConnectionPools: Sendable {
   let quotas: Quotas
   private let settings: PushServiceSettings
   private let tls: NIOSSLContext
-  /// The same, offering HTTP/1.1, too.
+  /// TLS that offers HTTP/1.1, too.
   private let tlsOfHTTP1: NIOSSLContext
   private let logger: Logger
   private let group: any EventLoopGroup
@@ -184,7 +184,7 @@ final class ConnectionPools: Sendable {
 
   /// Closes the holder's idle pool that was used the longest time ago, if it has as many as it can have; or one of another holder, if all
   /// have.
-  /// - Returns: whether there is room for another.
+  /// - Returns: whether another one may be added.
   private func makeRoom(for key: PoolKey, in pools: inout Pools) -> Bool {
     let named = pools.byKey.filter { $0.key.origin != nil }
     let own = named.filter { $0.key.holder == key.holder }
@@ -286,7 +286,7 @@ extension ConnectionPools {
         group.addTask { try? await pool.shutDown().get() }
       }
     }
-    // What their services have to know may lead back here.
+    // Their descriptions may hold a reference to this.
     pools.withLock { $0.byKey = [:] }
   }
 

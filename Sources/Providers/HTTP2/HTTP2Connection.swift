@@ -198,7 +198,7 @@ extension HTTP2Connection {
   }
 
   private func fail(_ error: any Error) {
-    // Once it is being closed, whatever still comes on it is of no meaning.
+    // Whatever still comes on a closing connection is ignored.
     guard lastError == nil else { return }
     pool.logger.warning("\(pool.service.name) connection failed", metadata: ["error": "\(error)"])
     close(reason: HTTP2ConnectionFailure.reason(error))

@@ -60,7 +60,7 @@ extension NIOSSLContext {
     return try pushService(caFile: caFile, configuration)
   }
 
-  /// The same, with a certificate that the service may ask for.
+  /// As above, with a certificate that the service may ask for.
   static func pushService(caFile: String?, certificate: PushCertificate) throws -> NIOSSLContext {
     var configuration = TLSConfiguration.makeClientConfiguration()
     configuration.applicationProtocols = ["h2"]

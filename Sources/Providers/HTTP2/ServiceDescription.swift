@@ -92,7 +92,7 @@ enum Recovery: Hashable, Sendable {
   case reopen
   /// Try the push once more on a new connection; the verdict is reported if that refuses it too.
   case newConnection
-  /// The same, with a new token: the old connection may keep refusing it.
+  /// Try the push once more on a new connection, with a new token: the old connection may keep refusing it.
   case newToken
   /// Create no token for a while; try once more with the previous one, on a new connection, if it is still valid.
   case previousToken

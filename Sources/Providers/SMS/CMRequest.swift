@@ -179,7 +179,7 @@ extension JSONValue {
     }
   }
 
-  /// The same with all names of members in lower case: CM writes them in any case.
+  /// The value with all names of members in lower case: CM writes them in any case.
   var withLowercaseNames: JSONValue {
     switch self {
     case .array(let values): .array(values.map(\.withLowercaseNames))
