@@ -33,16 +33,16 @@ import Wire
       timeout: delay == nil ? nil : RetryPolicy.pushes.giveUpAfter, cause: state == .accepted ? nil : cause)
   }
 
+  private func finding(
+    _ verdicts: [Verdict], _ evidence: OutageEvidence = .anyFailure
+  ) -> ServiceAvailability.Finding {
+    var service = ServiceAvailability()
+    for verdict in verdicts { service.record(verdict) }
+    return service.finding(by: evidence)
+  }
+
   @Test func `Pushes without an answer say nothing for their push service, and ten alone speak against it`() {
     let lost = Verdict.uncertain(reason: "RequestTimeout")
-    func finding(_ verdicts: [Verdict], _ evidence: OutageEvidence = .anyFailure) -> ServiceAvailability.Finding {
-      var service = ServiceAvailability()
-      var slice = PreparedBatch.Slice(environment: .production)
-      slice.pushes = verdicts.map { _ in push }
-      let outcomes = verdicts.enumerated().map { PushOutcome(index: $0.offset, verdict: $0.element, sentAt: noon) }
-      service.record(OutcomePartition(outcomes, slice, outcomePolicy()))
-      return service.finding(by: evidence)
-    }
     #expect(finding(Array(repeating: lost, count: 9)) == .unknown)
     #expect(finding(Array(repeating: lost, count: 10)) == .unavailable(reason: "RequestTimeout", retryAfter: .zero))
     #expect(finding(Array(repeating: lost, count: 10), .answers) == .unknown)
@@ -50,16 +50,6 @@ import Wire
   }
 
   @Test func `A wait closes the lane for as long as it applies to the service, and no place says nothing of it`() {
-    func finding(_ verdicts: [Verdict]) -> ServiceAvailability.Finding {
-      var (service, told) = (ServiceAvailability(), ServiceAvailability())
-      var slice = PreparedBatch.Slice(environment: .production)
-      slice.pushes = verdicts.map { _ in push }
-      let outcomes = verdicts.enumerated().map { PushOutcome(index: $0.offset, verdict: $0.element, sentAt: noon) }
-      service.record(OutcomePartition(outcomes, slice, outcomePolicy()))
-      for verdict in verdicts { told.record(verdict) }
-      #expect(service.finding(by: .anyFailure) == told.finding(by: .anyFailure))
-      return service.finding(by: .anyFailure)
-    }
     let put = Array(repeating: Verdict.retry(after: nil, reason: "HTTP503"), count: 29)
     let advised = Verdict.retry(after: .seconds(900), reason: "ServiceUnavailable")
     #expect(finding(put + [advised]) == .unavailable(reason: "ServiceUnavailable", retryAfter: .zero))

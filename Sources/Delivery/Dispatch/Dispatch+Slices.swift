@@ -59,9 +59,8 @@ extension Dispatch {
             reductions: answer.reductions))
       }
       guard !outcomes.isEmpty else { continue }
-      let partition = OutcomePartition(outcomes, slice, run.outcomePolicy)
-      service.record(partition)
-      await take(partition, in: slice.environment, of: run, &capacity)
+      for outcome in outcomes { service.record(outcome.verdict) }
+      await take(OutcomePartition(outcomes, slice, run.outcomePolicy), in: slice.environment, of: run, &capacity)
     }
     guard !Task.isCancelled else { return }
     let missing = slice.pushes.indices.filter { isOpen[$0] }.map {
