@@ -8,7 +8,7 @@ package enum DataTreeAppOperations {
   package static let all = [AnyOperation(enable), AnyOperation(list)]
 
   package static let enable = Operation(
-    .post, "/api/v1/datasync", id: "enableDatasync", .datasync, "Give an app a data tree",
+    .post, "/api/v1/datasync", id: "enableDatasync", .dataTrees, "Give an app a data tree",
     """
     The reply shows a new secret once. It is an access key of scope `datasync` that is bound to the app, opens its data tree alone, and can be revoked as one. \
     Enabling it again makes another secret; earlier ones stay valid.
@@ -26,7 +26,7 @@ package enum DataTreeAppOperations {
   }
 
   package static let list = Operation(
-    get: "/api/v1/datasync", id: "listDatasync", .datasync, "List the data trees",
+    get: "/api/v1/datasync", id: "listDatasync", .dataTrees, "List the data trees",
     "Lists the apps that have a data tree, by their ids.", at: .namedPage(of: "app", example: "com.acme.app"),
     replies: .ok("A page of data trees.", Page<DataTreeApp, String>.form)
   ) { call, page, _ in page.slice(of: try await DataTreeApps(call.database).list(call.customer), by: \.app) }

@@ -187,7 +187,7 @@ struct Hub: Sendable {
         settings: settings.softphone),
       gateway: GatewayRoutes(authenticator: authenticator, messages: hybridMessages),
       geoIP: GeoIPRoutes(countries: settings.countries, authenticate: hybrid.authenticate),
-      datasync: DataTreeRoutes(
+      dataTree: DataTreeRoutes(
         authenticator: authenticator, tree: DataTree(pool, reading: parts.reportPool),
         subscriptions: SubscriptionStore(pool, vault: vault),
         webhooks: WebhookStore(pool, vault: vault), rule: settings.pushServices.endpoints.webhook,

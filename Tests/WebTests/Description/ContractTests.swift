@@ -89,7 +89,7 @@ private struct Tour: Sendable {
     try await sms()
     var examples = ExampleRequests()
     // They need devices, phones or a state that others do not.
-    let byHand: [APIOperation.Tag] = [.sendouts, .reports, .hybrid, .datasync]
+    let byHand: [APIOperation.Tag] = [.sendouts, .reports, .hybrid, .dataTrees]
     for operation in ManagementOperations.all.map(\.description) where !byHand.contains(operation.tag) {
       let (path, json) = examples.request(for: operation)
       try examples.note(try await send(operation.method.rawValue, path, json), to: operation)
