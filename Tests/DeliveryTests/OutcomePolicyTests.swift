@@ -6,7 +6,7 @@ import Wire
 
 @testable import Delivery
 
-@Suite struct JudgementTests {
+@Suite struct OutcomePolicyTests {
   private let noon = Date(timeIntervalSince1970: 1_800_000_000)
   private let start = ContinuousClock.now
   private let push = QueuedPush(
