@@ -48,7 +48,7 @@ fuzz: ## Feed each reader of others' bytes with damaged ones for SECONDS_EACH (6
 	done; [ -z "$$failed" ]
 
 soak: setup ## Run the durability tests at full size: 100,000 registrations and changes, and 5,000 messages, under kills
-	PUSHCART_SOAK=100000 swift test --filter 'PushcartTests.*(Durability|DatasyncCrash)'
+	PUSHCART_SOAK=100000 swift test --filter 'PushcartTests.*(Durability|DataTreeCrash)'
 
 bench: build ## Measure the hub beside its yardsticks and write Tests/Bench/RESULTS.md; LARGE=1 adds a million devices
 	@.ci/setup bench

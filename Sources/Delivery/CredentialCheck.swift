@@ -52,7 +52,7 @@ public struct CredentialCheck: Sendable {
         return .unreachable(reason: "NoAnswerInTime")
       }
       defer { group.cancelAll() }
-      return await group.next() ?? .unreachable(reason: "Cancelled")
+      return await group.next() ?? .unreachable(reason: .hub(.cancelled))
     }
   }
 }

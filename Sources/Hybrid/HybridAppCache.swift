@@ -3,9 +3,9 @@ public import Postgres
 public import Registry
 import Wire
 
-/// Finds apps by their keys, remembering the answers for a few seconds; a change is heard of at once (`CacheRefresh`).
+/// Finds apps by their keys, and remembers the answers for a few seconds. A change is noticed at once (`CacheRefresh`).
 public final class HybridAppCache: Sendable {
-  /// Where changes are told of what it remembers. An app's name is that of a push app.
+  /// The channels of changes to what it remembers. An app's name is that of a push app.
   package static let channels: [ChangeChannel] = [.hybridApp, .pushApp]
 
   /// An app, and what opens its requests.
@@ -18,11 +18,11 @@ public final class HybridAppCache: Sendable {
   private let apps: HybridApps
   private let vault: Vault
   private let known: UntrustedKeyCache<UUID, Entry>
-  /// Apps whose addresses are told of messages without an app key.
+  /// Apps whose addresses get reports on messages without an app key.
   private let reporting: SharedCache<CustomerID, String?>
 
   /// - Parameters:
-  ///   - timeToLive: how long an answer is believed when no word of a change comes.
+  ///   - timeToLive: how long an answer is used when no notification of a change comes.
   ///   - now: the clock, which tests steer.
   public init(
     _ database: any Querying, vault: Vault, timeToLive: Duration = .seconds(5),
@@ -40,14 +40,14 @@ public final class HybridAppCache: Sendable {
     return try await entry(key)?.app
   }
 
-  /// The app whose address is told of messages that name none: the first of the customer's that has an address.
+  /// The app whose address gets reports on messages that name none: the customer's first that has an address.
   func reportApp(_ customer: CustomerID) async throws -> String? {
     try await reporting.value(customer) { [apps] in try await apps.reporting(customer) }
   }
 
   func cachedEntry(_ key: UUID) -> Entry? { known.cached(key) }
 
-  /// - Throws: `RegistryError.tooManyUnknownTokens` while so many keys are looked up that nobody knows: anybody can make some up.
+  /// - Throws: `RegistryError.tooManyUnknownTokens` while too many unknown keys are looked up: anybody can make some up.
   func entry(_ key: UUID) async throws -> Entry? {
     guard key.customerOfAppKey != nil else { return nil }
     return try await known.find(key) { [apps, vault] in

@@ -19,7 +19,7 @@ public struct HybridApp: Sendable, Equatable {
   /// `{{pin}}` stands for the PIN, here and below.
   public let pinText: String
   public let voiceText: String
-  /// A push to a phone that gets the messages of its number no more.
+  /// A push to a phone that no longer gets the messages of its number.
   public let movedText: String
   /// Of new PINs.
   public let pinDigits: Int
@@ -39,7 +39,7 @@ public struct HybridApp: Sendable, Equatable {
   /// The secrets that requests can be signed with: the current one, and the one before it.
   /// - Throws: `RegistryError.sealed` when no master key at hand opens them.
   func secrets(_ vault: Vault) throws -> [Secret] {
-    let context = Rekey.hybridContext(customer, appID: appID)
+    let context = SealedColumn.appSecret.place(customer, appID)
     return try [sealedSecret, sealedPreviousSecret].compactMap(\.self)
       .map { try vault.open(Sealed(joined: $0), context: context) }
   }
@@ -183,7 +183,7 @@ public struct HybridApps: Sendable {
         registrationsPerHour: request.registrationsPerHour ?? HybridAppRequest.defaultRegistrationsPerHour,
         statusUrl: request.statusUrl ?? ""))
     let (key, secret) = (UUID.appKey(of: customer), UUID().text)
-    let sealed = try vault.seal(Secret(secret), context: Rekey.hybridContext(customer, appID: appID))
+    let sealed = try vault.seal(Secret(secret), context: SealedColumn.appSecret.place(customer, appID))
     let rows = try await database.query(
       HybridAppQueries.add, customer.rawValue, appID, key, settings.messageType?.rawValue, settings.sender,
       settings.pinText, settings.voiceText, settings.clockZone, settings.statusUrl, Bytes(sealed.joined),
@@ -224,7 +224,7 @@ public struct HybridApps: Sendable {
   ) async throws -> (issued: IssuedHybridApp, before: HybridAppReply, after: HybridAppReply) {
     let before = try await lock(customer, appID)
     let secret = UUID().text
-    let sealed = try vault.seal(Secret(secret), context: Rekey.hybridContext(customer, appID: appID))
+    let sealed = try vault.seal(Secret(secret), context: SealedColumn.appSecret.place(customer, appID))
     let row = try await database.query(
       HybridAppQueries.rotate, customer.rawValue, appID, Bytes(sealed.joined))[0]
     try await database.notify(.hybridApp, customer.description)
@@ -386,4 +386,12 @@ extension HybridApp {
       registrationsPerHour: Int(registrationsPerHour), statusURL: statusURL,
       sealedSecret: secret.bytes, sealedPreviousSecret: previous?.bytes, createdAt: createdAt, updatedAt: updatedAt)
   }
+}
+
+extension SealedColumn {
+  package static let hybrid = [appSecret, previousAppSecret]
+
+  fileprivate static let appSecret = SealedColumn("hybrid_app", "secret", key: ["app_id": "text"], isJoined: true)
+  private static let previousAppSecret = SealedColumn(
+    "hybrid_app", "previous_secret", key: ["app_id": "text"], isJoined: true)
 }

@@ -30,7 +30,7 @@ public final class HybridMessages: Sendable {
 
   /// Accepts messages. Those that are accepted are committed once this returns, and on their way.
   ///
-  /// Once some are committed, others that fail are refused one by one: a caller that hears of a failure would send all of them again.
+  /// Once some are committed, others that fail are refused one by one: a caller that gets one failure for all would send all of them again.
   /// - Parameter allOrNothing: whether one refusal refuses all; then the others have the first refusal too.
   /// - Returns: what became of each, in their order.
   /// - Throws: `SendoutError.streamEnded`; what `DatabaseUnavailable` recognizes. Then nothing is committed, or the outcome is unknown.
@@ -268,7 +268,7 @@ public final class HybridMessages: Sendable {
       reference: message.reference, expiresAt: lifetime.map { now.addingTimeInterval(Double($0)) })
   }
 
-  /// Most numbers that are registered at a time: a statement takes as many, and a customer's registrations have little more room.
+  /// Most numbers that are registered at a time: a statement takes as many, and little more of a customer's registrations may wait.
   private static let portion = 256
 
   /// Makes numbers contacts, with a device that gets SMS if there is an app of those.
@@ -303,5 +303,5 @@ public final class HybridMessages: Sendable {
 package enum HybridStatements {
   package static let all: [Statement] =
     StatusReportQueries.all + HybridAppQueries.all + PhoneRegistrationQueries.all
-    + PhoneMessageQueries.all
+    + PhoneMessageQueries.all + SealedColumn.hybrid.flatMap(\.statements)
 }

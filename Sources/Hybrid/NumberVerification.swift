@@ -51,8 +51,7 @@ struct NumberVerification: Sendable {
 
   /// Sends the PIN of a nonce that is committed.
   func send(_ source: PINSource, to number: PhoneNumber, _ app: HybridApp) async throws {
-    try await delivery.send(
-      PINText(text: app.pinText, source: source.text), from: app.sender, to: number, of: app.customer)
+    try await delivery.send(app.pinText, source, from: app.sender, to: number, of: app.customer)
   }
 
   /// Tries a code. One statement counts and compares, so that no number of tries at once gets more than five.

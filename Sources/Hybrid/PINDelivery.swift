@@ -25,9 +25,12 @@ public struct PINDelivery: Sendable {
   }
 
   /// Sends an SMS; once this returns, it is committed.
-  /// - Parameter sender: nil for the provider's own.
+  /// - Parameters:
+  ///   - text: what it says; `{{pin}}` stands for the PIN.
+  ///   - source: what the PIN is made from.
+  ///   - sender: nil for the provider's own.
   func send(
-    _ text: PINText, from sender: String?, to number: PhoneNumber, of customer: CustomerID
+    _ text: String, _ source: PINSource, from sender: String?, to number: PhoneNumber, of customer: CustomerID
   ) async throws {
     let lifetime = Int(PINs.lifetime.components.seconds)
     let sent = try await messages.sendPIN(
@@ -36,9 +39,9 @@ public struct PINDelivery: Sendable {
         appId: PushApp.smsAppID, appType: .sms,
         to: MessageTarget(originalId: number.international, deviceToken: number.e164),
         message: MessageBody(
-          verbatim: true, alert: text.text, ttl: lifetime,
+          verbatim: true, alert: text, ttl: lifetime,
           // The provider's account puts the PIN in when it sends. No table has it.
-          fields: [UTF8String(SMSText.pinField): .string(text.source)],
+          fields: [UTF8String(SMSText.pinField): .string(source.text)],
           overrides: sender.map { MessageOverrides(sms: SMSOverride(from: $0)) })))
     // The number has opted out, or its provider has said that it is none.
     guard !sent.pushes.isEmpty else { throw HybridError.noSMS }
@@ -58,14 +61,6 @@ public struct PINDelivery: Sendable {
   func call(_ call: PINCall, of customer: CustomerID) async throws {
     guard try await makeCall?(call, customer) == true else { throw HybridError.noCalls }
   }
-}
-
-/// What an SMS with a PIN says.
-struct PINText: Sendable, Equatable {
-  /// `{{pin}}` stands for the PIN.
-  let text: String
-  /// What the PIN is made from, as `PINs.pin` reads it.
-  let source: String
 }
 
 /// A call that speaks a PIN.

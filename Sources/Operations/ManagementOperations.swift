@@ -2,7 +2,7 @@
 package enum ManagementOperations {
   package static let all =
     KeyOperations.all + CustomerOperations.all + AppOperations.all + ListOperations.all + TemplateOperations.all
-    + SendoutOperations.all + TriggerOperations.all + HybridAppOperations.all + DatasyncOperations.all
+    + SendoutOperations.all + TriggerOperations.all + HybridAppOperations.all + DataTreeAppOperations.all
     + SMSOperations.all + ReportOperations.all
 }
 
@@ -20,7 +20,7 @@ extension APIOperation {
     case gateway = "Hybrid gateway"
     case hybrid = "Hybrid phones"
     case softphones = "Softphones"
-    case datasync = "Data trees"
+    case dataTrees = "Data trees"
     case sms = "SMS"
     case reports = "Reports"
     case pages = "Pages"
@@ -65,7 +65,7 @@ extension APIOperation {
         Cloud Softphone's gateway for pushes, for PBXs. It answers 200 with a code of its own: 200, 400 for what the client has to \
         correct, 404 for a token that is dead and nothing else, 500 for what may pass.
         """
-      case .datasync:
+      case .dataTrees:
         """
         Small values of an app that its back end writes, and subscriptions of devices and webhooks to what changes in them (Webcom). \
         The app's secret, an access key of scope `datasync`, is sent as `Authorization: Bearer`.

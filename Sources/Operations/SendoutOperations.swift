@@ -163,7 +163,7 @@ package enum ReportOperations {
 
 extension OperationCall {
   /// The store in the call's transaction, or for reading.
-  fileprivate var sendouts: SendoutStore { SendoutStore(within: database, reading: slowReads) }
+  fileprivate var sendouts: SendoutStore { SendoutStore(database, reading: slowReads) }
 }
 
 extension SendoutReply {

@@ -40,11 +40,11 @@ package final class LaneRunner<Lane: DueLane>: Sendable {
   /// Sends until graceful shutdown. Then it begins with no lane more, and waits for what is on its way. When its task is cancelled it drops
   /// everything, as if the hub had been killed.
   /// - Parameters:
-  ///   - channels: where hubs tell each other that something may be due.
-  ///   - hear: called with each notification, before what is due is asked.
+  ///   - channels: where hubs notify each other that something may be due.
+  ///   - onNotification: called with each notification, before what is due is asked.
   package func run(
     wokenBy pool: Pool? = nil, on channels: [String] = [],
-    hear: @escaping @Sendable (Notifications.Element) -> Void = { _ in }
+    onNotification: @escaping @Sendable (Notifications.Element) -> Void = { _ in }
   ) async {
     let (work, wake) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     await withTaskGroup(of: Void.self) { group in
@@ -52,7 +52,7 @@ package final class LaneRunner<Lane: DueLane>: Sendable {
         group.addTask {
           do {
             for try await event in pool.notifications(on: channels) {
-              hear(event)
+              onNotification(event)
               wake.yield()
             }
           } catch {

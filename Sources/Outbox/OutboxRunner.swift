@@ -5,7 +5,7 @@ public import Retrying
 public import ServiceLifecycle
 public import Wire
 
-/// What one kind of rows of the outbox tells, and whom.
+/// One kind of rows of the outbox: what is posted, and where.
 public protocol OutboxKind: Sendable {
   /// As in the column `kind`.
   var name: String { get }
@@ -105,7 +105,7 @@ public struct OutboxRunner: Service {
         return true
       }
       // Where the customer has no place now, or its address has answered none for long, it was not asked.
-      let isAsked = !verdict.lacksCapacity && verdict != .unsent(reason: Verdict.noAnswer)
+      let isAsked = !verdict.lacksCapacity && verdict != .unsent(reason: .hub(.noAnswer))
       let delay = isAsked ? retry.delay(after: entry.attempts) : RetryPolicy.postsWithoutPlace
       try await queue.postpone(entry, of: lane, for: delay, isAsked: isAsked)
       logger.info(
@@ -128,10 +128,10 @@ public struct OutboxRunner: Service {
       group.addTask { await self.post(post, customer) }
       group.addTask {
         try? await Task.sleep(for: timeLimit)
-        return .uncertain(reason: "RequestTimeout")
+        return .uncertain(reason: .hub(.requestTimeout))
       }
       defer { group.cancelAll() }
-      return await group.next() ?? .unsent(reason: "NoOutcome")
+      return await group.next() ?? .unsent(reason: .hub(.noOutcome))
     }
   }
 }

@@ -3,10 +3,10 @@ public import Postgres
 import Retrying
 public import Wire
 
-/// What customers have yet to be told by HTTP, one row each.
+/// Events that are yet to be posted to customers, a row each.
 ///
-/// A row is committed together with what it tells, and goes once its address has taken it. It has no content: its kind makes that when it is
-/// posted. A hub that begins to post one moves its next attempt a minute ahead. If the hub is killed, another posts it then: it can come
+/// A row is committed together with its event, and deleted once its address has taken it. Its kind makes the content when
+/// it is posted. A hub that begins to post one moves its next attempt a minute ahead. If the hub is killed, another posts it then: it can come
 /// twice, and none is lost.
 public struct PostQueue: Sendable {
   private let database: any Querying
@@ -27,7 +27,7 @@ public struct PostQueue: Sendable {
     }
   }
 
-  /// What is told, by reference.
+  /// An event, by reference.
   public struct Entry: Sendable {
     public let sendout: Int64
     public let item: Int32

@@ -13,11 +13,11 @@ public struct Reductions: OptionSet, Sendable, Hashable {
 
   /// For the ledger and for people, as in `info dropped, alert shortened`; nil if nothing was left out.
   public var description: String? {
-    let words: [(Reductions, String)] = [
+    let names: [(Reductions, String)] = [
       (.infoDropped, "info dropped"), (.alertShortened, "alert shortened"), (.fieldsDropped, "optional fields dropped"),
       (.reservedFieldsDropped, "fields with names that FCM reserves dropped"),
     ]
-    return isEmpty ? nil : words.filter { contains($0.0) }.map(\.1).joined(separator: ", ")
+    return isEmpty ? nil : names.filter { contains($0.0) }.map(\.1).joined(separator: ", ")
   }
 }
 

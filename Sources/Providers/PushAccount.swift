@@ -61,7 +61,7 @@ extension PushAccount {
   public var reasonsToWarn: Set<String> { [] }
   public func advice(on reason: String) -> String? { nil }
 
-  /// What to tell people about pushes that were not taken for one of `reasonsToWarn`; nil if there are none.
+  /// A warning about pushes that were not taken for one of `reasonsToWarn`; nil if there are none.
   public func warning(on outcomes: [PushOutcome]) -> String? {
     guard !reasonsToWarn.isEmpty else { return nil }
     for outcome in outcomes {

@@ -6,7 +6,8 @@ public import Wire
 /// The push services' addresses, and the timeouts of connections to them.
 public struct PushServiceSettings: Sendable {
   private var addresses: [ServiceSetting: String] = [:]
-  public var webPush = WebPushSettings()
+  /// Whom push services of browsers can contact about apps without a contact of their own: a `mailto:` or `https:` address. They want one.
+  public var webPushContact = "mailto:postmaster@localhost"
   /// Where pushes to devices with addresses of their own may go, webhooks and status reports, and requests to providers of SMS.
   public var endpoints = EndpointRules()
   /// `PUSHCART_PROVIDER_CA_FILE`: PEM of the certificates to trust; nil for the system's.
@@ -17,13 +18,13 @@ public struct PushServiceSettings: Sendable {
   public var connectTimeout: Duration = .seconds(10)
   /// From a request's first byte to its response; after it the push is `uncertain`.
   public var requestTimeout: Duration = .seconds(60)
-  /// The same for a request that many later ones have overtaken, counted from their responses.
+  /// The timeout of a request that many later ones have overtaken, counted from their responses.
   public var overtakenTimeout: Duration = .seconds(10)
   /// How long pushes wait while none is answered, before they come back `unsent`.
   public var queueTimeout: Duration = .seconds(30)
   /// How long an address that a customer, an app or a device has named may take for a response, and how long requests that hold places
   /// may wait to leave.
-  public var strangerTimeout: Duration = .seconds(10)
+  public var untrustedTimeout: Duration = .seconds(10)
   /// How long a request waits for a place at such an address.
   public var placeTimeout: Duration = .seconds(1)
   /// Most connections that the hub has to such addresses at a time. They have a budget of their own, so that they leave clients theirs.

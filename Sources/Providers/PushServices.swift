@@ -44,7 +44,7 @@ public final class PushServices: Service {
     hms = try .hms(settings, pools)
     wns = try .wns(settings, settings.endpoints.wns, pools)
     windows = settings.endpoints.wns
-    webPush = WebPushSender(settings.webPush, settings.endpoints.webPush, pools)
+    webPush = WebPushSender(contact: settings.webPushContact, rule: settings.endpoints.webPush, pools: pools)
     poster = Poster(rule: settings.endpoints.webhook, pools: pools)
     sms = SMSEndpoint(pools: pools, rule: settings.endpoints.sms)
     self.smsStatusURL = smsStatusURL
@@ -144,7 +144,7 @@ public final class PushServices: Service {
 }
 
 extension PushServiceName {
-  /// What the service's folder tells of it.
+  /// The table in the service's folder.
   var table: ServiceTable {
     switch self {
     case .apns: .apns

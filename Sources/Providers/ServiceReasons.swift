@@ -5,8 +5,8 @@ import Wire
 public struct ServiceReasons: Sendable {
   /// A reason, and what the hub makes of it.
   public struct Reason: Sendable {
-    /// The service's own word or number, as the ledger has it.
-    public var word: String
+    /// The service's own name or number, as the ledger has it.
+    public var name: String
     /// What a number stands for, in a few words; nil for a word.
     public var meaning: String?
     public var verdict: Verdict
@@ -22,20 +22,20 @@ public struct ServiceReasons: Sendable {
   public static let all = PushServiceName.allCases.flatMap(\.table.reasons)
 
   /// The name of a case as people write it: `too many topic jobs`, `bad TTL`.
-  static func words(of code: some Sendable) -> String {
-    var words = ""
+  static func description(of code: some Sendable) -> String {
+    var text = ""
     for character in String(describing: code) {
-      if character.isUppercase, words.last?.isLowercase == true { words.append(" ") }
-      words.append(character)
+      if character.isUppercase, text.last?.isLowercase == true { text.append(" ") }
+      text.append(character)
     }
-    return words.split(separator: " ").map { word in
+    return text.split(separator: " ").map { word in
       word.dropFirst().contains(where: \.isLowercase)
         ? word.prefix(1).description.lowercasedASCII + word.dropFirst() : String(word)
     }.joined(separator: " ")
   }
 }
 
-/// What a push service's folder tells without a connection.
+/// What a push service's folder knows without a connection.
 struct ServiceTable: Sendable {
   /// What each of the service's reasons means.
   let reasons: [ServiceReasons]

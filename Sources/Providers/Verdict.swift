@@ -1,12 +1,13 @@
 public import FoundationEssentials
+import Wire
 
 /// The result of one push, in terms that all push services share; the caller decides what to do about it.
 ///
 /// The message (`payloadRefused`), the token (`tokenInvalid`) and the app (`credentialsRefused`) are told apart, so that neither a
-/// bad payload nor a bad credential retires devices. `reason` is the service's own word, such as `Unregistered`, or ours, such as
+/// bad payload nor a bad credential retires devices. `reason` is the service's own, such as `Unregistered`, or a `HubReason`, such as
 /// `RequestTimeout`.
 public enum Verdict: Sendable, Hashable {
-  /// The service accepted the push. It does not tell whether a phone shows it.
+  /// The service accepted the push. It does not say whether a phone shows it.
   case accepted
   /// Not delivered; may be tried again after `after` (nil: after the caller's own delay). Unless that `appliesToService`, it says nothing
   /// of other pushes.
@@ -22,7 +23,7 @@ public enum Verdict: Sendable, Hashable {
   case waitsForCorrection(reason: String)
   /// Certainly not processed: it never left, or the service said so. It can be sent again without risk.
   case unsent(reason: String)
-  /// It may have been delivered. If it was not answered, the caller's policy decides. If it was, and the answer tells neither, it is not
+  /// It may have been delivered. If it was not answered, the caller's policy decides. If it was, and the answer says neither, it is not
   /// sent again.
   case uncertain(reason: String, isAnswered: Bool = false)
 }
@@ -31,11 +32,11 @@ extension Verdict {
   /// Whether the push did not leave since its customer has as many on their way, or as many connections, as it may have: nothing was
   /// tried, and that says nothing of the service.
   public var lacksCapacity: Bool {
-    self == .unsent(reason: Self.noPlace) || self == .unsent(reason: Self.tooManyOrigins)
+    self == .unsent(reason: .hub(.noPlace)) || self == .unsent(reason: .hub(.tooManyOrigins))
   }
 
   /// Whether the push did not leave since nobody wanted it any more.
-  public var isUnwanted: Bool { self == .unsent(reason: Self.unwanted) }
+  public var isUnwanted: Bool { self == .unsent(reason: .hub(.cancelled)) }
 
   /// Why the push was not accepted; nil if it was.
   public var problem: String? {
@@ -55,13 +56,6 @@ extension Verdict {
     default: true
     }
   }
-
-  static let unwanted = "Cancelled"
-  /// The reason of a push for which no place was free in time.
-  public static let noPlace = "NoPlace"
-  /// The reason of a push that did not leave since its receiver, or the whole service, leaves too many unanswered.
-  public static let noAnswer = "NoAnswer"
-  static let tooManyOrigins = "TooManyOrigins"
 
   /// Put off by a response. Its `retry-after` is about the service as a whole if the service is unavailable (RFC 9110, section 15.6.4).
   static func putOff(_ reason: String, by response: some StatusBearing, wholeServiceAt statuses: Set<Int> = [503])
@@ -83,7 +77,7 @@ protocol StatusBearing {
 public enum InvalidTokenCause: Sendable, Hashable {
   /// It is no token, or none any more.
   case unregistered
-  /// It belongs to the service's other environment, as far as the service tells.
+  /// It belongs to the service's other environment, as far as the service says.
   case wrongEnvironment
   /// It belongs to another app.
   case wrongApp

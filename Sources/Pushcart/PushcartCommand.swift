@@ -17,7 +17,7 @@ struct PushcartCommand: AsyncParsableCommand {
         subcommands: [
           CustomerCommand.self, KeyCommand.self, AppCommand.self, ListCommand.self, TemplateCommand.self,
           SendCommand.self, SendoutCommand.self, MessageCommand.self, TriggerCommand.self, SMSCommand.self,
-          HybridCommand.self, DatasyncCommand.self, WhyCommand.self, ReportCommand.self, LinksCommand.self,
+          HybridCommand.self, DataTreeCommand.self, WhyCommand.self, ReportCommand.self, LinksCommand.self,
           SoftphoneCommand.self,
           AuditCommand.self,
         ]),

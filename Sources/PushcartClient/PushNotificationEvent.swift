@@ -67,36 +67,36 @@ public struct PushNotificationEvent: Sendable, Hashable {
   /// Whether a push comes from a data tree.
   /// - Parameter payload: FCM's `data`; of Push Kit its `data`, read as JSON.
   public static func isPushNotification(_ payload: [String: String]) -> Bool {
-    payload[DatasyncPayload.app] != nil && payload[DatasyncPayload.path]?.utf8.first == UInt8(ascii: "/")
-      && (payload[DatasyncPayload.event] != nil || payload[DatasyncPayload.sealed] != nil)
+    payload[DataTreePayload.app] != nil && payload[DataTreePayload.path]?.utf8.first == UInt8(ascii: "/")
+      && (payload[DataTreePayload.event] != nil || payload[DataTreePayload.sealed] != nil)
   }
 
   /// Reads a payload.
   /// - Parameter key: the subscription's `encryptionKey`, 32 bytes. It is needed for notifications that are encrypted.
   /// - Throws: `Problem`.
   public init(_ payload: [String: String], key: Data? = nil) throws(Problem) {
-    guard Self.isPushNotification(payload), let app = payload[DatasyncPayload.app],
-      let path = payload[DatasyncPayload.path]
+    guard Self.isPushNotification(payload), let app = payload[DataTreePayload.app],
+      let path = payload[DataTreePayload.path]
     else { throw .otherSender }
     appId = app
     self.path = path
-    guard let sealed = payload[DatasyncPayload.sealed] else {
-      guard let event = DatasyncPayload.event(in: payload) else { throw .unknownEvent }
+    guard let sealed = payload[DataTreePayload.sealed] else {
+      guard let event = DataTreePayload.event(in: payload) else { throw .unknownEvent }
       self.event = Event(event)
       return
     }
     guard let key else { throw .keyMissing }
     guard key.count == 32, let bytes = Data(base64Encoded: sealed), let box = try? AES.GCM.SealedBox(combined: bytes),
       let opened = try? AES.GCM.open(
-        box, using: SymmetricKey(data: key), authenticating: DatasyncPayload.authenticated(app: app, path: path))
+        box, using: SymmetricKey(data: key), authenticating: DataTreePayload.authenticated(app: app, path: path))
     else { throw .notOpened }
-    guard let event = DatasyncPayload.event(plaintext: Array(opened)) else { throw .unknownEvent }
+    guard let event = DataTreePayload.event(plaintext: Array(opened)) else { throw .unknownEvent }
     self.event = Event(event)
   }
 }
 
 extension PushNotificationEvent.Event {
-  fileprivate init(_ event: DatasyncEvent) {
+  fileprivate init(_ event: DataTreeEvent) {
     self =
       switch event {
       case .valueChanged(let value): .valueChange(.value(value))
@@ -108,7 +108,7 @@ extension PushNotificationEvent.Event {
       }
   }
 
-  private static func children(_ update: DatasyncEvent.ChildrenUpdate) -> PushNotificationEvent.ChildrenUpdate {
+  private static func children(_ update: DataTreeEvent.ChildrenUpdate) -> PushNotificationEvent.ChildrenUpdate {
     // No child is null, so values that all are were left out.
     if !(update.added.isEmpty && update.changed.isEmpty), update == update.onlyKeys {
       return .onlyKeys(

@@ -65,7 +65,8 @@ public enum DatabaseUnavailable: Sendable, Equatable {
 package enum RegistryStatements {
   package static let all: [Statement] =
     CustomerQueries.all + AccessKeyQueries.all + PushAppQueries.all + ContactListQueries.all + HubSecretQueries.all
-    + ProviderTokenQueries.all + RekeyQueries.all + AuditQueries.all + IdempotentReplyQueries.all
+    + ProviderTokenQueries.all + SealedColumn.registry.flatMap(\.statements) + AuditQueries.all
+    + IdempotentReplyQueries.all
     + NotificationQueries.all + AudienceQueries.all
     + ContactQueries.all + RegisterQueries.all + DeviceQueries.all
 }

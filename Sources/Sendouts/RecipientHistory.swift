@@ -101,22 +101,22 @@ struct RecipientHistory {
 
   private static func outcome(of push: PushReply) -> String {
     let reason = push.reason ?? "an unknown reason"
-    switch (push.state, push.reason) {
-    case (.queued, "hub_stopped"?): return "Waits to be sent again, since its hub stopped before there was an answer."
+    switch (push.state, push.reason.flatMap(HubReason.init)) {
+    case (.queued, .hubStopped): return "Waits to be sent again, since its hub stopped before there was an answer."
     case (.queued, _): return "Waits to be sent."
     case (.waiting, nil): return "Waits to stand in for the other pushes of its message."
-    case (.waiting, "push_failed"?): return "Is due, since every other push of its message failed."
+    case (.waiting, .pushFailed): return "Is due, since every other push of its message failed."
     case (.waiting, _): return "Is due for another attempt, because of \(reason)."
     case (.accepted, _): return "Accepted by the push service."
-    case (.failed, "withdrawn"?): return "Not sent again: a later SMS has withdrawn it."
+    case (.failed, .withdrawn): return "Not sent again: a later SMS has withdrawn it."
     case (.failed, _): return "Failed: \(reason). It is not sent again."
     case (.uncertain, _): return "Possibly sent, and never answered: \(reason). It is not sent again."
-    case (.skipped, "device_invalidated"?): return "Not sent: the device had been invalidated by then."
-    case (.skipped, "device_reassigned"?): return "Not sent: another contact had the device by then."
-    case (.skipped, "device_gone"?): return "Not sent: the device had been deleted by then."
+    case (.skipped, .deviceInvalidated): return "Not sent: the device had been invalidated by then."
+    case (.skipped, .deviceReassigned): return "Not sent: another contact had the device by then."
+    case (.skipped, .deviceGone): return "Not sent: the device had been deleted by then."
     case (.skipped, _): return "Not sent: \(reason)."
-    case (.cancelled, "push_accepted"?): return "Not sent: another push of its message was accepted."
-    case (.cancelled, "confirmed_in_time"?): return "Not sent: a device confirmed its message in time."
+    case (.cancelled, .pushAccepted): return "Not sent: another push of its message was accepted."
+    case (.cancelled, .confirmedInTime): return "Not sent: a device confirmed its message in time."
     case (.cancelled, _): return "Not sent: the sendout was cancelled."
     }
   }

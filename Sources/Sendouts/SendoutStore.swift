@@ -7,48 +7,19 @@ public import Wire
 
 /// The store of sendouts: creates, starts, pauses, resumes and cancels them, and counts their progress.
 ///
-/// Every verb changes sendout and ledger in one transaction: once it has returned, no hub claims what it must not. Repeating a
+/// Every verb changes sendout and ledger in the caller's transaction: once that is committed, no hub claims what it must not. Repeating a
 /// verb is fine; one that is impossible in the sendout's state is refused.
 public struct SendoutStore: Sendable {
-  private enum Place {
-    case pool(Pool)
-    case transaction(any Querying)
-  }
-
-  private let place: Place
+  private let database: any Querying
   /// For reads that may take long.
   let reading: any Querying
 
-  /// - Parameter reading: for reads that may take long, so that they do not hold up others; the pool itself if `nil`.
-  public init(_ pool: Pool, reading: (any Querying)? = nil) {
-    place = .pool(pool)
-    self.reading = reading ?? pool
-  }
-
-  /// Takes part in a transaction that is under way, or reads without one.
-  /// - Parameter reading: for reads that may take long; the transaction itself if `nil`.
-  public init(within transaction: any Querying, reading: (any Querying)? = nil) {
-    place = .transaction(transaction)
-    self.reading = reading ?? transaction
-  }
-
-  private var database: any Querying {
-    switch place {
-    case .pool(let pool): pool
-    case .transaction(let transaction): transaction
-    }
-  }
-
-  private func atomically<Answer: Sendable>(
-    _ customer: CustomerID, _ body: @escaping @Sendable (any Querying) async throws -> Answer
-  ) async throws -> Answer {
-    switch place {
-    case .pool(let pool):
-      try await pool.transaction(
-        of: customer.rawValue, limit: Ledger.wholeSendoutLimit, isLong: false, locks: .brief
-      ) { try await body($0) }
-    case .transaction(let transaction): try await body(transaction)
-    }
+  /// - Parameters:
+  ///   - database: a transaction, for what changes anything.
+  ///   - reading: for reads that may take long, so that they do not hold up others; `database` if `nil`.
+  public init(_ database: any Querying, reading: (any Querying)? = nil) {
+    self.database = database
+    self.reading = reading ?? database
   }
 
   /// Creates a sendout, and starts it if the request says so.
@@ -62,29 +33,26 @@ public struct SendoutStore: Sendable {
     // Compiled only as a check: every hub compiles its own.
     let message = try MessageTemplate(request.message)
     try SendoutRules.checkLink(message, beside: request.template)
-    return try await atomically(customer) { database in
-      let apps = try await PushApps(database).resolveAll(customer, appIDs: appIDs, type: request.appType)
-      let served = try SendoutRules.sendable(apps)
-      try message.checkForm(for: served.map(\.type))
-      let template = try await SendoutRules.currentTemplate(customer, request.template, in: database)
-      let unknown = try await unknownIDs(customer, request.audience, in: database)
-      let row = try await database.query(
-        SendoutQueries.create, customer.rawValue, served.map(\.id.rawValue), name,
-        (request.start == true ? SendoutState.freezing : .draft).rawValue, try JSONB(encoding: request.audience),
-        JSONDocument(request.message.json), template?.name, template?.version, unknown.map(Int32.init),
-        (request.onUncertain ?? .resend).rawValue)[0]
-      let sendout = try Sendout(row)
-      if sendout.state == .freezing {
-        try await database.query(SendoutQueries.requireRange, sendout.key.sendout.rawValue)
-        try await database.notify(.sendout, sendout.key.description)
-      }
-      return try sendout.reply(apps: served, counts: SendoutCounts())
+    let apps = try await PushApps(database).resolveAll(customer, appIDs: appIDs, type: request.appType)
+    let served = try SendoutRules.sendable(apps)
+    try message.checkForm(for: served.map(\.type))
+    let template = try await SendoutRules.currentTemplate(customer, request.template, in: database)
+    let unknown = try await unknownIDs(customer, request.audience)
+    let row = try await database.query(
+      SendoutQueries.create, customer.rawValue, served.map(\.id.rawValue), name,
+      (request.start == true ? SendoutState.freezing : .draft).rawValue, try JSONB(encoding: request.audience),
+      JSONDocument(request.message.json), template?.name, template?.version, unknown.map(Int32.init),
+      (request.onUncertain ?? .resend).rawValue)[0]
+    let sendout = try Sendout(row)
+    if sendout.state == .freezing {
+      try await database.query(SendoutQueries.requireRange, sendout.key.sendout.rawValue)
+      try await database.notify(.sendout, sendout.key.description)
     }
+    return try sendout.reply(apps: served, counts: SendoutCounts())
   }
 
   /// Checks that the list exists, and counts the ids that no contact has.
-  private func unknownIDs(_ customer: CustomerID, _ audience: Audience, in database: any Querying) async throws -> Int?
-  {
+  private func unknownIDs(_ customer: CustomerID, _ audience: Audience) async throws -> Int? {
     switch audience {
     case .all: return nil
     case .list(let list):
@@ -97,71 +65,40 @@ public struct SendoutStore: Sendable {
     }
   }
 
-  /// - Throws: `SendoutError.sendoutUnknown`, `.wrongState`; so do the other verbs.
-  @discardableResult
-  public func start(_ customer: CustomerID, _ sendout: SendoutID) async throws -> SendoutReply {
-    try await counted(.start, sendout, customer)
-  }
-
-  /// Once this has returned nothing more is claimed; pushes in flight, a few thousand at most, may still leave.
-  @discardableResult
-  public func pause(_ customer: CustomerID, _ sendout: SendoutID) async throws -> SendoutReply {
-    try await counted(.pause, sendout, customer)
-  }
-
-  @discardableResult
-  public func resume(_ customer: CustomerID, _ sendout: SendoutID) async throws -> SendoutReply {
-    try await counted(.resume, sendout, customer)
-  }
-
-  /// Ends the sendout for good; pushes in flight may still leave, and are counted.
-  @discardableResult
-  public func cancel(_ customer: CustomerID, _ sendout: SendoutID) async throws -> SendoutReply {
-    try await counted(.cancel, sendout, customer)
-  }
-
   /// Starts, pauses, resumes or cancels a sendout. It waits for no freeze: one that is under way obeys when it ends. Nor does it wait for
-  /// long while something else has the sendout's row (`LockWait.brief`).
+  /// long while something else has the sendout's row (`LockWait.brief`). Once it has returned, pushes in flight may still leave.
   /// - Returns: the sendout as it is now, without counts, and the state it was in before.
+  /// - Throws: `SendoutError.sendoutUnknown`, `.wrongState`.
   public func apply(
     _ verb: SendoutVerb, to sendout: SendoutID, of customer: CustomerID
   ) async throws -> (before: SendoutState, sendout: SendoutReply) {
     let key = SendoutKey(customer, sendout)
-    return try await atomically(customer) { database in
-      let (customer, number) = (key.customer.rawValue, key.sendout.rawValue)
-      guard let row = try await database.query(SendoutQueries.lock, customer, number).first else {
-        throw SendoutError.sendoutUnknown(key.sendout)
-      }
-      var sendout = try Sendout(row)
-      let before = sendout.state
-      guard let state = verb.next(from: before, isFrozen: sendout.frozenAt != nil) else {
-        throw SendoutError.wrongState(key.sendout, before, verb)
-      }
-      if state != before {
-        // A draft starts with the current version of its template, not with that of its creation.
-        let template =
-          verb == .start
-          ? try await SendoutRules.currentTemplate(key.customer, sendout.template?.name, in: database) : nil
-        sendout = try Sendout(
-          try await database.query(SendoutQueries.change, customer, number, state.rawValue, template?.version)[0])
-        let ledger = Ledger(database)
-        switch verb {
-        case .start: try await database.query(SendoutQueries.requireRange, number)
-        case .pause: try await ledger.hold(key)
-        case .resume: try await ledger.resume(key)
-        case .cancel: try await ledger.cancel(key)
-        }
-        try await database.notify(.sendout, key.description)
-      }
-      return (before, try await reply(sendout, nil, in: database))
+    let (customer, number) = (key.customer.rawValue, key.sendout.rawValue)
+    guard let row = try await database.query(SendoutQueries.lock, customer, number).first else {
+      throw SendoutError.sendoutUnknown(key.sendout)
     }
-  }
-
-  /// Applies a verb, then counts. What was recorded does not wait for the counts, which may take long.
-  private func counted(_ verb: SendoutVerb, _ sendout: SendoutID, _ customer: CustomerID) async throws -> SendoutReply {
-    var reply = try await apply(verb, to: sendout, of: customer).sendout
-    reply.counts = try await Ledger(reading).counts(SendoutKey(customer, sendout))
-    return reply
+    var sendout = try Sendout(row)
+    let before = sendout.state
+    guard let state = verb.next(from: before, isFrozen: sendout.frozenAt != nil) else {
+      throw SendoutError.wrongState(key.sendout, before, verb)
+    }
+    if state != before {
+      // A draft starts with the current version of its template, not with that of its creation.
+      let template =
+        verb == .start
+        ? try await SendoutRules.currentTemplate(key.customer, sendout.template?.name, in: database) : nil
+      sendout = try Sendout(
+        try await database.query(SendoutQueries.change, customer, number, state.rawValue, template?.version)[0])
+      let ledger = Ledger(database)
+      switch verb {
+      case .start: try await database.query(SendoutQueries.requireRange, number)
+      case .pause: try await ledger.hold(key)
+      case .resume: try await ledger.resume(key)
+      case .cancel: try await ledger.cancel(key)
+      }
+      try await database.notify(.sendout, key.description)
+    }
+    return (before, try await reply(sendout, nil))
   }
 
   /// - Throws: `SendoutError.sendoutUnknown`.
@@ -170,12 +107,10 @@ public struct SendoutStore: Sendable {
       throw SendoutError.sendoutUnknown(sendout)
     }
     let sendout = try Sendout(row)
-    return try await reply(sendout, try await Ledger(database).counts(sendout.key), in: database)
+    return try await reply(sendout, try await Ledger(database).counts(sendout.key))
   }
 
-  private func reply(
-    _ sendout: Sendout, _ counts: SendoutCounts?, in database: any Querying
-  ) async throws -> SendoutReply {
+  private func reply(_ sendout: Sendout, _ counts: SendoutCounts?) async throws -> SendoutReply {
     try sendout.reply(apps: try await PushApps(database).list(sendout.key.customer), counts: counts)
   }
 

@@ -48,7 +48,7 @@ struct SendoutWorker: Sendable {
     }
   }
 
-  /// Holds or cancels what a hub accepted in a stream before it heard that this was paused or cancelled.
+  /// Holds or cancels what a hub accepted in a stream before it learned of the pause or cancellation.
   private func end(_ stream: SendoutKey) async throws {
     try await pool.transaction(of: stream.customer.rawValue) { database in
       let row = try await database.query(SendoutQueries.lock, stream.customer.rawValue, stream.sendout.rawValue).first

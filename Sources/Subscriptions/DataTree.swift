@@ -2,7 +2,7 @@ public import Postgres
 import Registry
 public import Wire
 
-/// The data trees of apps: small values that back ends write, and that devices are told of.
+/// The data trees of apps: small values that back ends write, and whose changes devices are notified of.
 ///
 /// A tree is stored as its leaves, each by its path. A write replaces leaves, and notes in the subscriptions what it changed, in one
 /// transaction. Writes of an app follow each other.
@@ -33,7 +33,7 @@ public struct DataTree: Sendable {
   /// Most leaves and objects of it. Objects within each other have few leaves, and take as much memory.
   static let mostPlaces = 2 * mostLeaves
   /// Most bytes of these leaves, and of their paths from the place that is read: as many as a value that is written has.
-  public static let longestRead = longestValue + DatasyncLeaves.longestPaths
+  public static let longestRead = longestValue + DataTreeLeaves.longestPaths
 
   /// Values with more leaves, or more bytes, are large.
   public static let (fewLeaves, fewBytes) = (1000, 256 << 10)
@@ -70,11 +70,11 @@ public struct DataTree: Sendable {
   /// The value at a place; null if there is none.
   ///
   /// Large ones are read on connections of their own, one of a customer at a time, and their replies have a budget by customer.
-  /// - Parameter isShallow: whether its children are told by their names alone, each being true.
+  /// - Parameter isShallow: whether its children are given by their names alone, each being true.
   /// - Throws: `SubscriptionsError.valueTooLarge`, before it is read; `.invalid` for a path that is not in Unicode's form NFC; what
   ///   `DatabaseUnavailable` recognizes when the customer reads too much already.
   public func read(
-    _ customer: CustomerID, app: String, at path: DatasyncPath, isShallow: Bool = false
+    _ customer: CustomerID, app: String, at path: DataTreePath, isShallow: Bool = false
   ) async throws -> Reading {
     try await Self.requireNormalized([path.stored], pool)
     let size = try await Self.sizes(pool, customer, app, of: [path.stored], upTo: Self.fewLeaves + 1)[0]
@@ -92,7 +92,7 @@ public struct DataTree: Sendable {
   private static let tooLarge = SubscriptionsError.valueTooLarge(leaves: mostLeaves, bytes: longestRead)
 
   private func readLarge(
-    _ customer: CustomerID, app: String, at path: DatasyncPath, isShallow: Bool
+    _ customer: CustomerID, app: String, at path: DataTreePath, isShallow: Bool
   ) async throws -> Reading {
     let size = try await Self.sizes(reading, customer, app, of: [path.stored], upTo: Self.mostLeaves + 1)[0]
     guard size.leaves <= Self.mostLeaves, size.bytes <= Self.longestRead else {
@@ -101,8 +101,8 @@ public struct DataTree: Sendable {
     let memory = try largeReplies.reserve(size.bytes, for: customer)
     let range = Range(path.stored)
     let rows = try await reading.query(
-      DatasyncQueries.leaves, customer.rawValue, app, [path.stored], [range.lower], [range.upper])
-    var value = DatasyncValueWriter(isShallow: isShallow)
+      DataTreeQueries.leaves, customer.rawValue, app, [path.stored], [range.lower], [range.upper])
+    var value = DataTreeValueWriter(isShallow: isShallow)
     for row in rows {
       let (_, path, json) = try row.decode(Int.self, String.self, String.self)
       value.add(path, json)
@@ -116,7 +116,7 @@ public struct DataTree: Sendable {
     // ASCII is in every form.
     let unsure = paths.filter { $0.utf8.contains { $0 >= 0x80 } }
     guard !unsure.isEmpty else { return }
-    guard try await database.query(DatasyncQueries.denormalized, unsure).isEmpty else {
+    guard try await database.query(DataTreeQueries.denormalized, unsure).isEmpty else {
       throw SubscriptionsError.notNormalized
     }
   }
@@ -140,7 +140,7 @@ public struct DataTree: Sendable {
   ) async throws -> [Size] {
     let ranges = places.map(Range.init)
     return try await database.query(
-      DatasyncQueries.sizes, customer.rawValue, app, places, ranges.map(\.lower), ranges.map(\.upper), Int64(most)
+      DataTreeQueries.sizes, customer.rawValue, app, places, ranges.map(\.lower), ranges.map(\.upper), Int64(most)
     ).map { row in
       let (leaves, valueBytes, pathBytes) = try row.decode(Int.self, Int.self, Int.self)
       return Size(leaves: leaves, valueBytes: valueBytes, pathBytes: pathBytes)
@@ -154,8 +154,8 @@ public struct DataTree: Sendable {
   ) async throws -> [JSONValue] {
     let ranges = places.map(Range.init)
     let rows = try await database.query(
-      DatasyncQueries.leaves, customer.rawValue, app, places, ranges.map(\.lower), ranges.map(\.upper))
-    var leaves = [DatasyncLeaves](repeating: DatasyncLeaves(), count: places.count)
+      DataTreeQueries.leaves, customer.rawValue, app, places, ranges.map(\.lower), ranges.map(\.upper))
+    var leaves = [DataTreeLeaves](repeating: DataTreeLeaves(), count: places.count)
     for row in rows {
       let (number, path, json) = try row.decode(Int.self, String.self, String.self)
       leaves[number - 1].json[path] = json
@@ -168,11 +168,11 @@ public struct DataTree: Sendable {
 
   /// Writes a value. Whatever stands at a place above it as a text, number, boolean or array is replaced.
   /// - Parameter condition: what the value at the path has to be for anything to be written; nil for whatever it is.
-  /// - Returns: how many notes were made in subscriptions, which have to be told.
+  /// - Returns: how many subscriptions have got something to send.
   /// - Throws: `SubscriptionsError.notEnabled`, `.conditionFailed`; `.invalid` for names that are not in NFC; `JSONProblem` for names that no path has, or numbers that are too large.
   @discardableResult
   public func write(
-    _ write: Write, _ customer: CustomerID, app: String, at path: DatasyncPath, if condition: WriteCondition? = nil
+    _ write: Write, _ customer: CustomerID, app: String, at path: DataTreePath, if condition: WriteCondition? = nil
   ) async throws -> Int {
     let noted = try await turns.withPermit(Tree(customer: customer, app: app)) {
       try await pool.transaction(of: customer.rawValue) {
@@ -188,11 +188,11 @@ public struct DataTree: Sendable {
 
   /// Writes within a transaction. Hubs are not notified.
   func write(
-    _ write: Write, _ customer: CustomerID, app: String, at path: DatasyncPath, if condition: WriteCondition? = nil,
+    _ write: Write, _ customer: CustomerID, app: String, at path: DataTreePath, if condition: WriteCondition? = nil,
     _ database: any Querying
   ) async throws -> Int {
     var write = try TreeWrite(write, customer, app, at: path, database, portion: portion)
-    guard try await !database.query(DatasyncQueries.lock, customer.rawValue, app).isEmpty else {
+    guard try await !database.query(DataTreeQueries.lock, customer.rawValue, app).isEmpty else {
       throw SubscriptionsError.notEnabled(app: app)
     }
     if let condition { try await Self.require(condition, database, customer, app, at: path) }
@@ -201,7 +201,7 @@ public struct DataTree: Sendable {
 
   /// The tree is locked, so that what is compared here is what the write replaces.
   private static func require(
-    _ condition: WriteCondition, _ database: any Querying, _ customer: CustomerID, _ app: String, at path: DatasyncPath
+    _ condition: WriteCondition, _ database: any Querying, _ customer: CustomerID, _ app: String, at path: DataTreePath
   ) async throws {
     try await requireNormalized([path.stored], database)
     let size = try await sizes(database, customer, app, of: [path.stored], upTo: fewLeaves + 1)[0]

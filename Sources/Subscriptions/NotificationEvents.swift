@@ -12,11 +12,11 @@ struct NotificationEvents: Sendable {
   /// Most bytes of values and paths that are read at once, but those of one place.
   private static let portionBytes = 1 << 20
 
-  /// Most bytes of a value that can be told, by the limits of the services' payloads.
+  /// Most bytes of a value that a notification can have, by the limits of the services' payloads.
   private var longestValue: Int { lane.webhook == nil ? 4096 : 65_536 }
   /// Most bytes of the paths of its leaves, which name again what they share: JSON of 4096 bytes has 341 leaves below 2000 bytes of names
   /// at worst. That of a webhook could have ten times as many as a value that is written, so then it is too large.
-  private var longestPaths: Int { lane.webhook == nil ? 1 << 20 : DatasyncLeaves.longestPaths }
+  private var longestPaths: Int { lane.webhook == nil ? 1 << 20 : DataTreeLeaves.longestPaths }
 
   /// What a child has become for a device.
   private enum ChildChange { case added, changed, removed }
@@ -27,7 +27,7 @@ struct NotificationEvents: Sendable {
     let reported: [Bool]
     let changes: JSONValue
 
-    /// The children that may be told, each with whether the device has it, as far as that is known; nil for too many.
+    /// The children that may be reported, each with whether the device has it, as far as that is known; nil for too many.
     var children: [UTF8String: Bool?]? {
       guard case .object(let names) = changes, names[""] == nil else { return nil }
       return names.mapValues { if case .bool(let isThere) = $0 { isThere } else { nil } }
@@ -44,7 +44,7 @@ struct NotificationEvents: Sendable {
 
     func place(of child: String) -> String { "\(path)\(child)/" }
 
-    /// What is told of a child, if anything.
+    /// What is reported of a child, if anything.
     func change(wasThere: Bool?, isThere: Bool) -> ChildChange? {
       switch (wasThere, isThere) {
       case (false?, true): reported[0] ? .added : nil
@@ -55,8 +55,8 @@ struct NotificationEvents: Sendable {
       }
     }
 
-    /// The places whose values are told, if they fit.
-    func toldPlaces(_ sizes: [String: DataTree.Size]) -> [String] {
+    /// The places whose values are sent, if they fit.
+    func placesWithValues(_ sizes: [String: DataTree.Size]) -> [String] {
       guard event == .child else { return places }
       return (children ?? [:]).compactMap { name, wasThere in
         let place = place(of: name.text)
@@ -66,13 +66,13 @@ struct NotificationEvents: Sendable {
     }
   }
 
-  /// The event of each subscription; nil where nothing is left to tell.
-  func events(of claimed: [NotificationQueue.Claimed]) async throws -> [DatasyncEvent?] {
+  /// The event of each subscription; nil where nothing is left to report.
+  func events(of claimed: [NotificationQueue.Claimed]) async throws -> [DataTreeEvent?] {
     let keys = claimed.map { one in
       one.revoked == nil
         ? one.changes.map { Key(path: one.path, event: one.event, reported: one.reported, changes: $0) } : nil
     }
-    var made: [Key: DatasyncEvent?] = [:]
+    var made: [Key: DataTreeEvent?] = [:]
     var next: [Key] = []
     var places = 0
     for key in Set(keys.compactMap { $0 }) {
@@ -89,13 +89,14 @@ struct NotificationEvents: Sendable {
     }
   }
 
-  private func make(_ keys: [Key], _ made: inout [Key: DatasyncEvent?]) async throws {
+  private func make(_ keys: [Key], _ made: inout [Key: DataTreeEvent?]) async throws {
     let places = Array(Set(keys.flatMap(\.places)))
     let all = try await DataTree.sizes(
       database, lane.customer, lane.app, of: places, upTo: longestValue / Self.shortestLeaf + 1)
     let sizes = Dictionary(uniqueKeysWithValues: zip(places, all))
     let read = Set(
-      keys.flatMap { key in isTold(key, sizes) ? key.toldPlaces(sizes).filter { sizes[$0]?.leaves != 0 } : [] })
+      keys.flatMap { key in valuesFit(key, sizes) ? key.placesWithValues(sizes).filter { sizes[$0]?.leaves != 0 } : [] }
+    )
     let values = try await values(of: read, sizes)
     for key in keys { made[key] = event(of: key, sizes, values) }
   }
@@ -104,9 +105,9 @@ struct NotificationEvents: Sendable {
   private static let shortestLeaf = 4
 
   /// Whether the values of a subscription's places may fit into a notification.
-  private func isTold(_ key: Key, _ sizes: [String: DataTree.Size]) -> Bool {
+  private func valuesFit(_ key: Key, _ sizes: [String: DataTree.Size]) -> Bool {
     var left = (leaves: longestValue / Self.shortestLeaf, valueBytes: longestValue, pathBytes: longestPaths)
-    for place in key.toldPlaces(sizes) {
+    for place in key.placesWithValues(sizes) {
       guard let size = sizes[place] else { continue }
       left.leaves -= size.leaves
       left.valueBytes -= size.valueBytes
@@ -136,15 +137,15 @@ struct NotificationEvents: Sendable {
 
   private func event(
     of key: Key, _ sizes: [String: DataTree.Size], _ values: [UTF8String: JSONValue]
-  ) -> DatasyncEvent? {
-    let isTold = isTold(key, sizes)
+  ) -> DataTreeEvent? {
+    let valuesFit = valuesFit(key, sizes)
     switch key.event {
     case .valueHidingData: return .valueChangedHidingData
-    case .value: return isTold ? .valueChanged(values[key.path] ?? .null) : .valueTooBig
+    case .value: return valuesFit ? .valueChanged(values[key.path] ?? .null) : .valueTooBig
     case .child: break
     }
     guard let children = key.children else { return .childrenTooBig }
-    var update = DatasyncEvent.ChildrenUpdate()
+    var update = DataTreeEvent.ChildrenUpdate()
     for (name, wasThere) in children {
       let place = key.place(of: name.text)
       // A plain null where the values are too large.
@@ -157,7 +158,7 @@ struct NotificationEvents: Sendable {
       }
     }
     update.removed.sort()
-    if !isTold { update = update.onlyKeys }
+    if !valuesFit { update = update.onlyKeys }
     return update.isEmpty ? nil : .childrenUpdated(update)
   }
 }

@@ -5,12 +5,12 @@ import Wire
 
 /// Makes the messages of a lane's notifications. Those of a place that follow each other share one, unless they are encrypted.
 struct NotificationMessages {
-  typealias Forms = (events: [DatasyncEvent], rendered: [RenderedMessage])
+  typealias Forms = (events: [DataTreeEvent], rendered: [RenderedMessage])
 
   let lane: NotificationQueue.Lane
   let vault: Vault
   private let alert: [UInt8]
-  private var last: (event: DatasyncEvent, path: String, forms: Forms)?
+  private var last: (event: DataTreeEvent, path: String, forms: Forms)?
 
   init(lane: NotificationQueue.Lane, vault: Vault) {
     self.lane = lane
@@ -20,10 +20,10 @@ struct NotificationMessages {
 
   /// An event and its smaller forms, each with its message.
   /// - Throws: `VaultError` if the subscription's key cannot be opened.
-  mutating func forms(of event: DatasyncEvent, for claimed: NotificationQueue.Claimed) throws -> Forms {
+  mutating func forms(of event: DataTreeEvent, for claimed: NotificationQueue.Claimed) throws -> Forms {
     if claimed.key == nil, let last, last.path == claimed.path, last.event == event { return last.forms }
     let key = try claimed.key.map {
-      try vault.open($0, context: DatasyncSealing.subscription(lane.customer, claimed.id)).bytes
+      try vault.open($0, context: SealedColumn.subscriptionKey.place(lane.customer, "\(claimed.id)")).bytes
     }
     let path = claimed.path.withoutLastSlash
     let events = Array(sequence(first: event, next: \.smaller))
@@ -46,15 +46,15 @@ enum NotificationSealing {
   ///   - key: 32 bytes; nil leaves the event readable.
   ///   - nonce: one that was never used with the key; nil for a random one.
   static func map(
-    _ event: DatasyncEvent, app: String, path: String, key: [UInt8]?, nonce: AES.GCM.Nonce? = nil
+    _ event: DataTreeEvent, app: String, path: String, key: [UInt8]?, nonce: AES.GCM.Nonce? = nil
   ) throws -> [String: String] {
-    guard let key else { return DatasyncPayload.map(event, app: app, path: path) }
+    guard let key else { return DataTreePayload.map(event, app: app, path: path) }
     let box = try AES.GCM.seal(
-      DatasyncPayload.plaintext(event), using: SymmetricKey(data: key), nonce: nonce,
-      authenticating: DatasyncPayload.authenticated(app: app, path: path))
+      DataTreePayload.plaintext(event), using: SymmetricKey(data: key), nonce: nonce,
+      authenticating: DataTreePayload.authenticated(app: app, path: path))
     let sealed = Data(Array(box.nonce) + Array(box.ciphertext) + Array(box.tag))
     return [
-      DatasyncPayload.app: app, DatasyncPayload.path: path, DatasyncPayload.sealed: sealed.base64EncodedString(),
+      DataTreePayload.app: app, DataTreePayload.path: path, DataTreePayload.sealed: sealed.base64EncodedString(),
     ]
   }
 }

@@ -29,19 +29,19 @@ struct NotificationQueue: Sendable {
     /// Stored.
     let path: String
     let event: SubscribedEvent
-    /// Whether added, changed and removed children are told.
+    /// Whether added, changed and removed children are reported.
     let reported: [Bool]
     let target: String
     let key: Sealed?
     /// Why it has ended; nil while it is valid.
     let revoked: String?
-    /// What changed, as `datasync_due.pending`; nil if it is due because it was to expire.
+    /// What changed, as `data_tree_due.pending`; nil if it is due because it was to expire.
     let changes: JSONValue?
     let attempts: Int
 
     let isExpired: Bool
 
-    /// Whether it has ended, which is told once, as well as can be.
+    /// Whether it has ended. Its device gets one notification of that.
     var hasEnded: Bool { revoked != nil || changes == nil && isExpired }
   }
 
@@ -54,7 +54,7 @@ struct NotificationQueue: Sendable {
       case retry
       /// It is sent again after `delay`, once its lane is open. No attempt is counted.
       case blocked
-      /// The subscription ends, and is told so; if it was made again after `since`, it is `retry` instead.
+      /// The subscription ends, and its device is notified. If it was made again after `since`, it is `retry` instead.
       case revoke
       /// The subscription has ended.
       case remove
@@ -80,9 +80,9 @@ struct NotificationQueue: Sendable {
     }
   }
 
-  /// Subscriptions that this run has claimed, with what they are told; nil for nothing.
+  /// Subscriptions that this run has claimed, with their events; nil for nothing.
   struct Group: Sendable {
-    var items: [(claimed: Claimed, event: DatasyncEvent?)]
+    var items: [(claimed: Claimed, event: DataTreeEvent?)]
     /// When the claim may be over.
     let leaseEnd: ContinuousClock.Instant
     /// Where the lane's webhook leads; nil for a messaging service, and for a webhook that there is none of any more.
@@ -90,30 +90,30 @@ struct NotificationQueue: Sendable {
   }
 
   /// Claims what is due in a lane, and makes its events from the tree as it is at the claim: no write comes between. So a notification
-  /// tells the difference from the state that the one before told, and what changes later is noted for the next. Nor are the settings of
-  /// webhooks changed in between: nothing goes to one that was switched off before the claim. Without a master key that opens them nothing
+  /// has the difference from the state that the one before reported, and later changes are noted for the next. Nor do the settings of
+  /// webhooks change in between: nothing goes to one that was switched off before the claim. Without a master key that opens them nothing
   /// is claimed.
   /// - Throws: `PostgresError` with `ServerError.lockNotAvailable` while a large write has the tree for itself.
   func take(_ lane: Lane, upTo limit: Int, from pool: Pool, vault: Vault) async throws -> Group {
     // Asked first on a shared connection: the app's lanes would wait on all those that transactions have.
-    try await pool.query(DatasyncQueries.isFree, lane.customer.rawValue, lane.app)
+    try await pool.query(DataTreeQueries.isFree, lane.customer.rawValue, lane.app)
     return try await pool.transaction(of: lane.customer.rawValue) { database in
       let queue = NotificationQueue(database: database, run: run, lease: lease)
       var asked = ContinuousClock.now
       try await database.query(Self.planOnce)
-      try await database.query(DatasyncQueries.share, lane.customer.rawValue, lane.app)
+      try await database.query(DataTreeQueries.share, lane.customer.rawValue, lane.app)
       let claimed = try await queue.claim(lane, upTo: limit)
       let events = try await NotificationEvents(database: database, lane: lane).events(of: claimed)
       if ContinuousClock.now - asked > lease / 4 {
         asked = .now
         _ = try await queue.extend(claimed.map(\.id), of: lane)
       }
-      var batch = Group(items: Array(zip(claimed, events)), leaseEnd: asked + lease)
-      if let webhook = lane.webhook, !batch.items.isEmpty {
+      var group = Group(items: Array(zip(claimed, events)), leaseEnd: asked + lease)
+      if let webhook = lane.webhook, !group.items.isEmpty {
         let settings = try await WebhookStore(database, vault: vault).settings(lane.customer, app: lane.app)
-        batch.webhook = settings.destinations[webhook]
+        group.webhook = settings.destinations[webhook]
       }
-      return batch
+      return group
     }
   }
 
@@ -144,7 +144,7 @@ struct NotificationQueue: Sendable {
         reported: [added, changed, removed], target: target,
         key: key.flatMap { bytes in masterKey.map { Sealed(bytes: bytes.bytes, masterKeyID: $0) } },
         revoked: try row.get("revoked"),
-        changes: try changes.map { try JSONValue(json: Array($0.text.utf8), rules: DatasyncPath.rules) },
+        changes: try changes.map { try JSONValue(json: Array($0.text.utf8), rules: DataTreePath.rules) },
         attempts: Int(try row.get("attempts") as Int32), isExpired: try row.get("is_expired"))
     }
   }
@@ -177,9 +177,9 @@ struct NotificationQueue: Sendable {
 
   // MARK: Statements
   //
-  // Those that wait for what is due lock it in the order of its subscriptions' numbers, as `datasync.match` does. Before it they lock the
+  // Those that wait for what is due lock it in the order of its subscriptions' numbers, as `data_tree.match` does. Before it they lock the
   // subscriptions that may end, in the same order. Before all of these they share the app's row, which a write that matches several times
-  // has for itself (`DatasyncQueries.lockAlone`). So none of them deadlocks.
+  // has for itself (`DataTreeQueries.lockAlone`). So none of them deadlocks.
   //
   // Such a write can take long, and statements of other customers may wait behind these on the same connection. So these do not wait for
   // it: they fail, and are repeated. Their claims last longer by as much.
@@ -187,7 +187,7 @@ struct NotificationQueue: Sendable {
   /// Shares the app's row, as `tree`, or fails.
   private static let tree = """
     tree AS MATERIALIZED (
-      SELECT FROM datasync_app WHERE customer_id = $1::bigint AND app_id = $2::text FOR KEY SHARE NOWAIT)
+      SELECT FROM data_tree_app WHERE customer_id = $1::bigint AND app_id = $2::text FOR KEY SHARE NOWAIT)
     """
 
   static let all: [Statement] = [planOnce, dueLanes, claimDue, settleClaimed, extendClaims, revokeTarget, pruneLog]
@@ -196,31 +196,31 @@ struct NotificationQueue: Sendable {
   /// each row.
   static let planOnce = Statement("notification.plan_once", .write, "SET LOCAL plan_cache_mode = force_generic_plan")
 
-  /// It steps through `datasync_due_at` from one lane to the next: so it costs by their number, however much is due in each.
+  /// It steps through `data_tree_due_at` from one lane to the next: so it costs by their number, however much is due in each.
   static let dueLanes = Statement(
     "notification.due", .read,
     """
     WITH RECURSIVE lane AS (
-      (SELECT customer_id, app_id, service, webhook FROM datasync_due
+      (SELECT customer_id, app_id, service, webhook FROM data_tree_due
         WHERE customer_id > 0 ORDER BY customer_id, app_id, service, webhook LIMIT 1)
       UNION ALL
       SELECT next.*
         FROM lane
        CROSS JOIN LATERAL (
-         SELECT d.customer_id, d.app_id, d.service, d.webhook FROM datasync_due AS d
+         SELECT d.customer_id, d.app_id, d.service, d.webhook FROM data_tree_due AS d
           WHERE (d.customer_id, d.app_id, d.service, d.webhook) > (lane.customer_id, lane.app_id, lane.service, lane.webhook)
           ORDER BY d.customer_id, d.app_id, d.service, d.webhook LIMIT 1) AS next)
     SELECT lane.customer_id, lane.app_id, lane.service, lane.webhook
       FROM lane
      CROSS JOIN LATERAL (
-       SELECT FROM datasync_due AS d
+       SELECT FROM data_tree_due AS d
         WHERE d.customer_id = lane.customer_id AND d.app_id = lane.app_id AND d.service = lane.service
           AND d.webhook = lane.webhook AND d.due_at <= now() AND (d.lease_until IS NULL OR d.lease_until < now())
         ORDER BY d.due_at LIMIT 1) AS due
     """)
 
-  /// What was to be told beside what has changed since. Of a child in both, what was to be told knows whether the device has it. If the
-  /// device may have been told, that is unknown where the two differ: null.
+  /// What was being sent, together with what has changed since. Of a child in both, what was being sent knows whether the device has it. If
+  /// the device may have got that, it is unknown where the two differ: null.
   private static func merged(isUncertain: String) -> String {
     """
     CASE WHEN d.sending IS NULL THEN d.pending
@@ -242,8 +242,8 @@ struct NotificationQueue: Sendable {
     WITH due AS MATERIALIZED (
       SELECT d.subscription_id, d.lease_until IS NOT NULL AS is_lost, s.path, s.event, s.added, s.changed, s.removed, s.target,
              s.sealed_key, s.master_key_id, s.expires_at, now() AS now
-        FROM datasync_due AS d
-        LEFT JOIN LATERAL (SELECT * FROM datasync_subscription AS s
+        FROM data_tree_due AS d
+        LEFT JOIN LATERAL (SELECT * FROM data_tree_subscription AS s
                             WHERE s.customer_id = $1::bigint AND s.subscription_id = d.subscription_id
                            OFFSET 0) AS s ON true
        WHERE d.customer_id = $1::bigint AND d.app_id = $2::text AND d.service = $3::text AND d.webhook = $7::text
@@ -251,13 +251,13 @@ struct NotificationQueue: Sendable {
        ORDER BY d.due_at LIMIT $4::bigint
          FOR NO KEY UPDATE OF d SKIP LOCKED),
     lost AS (
-      INSERT INTO datasync_notification (customer_id, app_id, subscription_id, service, event, outcome, reason)
-      SELECT $1::bigint, $2::text, subscription_id, $3::text, '', 'uncertain', 'hub_stopped' FROM due
+      INSERT INTO data_tree_notification (customer_id, app_id, subscription_id, service, event, outcome, reason)
+      SELECT $1::bigint, $2::text, subscription_id, $3::text, '', 'uncertain', '\(HubReason.hubStopped.rawValue)' FROM due
        WHERE is_lost AND path IS NOT NULL),
     gone AS (
-      DELETE FROM datasync_due AS d USING due
+      DELETE FROM data_tree_due AS d USING due
        WHERE d.customer_id = $1::bigint AND d.subscription_id = due.subscription_id AND due.path IS NULL)
-    UPDATE datasync_due AS d
+    UPDATE data_tree_due AS d
        SET lease_until = now() + make_interval(secs => $5::float8), hub_id = $6::uuid,
            sending = \(merged(isUncertain: "true")), pending = NULL,
            expires_at = CASE WHEN d.expires_at <= due.now THEN due.expires_at ELSE d.expires_at END
@@ -267,8 +267,8 @@ struct NotificationQueue: Sendable {
               due.master_key_id, d.revoked, d.sending, d.attempts, d.expires_at <= due.now AS is_expired
     """)
 
-  /// A hub whose claim another one has taken over changes nothing, but tells what it knows. What has nothing to come goes. A service may
-  /// ask for more time than a notification has: then the first failure is the last, and what changes later is told as ever.
+  /// A hub whose claim another one has taken over changes nothing, and logs what it knows. A row that nothing is left of is deleted. A service
+  /// may ask for more time than a notification has: then the first failure is the last, and later changes are sent as usual.
   static let settleClaimed = Statement(
     "notification.settle", .write,
     """
@@ -281,7 +281,7 @@ struct NotificationQueue: Sendable {
     ending AS MATERIALIZED (
       SELECT s.subscription_id, s.created_at
         FROM tree CROSS JOIN outcome
-        JOIN datasync_subscription AS s ON s.customer_id = $1::bigint AND s.subscription_id = outcome.subscription_id
+        JOIN data_tree_subscription AS s ON s.customer_id = $1::bigint AND s.subscription_id = outcome.subscription_id
        WHERE outcome.next IN ('revoke', 'remove')
        ORDER BY s.subscription_id
          FOR UPDATE OF s),
@@ -294,7 +294,7 @@ struct NotificationQueue: Sendable {
        CROSS JOIN LATERAL (
          SELECT CASE WHEN outcome.next = 'revoke' AND ending.created_at > outcome.since THEN 'retry' ELSE outcome.next END AS next
        ) AS fate
-        JOIN datasync_due AS d ON d.customer_id = $1::bigint AND d.subscription_id = outcome.subscription_id
+        JOIN data_tree_due AS d ON d.customer_id = $1::bigint AND d.subscription_id = outcome.subscription_id
        WHERE d.hub_id = $10::uuid
        ORDER BY d.subscription_id
          FOR UPDATE OF d),
@@ -302,13 +302,13 @@ struct NotificationQueue: Sendable {
       SELECT *, next = 'remove' OR (next = 'done' OR is_over) AND is_last AS goes, next = 'retry' AND NOT is_over AS is_tried_again
         FROM held),
     done AS (
-      DELETE FROM datasync_due AS d USING fate
+      DELETE FROM data_tree_due AS d USING fate
        WHERE d.customer_id = $1::bigint AND d.subscription_id = fate.subscription_id AND fate.goes),
     gone AS (
-      DELETE FROM datasync_subscription AS s USING fate
+      DELETE FROM data_tree_subscription AS s USING fate
        WHERE s.customer_id = $1::bigint AND s.subscription_id = fate.subscription_id AND fate.next = 'remove'),
     settled AS (
-      UPDATE datasync_due AS d
+      UPDATE data_tree_due AS d
          SET lease_until = NULL, hub_id = NULL, sending = NULL,
              pending = CASE
                WHEN fate.next = 'revoke' THEN '{}'::jsonb
@@ -323,7 +323,7 @@ struct NotificationQueue: Sendable {
                            ELSE d.expires_at END
         FROM fate
        WHERE d.customer_id = $1::bigint AND d.subscription_id = fate.subscription_id AND NOT fate.goes)
-    INSERT INTO datasync_notification (customer_id, app_id, subscription_id, service, event, outcome, reason)
+    INSERT INTO data_tree_notification (customer_id, app_id, subscription_id, service, event, outcome, reason)
     SELECT $1::bigint, $2::text, outcome.subscription_id, $3::text, coalesce(outcome.event, ''),
            CASE WHEN fate.is_over THEN 'expired' WHEN fate.next = 'retry' AND outcome.next = 'revoke' THEN 'retry'
                 ELSE outcome.outcome END, outcome.reason
@@ -331,19 +331,19 @@ struct NotificationQueue: Sendable {
      WHERE outcome.outcome IS NOT NULL
     """)
 
-  /// The transaction may have begun long ago. Claims that it has made are over for nobody yet.
+  /// The transaction may have begun long ago, so the new end counts from the statement. Nobody sees its own claims before it commits.
   static let extendClaims = Statement(
     "notification.extend", .write,
     """
     WITH \(tree),
     held AS MATERIALIZED (
-      SELECT d.subscription_id FROM tree CROSS JOIN datasync_due AS d
+      SELECT d.subscription_id FROM tree CROSS JOIN data_tree_due AS d
        WHERE d.customer_id = $1::bigint AND d.subscription_id = ANY ($3::bigint[]) AND d.hub_id = $4::uuid
          AND d.lease_until > now()
        ORDER BY d.subscription_id
          FOR NO KEY UPDATE OF d),
     extended AS (
-      UPDATE datasync_due AS d SET lease_until = statement_timestamp() + make_interval(secs => $5::float8)
+      UPDATE data_tree_due AS d SET lease_until = statement_timestamp() + make_interval(secs => $5::float8)
         FROM held
        WHERE d.customer_id = $1::bigint AND d.subscription_id = held.subscription_id
       RETURNING 1)
@@ -356,12 +356,12 @@ struct NotificationQueue: Sendable {
     WITH \(tree),
     ending AS MATERIALIZED (
       SELECT s.subscription_id, s.service, s.expires_at
-        FROM tree CROSS JOIN datasync_subscription AS s
+        FROM tree CROSS JOIN data_tree_subscription AS s
        WHERE s.customer_id = $1::bigint AND s.app_id = $2::text AND s.target_key = $3::bytea
          AND s.created_at <= $5::timestamptz
        ORDER BY s.subscription_id
          FOR UPDATE OF s)
-    INSERT INTO datasync_due AS d (customer_id, subscription_id, app_id, service, expires_at, due_at, pending, revoked)
+    INSERT INTO data_tree_due AS d (customer_id, subscription_id, app_id, service, expires_at, due_at, pending, revoked)
     SELECT $1::bigint, ending.subscription_id, $2::text, ending.service, ending.expires_at, now(), '{}'::jsonb, $4::text
       FROM (SELECT count(*) FROM ending) AS locked CROSS JOIN ending
      ORDER BY ending.subscription_id
@@ -372,10 +372,10 @@ struct NotificationQueue: Sendable {
 
   static let pruneLog = Statement(
     "notification.prune", .write,
-    Portions.delete(from: "datasync_notification", by: "at", before: "now() - interval '30 days'"))
+    Portions.delete(from: "data_tree_notification", by: "at", before: "now() - interval '30 days'"))
 }
 
 extension ChangeChannel {
-  /// Changes of data trees that are to be told; payloads are the customer's number.
-  static let dataTree = ChangeChannel("pushcart_datasync")
+  /// Changes of data trees that notifications are due for; payloads are the customer's number.
+  static let dataTree = ChangeChannel("pushcart_data_tree")
 }

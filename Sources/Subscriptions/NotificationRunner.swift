@@ -9,7 +9,7 @@ public import ServiceLifecycle
 import Locking
 public import Wire
 
-/// The service that tells subscriptions what changed; any number of hubs can run it.
+/// The service that notifies subscriptions of changes; any number of hubs can run it.
 ///
 /// It learns of writes by notifications of `ChangeChannel.dataTree`, and asks every second what is due. On graceful shutdown it claims nothing
 /// more and waits for what is on its way. When its task is cancelled it drops everything, as if the hub had been killed.
@@ -24,10 +24,10 @@ public struct NotificationRunner: Service {
 
   /// How the runner works. The defaults are for production; tests choose smaller values.
   public struct Settings: Sendable {
-    /// How often is asked what is due, which finds what a lost notification of the database would have told.
+    /// How often the database is asked what is due. That also finds what a lost notification was about.
     public var scanEvery: Duration = .seconds(1)
     /// Most notifications that are claimed at once.
-    public var batchSize = 1000
+    public var groupSize = 1000
     /// How long a claim is valid without being extended. After it, any hub may send the notifications of a killed one again.
     public var lease: Duration = .seconds(20)
 
@@ -89,7 +89,7 @@ public struct NotificationRunner: Service {
     return false
   }
 
-  /// Sends what is due to an app's phones. Once a batch has all its capacity in the window, the next one is claimed. Claims follow each other:
+  /// Sends what is due to an app's phones. Once a group has all its capacity in the window, the next one is claimed. Claims follow each other:
   /// each shares the app's row, and a write of the tree comes in between.
   /// - Returns: whether there may be more.
   private func sendToService(
@@ -97,28 +97,28 @@ public struct NotificationRunner: Service {
   ) async throws -> Bool {
     guard let first = try await target(of: lane) else { return false }
     return try await sender.withRun(to: first) { run in
-      await withTaskGroup(of: Void.self) { group in
+      await withTaskGroup(of: Void.self) { tasks in
         var isSent = false
         do {
           repeat {
             guard let target = try await target(of: lane) else { break }
-            let limit = sender.capacity(for: target, upTo: settings.batchSize)
+            let limit = sender.capacity(for: target, upTo: settings.groupSize)
             guard limit > 0 else { break }
             let queue = newQueue()
-            let batch = try await queue.take(lane, upTo: limit, from: pool, vault: vault)
-            guard !batch.items.isEmpty else { break }
+            let group = try await queue.take(lane, upTo: limit, from: pool, vault: vault)
+            guard !group.items.isEmpty else { break }
             isSent = true
             let (capacity, hasCapacity) = AsyncStream.makeStream(of: Bool.self)
-            group.addTask {
+            tasks.addTask {
               await send(
-                batch, of: lane, to: target, in: run, queue,
+                group, of: lane, to: target, in: run, queue,
                 hasCapacity: { mayGoOn in
                   hasCapacity.yield(mayGoOn)
                   hasCapacity.finish()
                 })
               hasCapacity.finish()
             }
-            guard batch.items.count == settings.batchSize else { break }
+            guard group.items.count == settings.groupSize else { break }
             var mayHaveMore = true
             for await answer in capacity { mayHaveMore = answer }
             // A run that was turned away gets no more capacity.
@@ -143,17 +143,17 @@ public struct NotificationRunner: Service {
   /// - Returns: whether there may be more.
   private func sendToWebhook(_ lane: NotificationQueue.Lane) async throws -> Bool {
     let queue = newQueue()
-    let batch = try await queue.take(lane, upTo: Self.mostOfWebhook, from: pool, vault: vault)
-    guard !batch.items.isEmpty else { return false }
-    guard let destination = batch.webhook, destination.enabled else {
+    let group = try await queue.take(lane, upTo: Self.mostOfWebhook, from: pool, vault: vault)
+    guard !group.items.isEmpty else { return false }
+    guard let destination = group.webhook, destination.enabled else {
       try await queue.settle(
-        batch.items.map { Self.unsent($0.claimed, isDisabled: batch.webhook != nil) }, of: lane)
+        group.items.map { Self.unsent($0.claimed, isDisabled: group.webhook != nil) }, of: lane)
       return true
     }
     let target = dispatcher.webhooks(of: lane.customer, token: destination.headers?.values.first)
     // Where the customer's other webhooks have all places, what else is due here waits, too.
     return await sender.withRun(to: target) { run in
-      await send(batch, of: lane, to: target, in: run, queue) { claimed in
+      await send(group, of: lane, to: target, in: run, queue) { claimed in
         destination.destinationUris[claimed.attempts % destination.destinationUris.count].uri
       }
     }
@@ -180,20 +180,20 @@ public struct NotificationRunner: Service {
     return dispatcher.target(app, opened)
   }
 
-  /// - Parameter hasCapacity: called once all have their room, or will not get any; `mayGoOn` says which.
+  /// - Parameter hasCapacity: called once all have their capacity, or will not get any; `mayGoOn` says which.
   /// - Returns: whether all could be tried.
   @discardableResult
   private func send(
-    _ batch: NotificationQueue.Group, of lane: NotificationQueue.Lane, to target: DirectTarget,
+    _ group: NotificationQueue.Group, of lane: NotificationQueue.Lane, to target: DirectTarget,
     in run: DirectSender.Run,
     _ queue: NotificationQueue, address: (NotificationQueue.Claimed) -> String = \.target,
     hasCapacity: (_ mayGoOn: Bool) -> Void = { _ in }
   ) async -> Bool {
     var pushes: [DirectPush] = []
     var messages = NotificationMessages(lane: lane, vault: vault)
-    var sent: [(claimed: NotificationQueue.Claimed, events: [DatasyncEvent])] = []
+    var sent: [(claimed: NotificationQueue.Claimed, events: [DataTreeEvent])] = []
     var nothing: [NotificationQueue.Settlement] = []
-    for (one, event) in batch.items {
+    for (one, event) in group.items {
       guard let event else {
         nothing.append(.init(id: one.id, next: .done))
         continue
@@ -216,11 +216,11 @@ public struct NotificationRunner: Service {
     await write(nothing, of: lane, queue)
     let items = sent
     // After it, another hub may send them.
-    let claimEnd = Mutex(batch.leaseEnd)
+    let claimEnd = Mutex(group.leaseEnd)
     let moveEnd = { @Sendable (end: ContinuousClock.Instant) in claimEnd.withLock { $0 = end } }
     let isBlocked = Mutex(false)
-    await withTaskGroup(of: Void.self) { group in
-      group.addTask {
+    await withTaskGroup(of: Void.self) { tasks in
+      tasks.addTask {
         let ids = items.map(\.claimed.id)
         while (try? await Task.sleep(for: settings.lease / 4)) != nil {
           let asked = ContinuousClock.now
@@ -236,13 +236,13 @@ public struct NotificationRunner: Service {
         if outcomes.contains(where: \.isBlocked) { isBlocked.withLock { $0 = true } }
         await settle(outcomes.map { ($0, items[$0.index].claimed, items[$0.index].events) }, of: lane, queue)
       }
-      group.cancelAll()
+      tasks.cancelAll()
     }
     return isBlocked.withLock { !$0 }
   }
 
   private func settle(
-    _ outcomes: [(DirectOutcome, NotificationQueue.Claimed, [DatasyncEvent])], of lane: NotificationQueue.Lane,
+    _ outcomes: [(DirectOutcome, NotificationQueue.Claimed, [DataTreeEvent])], of lane: NotificationQueue.Lane,
     _ queue: NotificationQueue
   ) async {
     let dead = outcomes.compactMap { outcome, claimed, _ -> (String, Date)? in
@@ -278,11 +278,11 @@ public struct NotificationRunner: Service {
   }
 
   private static func settlement(
-    of outcome: DirectOutcome, _ claimed: NotificationQueue.Claimed, _ events: [DatasyncEvent]
+    of outcome: DirectOutcome, _ claimed: NotificationQueue.Claimed, _ events: [DataTreeEvent]
   ) -> NotificationQueue.Settlement {
     let event = events[outcome.form].name
     let isLast = claimed.hasEnded
-    // An end is told once more at most, and never dropped without the subscription.
+    // An end is sent once more at most, and never dropped without the subscription.
     func mayTryAgain(after delay: Duration) -> Bool {
       !isLast || claimed.attempts < 1 && delay <= RetryPolicy.notifications.giveUpAfter
     }
@@ -301,7 +301,7 @@ public struct NotificationRunner: Service {
       settlement.next = isLast ? .remove : .revoke
       (settlement.delay, settlement.since) = (delay, since)
     case .blocked(let delay, let reason):
-      // Nothing was tried. Where a lane is closed, its alarm tells why.
+      // Nothing was tried. Where a lane is closed, its alarm says why.
       (settlement.next, settlement.delay) = (.blocked, delay)
       settlement.reason = reason
     }

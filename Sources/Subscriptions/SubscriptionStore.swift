@@ -16,12 +16,12 @@ public struct SubscriptionStore: Sendable {
     self.vault = vault
   }
 
-  /// Makes a subscription. What is there already is no change, so nothing is told of it.
+  /// Makes a subscription. What is there already is no change, so no notification is sent.
   /// - Throws: `SubscriptionsError.notEnabled`, `.invalid`; `JSONProblem` for a path that is none.
   public func add(
     _ customer: CustomerID, app: String, _ request: SubscriptionRequest
   ) async throws -> SubscriptionReply {
-    _ = try DatasyncPath(text: request.path)
+    _ = try DataTreePath(text: request.path)
     _ = try Self.flags(request)
     let (service, target) = try Self.target(request)
     let key = try request.encryptionKey.map(Self.key)
@@ -40,12 +40,12 @@ public struct SubscriptionStore: Sendable {
     _ customer: CustomerID, _ app: String, _ request: SubscriptionRequest, _ service: String, _ target: String,
     key: [UInt8]?, duration: Double?
   ) async throws -> SubscriptionReply {
-    let path = try DatasyncPath(text: request.path)
+    let path = try DataTreePath(text: request.path)
     let flags = try Self.flags(request)
     return try await pool.transaction(of: customer.rawValue, locks: .brief) { [vault] database in
       do {
         let (place, targetKey) = (Bytes(TreeChange.key(path.stored)), Bytes(TreeChange.key("\(service)|\(target)")))
-        try await database.query(DatasyncQueries.shareKey, customer.rawValue, app)
+        try await database.query(DataTreeQueries.shareKey, customer.rawValue, app)
         for statement in [SubscriptionQueries.hold, SubscriptionQueries.renew] {
           try await database.query(statement, customer.rawValue, app, place, targetKey, request.event.rawValue)
         }
@@ -54,14 +54,15 @@ public struct SubscriptionStore: Sendable {
           flags.changed, flags.removed, service, target, targetKey, duration)[0]
         if let key {
           let id = try SubscriptionReply(row).subscriptionId
-          let sealed = try vault.seal(Secret(bytes: key), context: DatasyncSealing.subscription(customer, id))
+          let sealed = try vault.seal(
+            Secret(bytes: key), context: SealedColumn.subscriptionKey.place(customer, "\(id)"))
           row = try await database.query(
             SubscriptionQueries.seal, customer.rawValue, app, id.rawValue, Bytes(sealed.bytes), sealed.masterKeyID)[0]
         }
         return try SubscriptionReply(row)
-      } catch let error as PostgresError where error.constraint == "datasync_subscription_customer_id_app_id_fkey" {
+      } catch let error as PostgresError where error.constraint == "data_tree_subscription_customer_id_app_id_fkey" {
         throw SubscriptionsError.notEnabled(app: app)
-      } catch let error as PostgresError where error.constraint == "datasync_subscription_path_normalized" {
+      } catch let error as PostgresError where error.constraint == "data_tree_subscription_path_normalized" {
         throw SubscriptionsError.notNormalized
       }
     }
@@ -76,11 +77,11 @@ public struct SubscriptionStore: Sendable {
     return page.page(of: try rows.map { (try SubscriptionReply($0), try $0.isBeyondPage) }, cursor: \.subscriptionId)
   }
 
-  /// Ends a subscription; its device is not told.
+  /// Ends a subscription, without a notification to its device.
   /// - Throws: `SubscriptionsError.subscriptionUnknown`.
   public func remove(_ customer: CustomerID, app: String, _ id: SubscriptionID) async throws -> SubscriptionReply {
     try await pool.transaction(of: customer.rawValue, locks: .brief) { database in
-      try await database.query(DatasyncQueries.shareKey, customer.rawValue, app)
+      try await database.query(DataTreeQueries.shareKey, customer.rawValue, app)
       guard let row = try await database.query(SubscriptionQueries.remove, customer.rawValue, app, id.rawValue).first
       else { throw SubscriptionsError.subscriptionUnknown(id) }
       return try SubscriptionReply(row)

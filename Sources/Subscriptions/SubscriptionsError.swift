@@ -10,7 +10,7 @@ public enum SubscriptionsError: Error, Sendable, Hashable {
   case invalid(field: String, problem: String)
   /// A path holds a name that is not in Unicode's normalization form C, and would look like another one.
   static let notNormalized = SubscriptionsError.invalid(
-    field: "path", problem: DatasyncPath.notComposed)
+    field: "path", problem: DataTreePath.notComposed)
   /// The value is not what a write wants it to be.
   case conditionFailed
   /// The value has more leaves, or more bytes of them and their paths, than one reply holds: what is below it has to be read.

@@ -14,7 +14,7 @@ struct TreeChange: Sendable {
   }
 
   /// - Parameters:
-  ///   - leaves: the stored paths of those that come, go, or get another value.
+  ///   - leaves: the stored paths of those that are added, removed or changed.
   ///   - before: of the places at and above them those that had leaves, and any others.
   ///   - after: of these places those that have leaves from now on, and any others.
   init(of leaves: [String], before: Set<String>, after: Set<String>) {
@@ -72,7 +72,7 @@ extension TreeChange.Children {
   /// Most bytes of names that one write notes as added, changed or removed; with more, only that there were too many.
   private static let mostBytes = 65_536
 
-  /// JSON of the names, each with whether it was there before, as `datasync.match` takes them.
+  /// JSON of the names, each with whether it was there before, as `data_tree.match` takes them.
   var json: (added: String, changed: String, removed: String) {
     (Self.json(added, false), Self.json(changed, true), Self.json(removed, true))
   }

@@ -6,7 +6,7 @@ import Wire
 /// One write of a data tree, within the transaction that has locked it.
 ///
 /// The leaves that it removes are read and removed in portions, so what a write replaces may be of any size. Each step is linear
-/// in the leaves that come and go, whatever else is in the tree.
+/// in the leaves that are written and removed, whatever else is in the tree.
 struct TreeWrite {
   private let database: any Querying
   private let customer: CustomerID
@@ -15,13 +15,13 @@ struct TreeWrite {
   private let targets: [String]
   private let above: [String]
   private let allTargets: Set<String>
-  private let new: DatasyncLeaves
+  private let new: DataTreeLeaves
   private let newPlaces: Set<String>
 
-  /// Leaves that go with the next portion.
+  /// Leaves that the next portion removes.
   private var stale: [String] = []
   private var staleBytes = 0
-  /// The leaf above, if it goes; it has nothing below it.
+  /// The leaf above, if it is removed. It has nothing below it.
   private var leafAbove: [String] = []
   /// Written places of which earlier portions were removed.
   private var touched: Set<String> = []
@@ -35,7 +35,7 @@ struct TreeWrite {
   private static let portionBytes = 1 << 20
 
   init(
-    _ write: DataTree.Write, _ customer: CustomerID, _ app: String, at path: DatasyncPath, _ database: any Querying,
+    _ write: DataTree.Write, _ customer: CustomerID, _ app: String, at path: DataTreePath, _ database: any Querying,
     portion: Int
   ) throws(JSONProblem) {
     self.database = database
@@ -46,33 +46,33 @@ struct TreeWrite {
     case .put(let value):
       targets = [path.stored]
       above = path.ancestors.map(\.stored)
-      new = try DatasyncLeaves(value, at: path)
+      new = try DataTreeLeaves(value, at: path)
     case .patch(let children):
       var targets: [String] = []
       for name in children.keys { targets.append(try path.child(name.text).stored) }
       self.targets = targets
       above = (path.ancestors + [path]).map(\.stored)
-      new = try DatasyncLeaves(.object(children), at: path)
+      new = try DataTreeLeaves(.object(children), at: path)
     }
     newPlaces = TreeChange.places(new.json.keys)
     allTargets = Set(targets)
   }
 
-  /// - Returns: how many notes were made in subscriptions, which have to be told.
+  /// - Returns: how many subscriptions have got something to send.
   mutating func run() async throws -> Int {
     try await DataTree.requireNormalized(targets, database)
     let leaves = Array(new.json)
     let known = try await database.query(
-      DatasyncQueries.known, customer.rawValue, app, (leaves.map(\.key) + above).map { Bytes(TreeChange.key($0)) },
+      DataTreeQueries.known, customer.rawValue, app, (leaves.map(\.key) + above).map { Bytes(TreeChange.key($0)) },
       leaves.map(\.value) + above.map { _ in "" })
     var written = new.json
     var there: [String] = []
-    // Of other digits, and of the same value: written, and told to nobody.
+    // Of other digits, and of the same value: written, and reported to nobody.
     var rewritten: Set<String> = []
     for row in known {
       let (number, isEqual, other) = try row.decode(Int.self, Bool.self, String?.self)
       guard number <= leaves.count else {
-        // It goes as soon as something comes there.
+        // It is removed as soon as something is written below it.
         guard !leaves.isEmpty else { return 0 }
         leafAbove = [above[number - leaves.count - 1]]
         continue
@@ -81,7 +81,7 @@ struct TreeWrite {
       there.append(path)
       if isEqual { written[path] = nil }
       func value(_ json: String) throws -> JSONValue {
-        try JSONValue(json: Array(json.utf8), rules: DatasyncPath.rules)
+        try JSONValue(json: Array(json.utf8), rules: DataTreePath.rules)
       }
       if let other, try value(other) == value(leaves[number - 1].value) { rewritten.insert(path) }
     }
@@ -91,12 +91,12 @@ struct TreeWrite {
     if !(changed.isEmpty && written.isEmpty) { try await finish(written, changed) }
     if let alone {
       try await database.query(
-        DatasyncQueries.lengthenClaims, customer.rawValue, app, alone.since, (.now - alone.asked) / .seconds(1))
+        DataTreeQueries.lengthenClaims, customer.rawValue, app, alone.since, (.now - alone.asked) / .seconds(1))
     }
     return noted
   }
 
-  /// Finds the leaves that go, and removes all but the last portion of them.
+  /// Finds the leaves to remove, and removes all but the last portion of them.
   private mutating func removeStale() async throws {
     for start in stride(from: 0, to: targets.count, by: portion) {
       let slice = Array(targets[start..<min(start + portion, targets.count)])
@@ -123,7 +123,7 @@ struct TreeWrite {
   ) async throws -> [(path: String, key: Bytes)] {
     let ranges = places.map(DataTree.Range.init)
     return try await database.query(
-      DatasyncQueries.page, customer.rawValue, app, places, ranges.map(\.lower), ranges.map(\.upper),
+      DataTreeQueries.page, customer.rawValue, app, places, ranges.map(\.lower), ranges.map(\.upper),
       last.map { String(String.UnicodeScalarView($0.path.unicodeScalars.prefix(500))) } ?? "", last?.key ?? Bytes([]),
       Int64(portion)
     ).map { row in
@@ -140,14 +140,14 @@ struct TreeWrite {
     }
   }
 
-  /// Since when nobody else locks subscriptions.
+  /// Since when this write alone locks subscriptions.
   private var alone: (asked: ContinuousClock.Instant, since: Date)?
 
-  /// Removes leaves, and notes it at and below the places that are written. What becomes of those above is known at the end.
+  /// Removes leaves, and notes that at and below the places that are written. What changes above them is known at the end.
   private mutating func removePortion() async throws {
     if alone == nil {
       let asked = ContinuousClock.now
-      alone = (asked, try await database.query(DatasyncQueries.lockAlone, customer.rawValue, app)[0].decode(Date.self))
+      alone = (asked, try await database.query(DataTreeQueries.lockAlone, customer.rawValue, app)[0].decode(Date.self))
     }
     try await remove(stale)
     let gone = TreeChange.places(stale)
@@ -159,7 +159,7 @@ struct TreeWrite {
     staleBytes = 0
   }
 
-  /// Removes what is left to go and writes what comes.
+  /// Removes the rest and writes the new leaves.
   private mutating func finish(_ written: [String: String], _ changed: [String]) async throws {
     try await remove(stale + leafAbove)
     before.formUnion(TreeChange.places(stale + leafAbove + touched))
@@ -171,9 +171,9 @@ struct TreeWrite {
   private func put(_ leaves: [(key: String, value: String)]) async throws {
     do {
       try await database.query(
-        DatasyncQueries.put, customer.rawValue, app, leaves.map { Bytes(TreeChange.key($0.key)) }, leaves.map(\.key),
+        DataTreeQueries.put, customer.rawValue, app, leaves.map { Bytes(TreeChange.key($0.key)) }, leaves.map(\.key),
         leaves.map(\.value))
-    } catch let error as PostgresError where error.constraint == "datasync_node_path_normalized" {
+    } catch let error as PostgresError where error.constraint == "data_tree_node_path_normalized" {
       throw SubscriptionsError.notNormalized
     }
   }
@@ -181,7 +181,7 @@ struct TreeWrite {
   private func remove(_ leaves: [String]) async throws {
     guard !leaves.isEmpty else { return }
     try await database.query(
-      DatasyncQueries.remove, customer.rawValue, app, leaves.map { Bytes(TreeChange.key($0)) })
+      DataTreeQueries.remove, customer.rawValue, app, leaves.map { Bytes(TreeChange.key($0)) })
   }
 
   /// Those of the places that have leaves now.
@@ -189,7 +189,7 @@ struct TreeWrite {
     guard !places.isEmpty else { return [] }
     let ranges = places.map(DataTree.Range.init)
     let rows = try await database.query(
-      DatasyncQueries.present, customer.rawValue, app, places, ranges.map(\.lower), ranges.map(\.upper))
+      DataTreeQueries.present, customer.rawValue, app, places, ranges.map(\.lower), ranges.map(\.upper))
     return Set(try rows.map { places[try $0.decode(Int.self) - 1] })
   }
 
@@ -198,7 +198,7 @@ struct TreeWrite {
     let places = Array(changes)
     let children = places.map(\.value.json)
     noted += try await database.query(
-      DatasyncQueries.match, customer.rawValue, app, places.map { Bytes(TreeChange.key($0.key)) }, places.map(\.key),
+      DataTreeQueries.match, customer.rawValue, app, places.map { Bytes(TreeChange.key($0.key)) }, places.map(\.key),
       children.map(\.added), children.map(\.changed), children.map(\.removed))[0].decode(Int.self)
   }
 }

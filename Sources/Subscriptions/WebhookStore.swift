@@ -13,18 +13,18 @@ public struct WebhookStore: Sendable {
     self.vault = vault
   }
 
-  /// The same within a transaction.
+  /// The store within a transaction.
   public func within(_ transaction: any Querying) -> WebhookStore { WebhookStore(transaction, vault: vault) }
 
   /// The settings of an app; without destinations if nobody has made any.
   /// - Throws: `SubscriptionsError.notEnabled`; `RegistryError.sealed` when no master key at hand opens them.
   public func settings(_ customer: CustomerID, app: String) async throws -> WebhookSettings {
-    guard let row = try await database.query(DatasyncQueries.settings, customer.rawValue, app).first else {
+    guard let row = try await database.query(DataTreeQueries.settings, customer.rawValue, app).first else {
       throw SubscriptionsError.notEnabled(app: app)
     }
     guard case let (bytes?, key?) = try row.decode(Bytes?.self, String?.self) else { return WebhookSettings() }
     let opened = try vault.open(
-      Sealed(bytes: bytes.bytes, masterKeyID: key), context: DatasyncSealing.webhooks(customer, app))
+      Sealed(bytes: bytes.bytes, masterKeyID: key), context: SealedColumn.webhooks.place(customer, app))
     return try JSONCoding.decode(WebhookSettings.self, from: opened.bytes)
   }
 
@@ -44,12 +44,12 @@ public struct WebhookStore: Sendable {
         field: "destinations", problem: "holds more than 100, or a name of more than 100 bytes")
     }
     let sealed = try vault.seal(
-      Secret(bytes: Array(try JSONCoding.encode(settings))), context: DatasyncSealing.webhooks(customer, app))
-    guard try await !database.query(DatasyncQueries.lock, customer.rawValue, app).isEmpty else {
+      Secret(bytes: Array(try JSONCoding.encode(settings))), context: SealedColumn.webhooks.place(customer, app))
+    guard try await !database.query(DataTreeQueries.lock, customer.rawValue, app).isEmpty else {
       throw SubscriptionsError.notEnabled(app: app)
     }
     try await database.query(
-      DatasyncQueries.saveSettings, customer.rawValue, app, Bytes(sealed.bytes), sealed.masterKeyID)
+      DataTreeQueries.saveSettings, customer.rawValue, app, Bytes(sealed.bytes), sealed.masterKeyID)
   }
 
   private static func check(

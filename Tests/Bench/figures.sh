@@ -302,13 +302,13 @@ put_value() { # put_value APP KEY PATH VALUE
 
 fanout_rate() { # from the write until the last of 10,000 outcomes, by the log's clock
   local last
-  last=$(psql -Atc "SELECT coalesce(max(notification_id), 0) FROM datasync_notification")
+  last=$(psql -Atc "SELECT coalesce(max(notification_id), 0) FROM data_tree_notification")
   local begun
   begun=$(psql -Atc "SELECT extract(epoch FROM clock_timestamp())")
   put_value com.example.bench "$TREE_KEY" /fan "\"$begun\""
-  local sent="SELECT count(*) FROM datasync_notification WHERE notification_id > $last AND outcome = 'accepted'"
+  local sent="SELECT count(*) FROM data_tree_notification WHERE notification_id > $last AND outcome = 'accepted'"
   until [ "$(psql -Atc "$sent")" -ge 10000 ]; do sleep 0.1; done
-  psql -Atc "SELECT count(*) / (extract(epoch FROM max(at)) - $begun) FROM datasync_notification
+  psql -Atc "SELECT count(*) / (extract(epoch FROM max(at)) - $begun) FROM data_tree_notification
     WHERE notification_id > $last AND outcome = 'accepted'"
 }
 

@@ -88,8 +88,8 @@ make_customers() { # in the database $PGDATABASE
 make_subscriptions() {
   TREE_KEY=$("$PUSHCART" datasync enable --customer 8 --app com.example.bench --json | field secret)
   psql -qv ON_ERROR_STOP=1 <<'END'
-INSERT INTO datasync_app (customer_id, app_id) VALUES (8, 'few'), (8, 'many') ON CONFLICT DO NOTHING;
-INSERT INTO datasync_subscription (customer_id, app_id, path_key, path, event, added, changed, removed, service, target, target_key,
+INSERT INTO data_tree_app (customer_id, app_id) VALUES (8, 'few'), (8, 'many') ON CONFLICT DO NOTHING;
+INSERT INTO data_tree_subscription (customer_id, app_id, path_key, path, event, added, changed, removed, service, target, target_key,
   expires_at)
 SELECT 8, app, substr(sha256(convert_to(path, 'UTF8')), 1, 16), path, 'value', false, false, false, 'fcm', token,
   substr(sha256(convert_to('fcm|' || token, 'UTF8')), 1, 16), 'infinity'

@@ -6,7 +6,7 @@ import Wire
 
 @testable import Delivery
 
-@Suite struct JudgementTests {
+@Suite struct OutcomePolicyTests {
   private let noon = Date(timeIntervalSince1970: 1_800_000_000)
   private let start = ContinuousClock.now
   private let push = QueuedPush(
@@ -33,16 +33,16 @@ import Wire
       timeout: delay == nil ? nil : RetryPolicy.pushes.giveUpAfter, cause: state == .accepted ? nil : cause)
   }
 
+  private func finding(
+    _ verdicts: [Verdict], _ evidence: OutageEvidence = .anyFailure
+  ) -> ServiceAvailability.Finding {
+    var service = ServiceAvailability()
+    for verdict in verdicts { service.record(verdict) }
+    return service.finding(by: evidence)
+  }
+
   @Test func `Pushes without an answer say nothing for their push service, and ten alone speak against it`() {
     let lost = Verdict.uncertain(reason: "RequestTimeout")
-    func finding(_ verdicts: [Verdict], _ evidence: OutageEvidence = .anyFailure) -> ServiceAvailability.Finding {
-      var service = ServiceAvailability()
-      var slice = PreparedBatch.Slice(environment: .production)
-      slice.pushes = verdicts.map { _ in push }
-      let outcomes = verdicts.enumerated().map { PushOutcome(index: $0.offset, verdict: $0.element, sentAt: noon) }
-      service.record(OutcomePartition(outcomes, slice, outcomePolicy()))
-      return service.finding(by: evidence)
-    }
     #expect(finding(Array(repeating: lost, count: 9)) == .unknown)
     #expect(finding(Array(repeating: lost, count: 10)) == .unavailable(reason: "RequestTimeout", retryAfter: .zero))
     #expect(finding(Array(repeating: lost, count: 10), .answers) == .unknown)
@@ -50,29 +50,19 @@ import Wire
   }
 
   @Test func `A wait closes the lane for as long as it applies to the service, and no place says nothing of it`() {
-    func finding(_ verdicts: [Verdict]) -> ServiceAvailability.Finding {
-      var (service, told) = (ServiceAvailability(), ServiceAvailability())
-      var slice = PreparedBatch.Slice(environment: .production)
-      slice.pushes = verdicts.map { _ in push }
-      let outcomes = verdicts.enumerated().map { PushOutcome(index: $0.offset, verdict: $0.element, sentAt: noon) }
-      service.record(OutcomePartition(outcomes, slice, outcomePolicy()))
-      for verdict in verdicts { told.record(verdict) }
-      #expect(service.finding(by: .anyFailure) == told.finding(by: .anyFailure))
-      return service.finding(by: .anyFailure)
-    }
     let put = Array(repeating: Verdict.retry(after: nil, reason: "HTTP503"), count: 29)
     let advised = Verdict.retry(after: .seconds(900), reason: "ServiceUnavailable")
     #expect(finding(put + [advised]) == .unavailable(reason: "ServiceUnavailable", retryAfter: .zero))
     let asked = Verdict.retry(after: .seconds(60), reason: "HTTP503", appliesToService: true)
     #expect(finding(put + [advised, asked]) == .unavailable(reason: "HTTP503", retryAfter: .seconds(60)))
-    #expect(finding(Array(repeating: .unsent(reason: Verdict.noPlace), count: 30)) == .unknown)
+    #expect(finding(Array(repeating: .unsent(reason: .hub(.noPlace)), count: 30)) == .unknown)
     #expect(finding([.uncertain(reason: "HTTP200", isAnswered: true)]) == .available)
   }
 
   @Test func `A push without a place waits, however long, and counts no attempt`() {
     var push = push
     push.messageExpiresAt = nil
-    let none = PushOutcome(index: 0, verdict: .unsent(reason: Verdict.noPlace), sentAt: nil)
+    let none = PushOutcome(index: 0, verdict: .unsent(reason: .hub(.noPlace)), sentAt: nil)
     guard case .unsent(let settlement) = outcomePolicy().action(of: none, for: push, in: .production) else {
       Issue.record("it was sent")
       return

@@ -28,6 +28,13 @@ extension SendingBench {
   }
 }
 
+extension MessageDispatcher {
+  /// Accepts a message; once this returns, it is committed, and on its way.
+  func accept(_ message: NewMessage, in stream: MessageStream) async throws -> Acceptance {
+    try await acceptEach([message], in: stream)[0].get()
+  }
+}
+
 /// A message to a contact.
 func message(
   to originalID: String, _ alert: String = "x", at moment: Date? = nil, once key: String? = nil, expiresAt: Date? = nil

@@ -101,7 +101,7 @@ import Wire
       #expect(try await hub(bench) == .accepted)
       let new = MasterKeys.generate()
       let both = Vault(try MasterKeys(current: new, older: [bench.masterKey]))
-      let done = try await Rekey(bench.pool, vault: both, by: "root").run()
+      let done = try await Rekey(bench.pool, vault: both, by: "root", columns: SealedColumn.registry).run()
       #expect(done.resealed == 2 && done.unreadable.isEmpty)
       #expect(try await hub(bench, vault: Vault(try MasterKeys(current: new))) == .accepted)
       #expect(tokens(bench).count == 2)

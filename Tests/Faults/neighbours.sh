@@ -330,7 +330,7 @@ pushes_of_android() { grep -o '"phone":"android"' phones; }
 tree_reads() { # 32 at a time, of a tree with 190,000 leaves
   local secret
   secret=$("$PUSHCART" datasync enable --customer 8 --app com.example.bench --json | field secret)
-  psql -q -c "INSERT INTO datasync_node (customer_id, app_id, path_key, path, value)
+  psql -q -c "INSERT INTO data_tree_node (customer_id, app_id, path_key, path, value)
     SELECT 8, 'com.example.bench', substr(sha256(convert_to(path, 'UTF8')), 1, 16), path, '\"' || i || ' of many leaves\"'
     FROM generate_series(1, 190000) i, LATERAL (SELECT '/all/' || i || '/' AS path) p" -c ANALYZE
   start_measuring
@@ -368,7 +368,7 @@ locked_rows() { # psql locks a sendout that is being sent, the app, a trigger an
   sendout=$(broadcast_to 1 a1 "$A_KEY")
   until [ "$(arrived a1)" -gt 0 ]; do sleep 0.1 && alive; done
   psql -q -c BEGIN -c "SELECT FROM sendout WHERE customer_id = 1 FOR UPDATE" -c "SELECT FROM push_app WHERE customer_id = 1 FOR UPDATE" \
-    -c "SELECT FROM trigger WHERE customer_id = 1 FOR UPDATE" -c "SELECT FROM datasync_app WHERE customer_id = 1 FOR UPDATE" \
+    -c "SELECT FROM trigger WHERE customer_id = 1 FOR UPDATE" -c "SELECT FROM data_tree_app WHERE customer_id = 1 FOR UPDATE" \
     -c "SELECT pg_sleep(60)" >/dev/null 2>&1 &
   locker=$!
   pids+=($locker)

@@ -1,6 +1,9 @@
 import Postgres
+import Registry
 import Support
 import Testing
+
+@testable import Pushcart
 
 /// The migrated schema.
 enum Schema {
@@ -41,6 +44,20 @@ enum Schema {
           AND (col_description(c.oid, a.attnum) IS NULL OR obj_description(c.oid, 'pg_class') IS NULL)
         """)
       #expect(try silent.map { try $0.decode(String.self) } == [])
+    }
+  }
+
+  @Test func `Every column that is sealed is sealed anew for a new master key`() async throws {
+    try await withDatabase { database in
+      let sealed = try await database.query(
+        """
+        SELECT c.relname || '.' || a.attname
+        FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+        WHERE c.relkind IN ('r', 'p') AND c.relnamespace = 'public'::regnamespace AND a.atttypid = 'bytea'::regtype
+          AND col_description(c.oid, a.attnum) LIKE '%AES-256-GCM%'
+        """)
+      #expect(
+        Set(try sealed.map { try $0.decode(String.self) }) == Set(SealedColumn.all.map { "\($0.table).\($0.column)" }))
     }
   }
 

@@ -44,7 +44,8 @@ import Testing
     #expect(
       places == [
         "FreezeQueries.swift", "HistoryQueries.swift", "LedgerQueries.swift", "BatchQueries.swift",
-        "MessageQueries.swift", "NumberedTable.swift", "PushAppQueries.swift", "ReportQueries.swift", "Listener.swift",
+        "MessageQueries.swift", "NumberedTable.swift", "PushAppQueries.swift", "ReportQueries.swift",
+        "SealedColumn.swift", "Listener.swift",
       ])
   }
 

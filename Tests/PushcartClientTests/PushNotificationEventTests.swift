@@ -7,9 +7,9 @@ import Wire
 @testable import Subscriptions
 
 @Suite struct PushNotificationEventTests {
-  private static let children = DatasyncEvent.ChildrenUpdate(
+  private static let children = DataTreeEvent.ChildrenUpdate(
     added: ["carol": ["age": 20]], changed: ["alice": ["age": 34]], removed: ["bob"])
-  static let events: [(DatasyncEvent, PushNotificationEvent.Event)] = [
+  static let events: [(DataTreeEvent, PushNotificationEvent.Event)] = [
     (.valueChanged(["name": "Alice"]), .valueChange(.value(["name": "Alice"]))),
     (.valueChanged(.null), .valueChange(.value(.null))),
     (.valueTooBig, .valueChange(.tooBig)), (.valueChangedHidingData, .valueChange(.hidden)),
@@ -31,8 +31,8 @@ import Wire
   @Test func `An event of the deepest value is read, encrypted or not`() throws {
     var value: JSONValue = 1
     for _ in 0..<JSONReader.Rules.usual.deepest { value = .array([value]) }
-    for _ in 0..<DatasyncPath.maximumDepth - 1 { value = ["name": value] }
-    let event = DatasyncEvent.childrenUpdated(.init(added: ["child": value]))
+    for _ in 0..<DataTreePath.maximumDepth - 1 { value = ["name": value] }
+    let event = DataTreeEvent.childrenUpdated(.init(added: ["child": value]))
     let key = Data(repeating: 7, count: 32)
     for secret in [nil, Array(key)] {
       let payload = try NotificationSealing.map(event, app: "com.acme.app", path: "/", key: secret)
@@ -44,12 +44,12 @@ import Wire
 
   @Test func `Children come with their values, or as names alone`() throws {
     let full = try PushNotificationEvent(
-      DatasyncPayload.map(.childrenUpdated(Self.children), app: "a", path: "/"))
+      DataTreePayload.map(.childrenUpdated(Self.children), app: "a", path: "/"))
     guard case .childrenUpdate(.full(let details)) = full.event else { return #expect(Bool(false)) }
     #expect(details.additions == ["carol": ["age": 20]] && details.changes == ["alice": ["age": 34]])
     #expect(details.removals == ["bob"])
     let names = try PushNotificationEvent(
-      DatasyncPayload.map(.childrenUpdated(Self.children.onlyKeys), app: "a", path: "/"))
+      DataTreePayload.map(.childrenUpdated(Self.children.onlyKeys), app: "a", path: "/"))
     guard case .childrenUpdate(.onlyKeys(let only)) = names.event else { return #expect(Bool(false)) }
     #expect(only.additions == ["carol"] && only.changes == ["alice"] && only.removals == ["bob"])
   }
@@ -105,8 +105,8 @@ import Wire
       let notification = try PushNotificationEvent(payload)
       #expect(Self.told(notification) == [received] + lines)
       // Byte for byte what the hub writes of it.
-      let read = try #require(DatasyncPayload.event(in: payload))
-      #expect(DatasyncPayload.map(read, app: "my-app", path: "/myPath/myUserList") == payload)
+      let read = try #require(DataTreePayload.event(in: payload))
+      #expect(DataTreePayload.map(read, app: "my-app", path: "/myPath/myUserList") == payload)
     }
   }
 

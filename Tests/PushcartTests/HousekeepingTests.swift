@@ -54,7 +54,7 @@ import Wire
       "'message_status', 'app', 1, 1, 'Failed', now() - interval '8 days'"
     ),
     (
-      "datasync_notification", "app_id, subscription_id, service, event, outcome, at",
+      "data_tree_notification", "app_id, subscription_id, service, event, outcome, at",
       "'app', 1, 'fcm', '', 'failed', now() - interval '31 days'"
     ),
   ]

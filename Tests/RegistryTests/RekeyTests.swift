@@ -31,7 +31,8 @@ import Wire
 
       let both = Vault(try MasterKeys(current: new, older: [old]))
       let reports = Mutex<[Rekey.Progress]>([])
-      let total = try await Rekey(database.pool, vault: both, by: "root").run { progress in
+      let total = try await Rekey(database.pool, vault: both, by: "root", columns: SealedColumn.registry).run {
+        progress in
         reports.withLock { $0.append(progress) }
       }
       #expect(total.resealed == 7 && total.current == 0 && total.unreadable.isEmpty)
@@ -40,7 +41,7 @@ import Wire
       let after = PushCredentialVault(database.pool, vault: Vault(try MasterKeys(current: new)))
       for (app, credentials) in zip(apps, before) { #expect(try await after.credentials(for: app) == credentials) }
       #expect(try await PushApps(database.pool, vault: both).list(apps[0].customer) == Array(apps.prefix(3)))
-      let again = try await Rekey(database.pool, vault: both, by: "root").run()
+      let again = try await Rekey(database.pool, vault: both, by: "root", columns: SealedColumn.registry).run()
       #expect(again.resealed == 0 && again.current == 7)
       let log = try await AuditLog(database.pool).list(apps[0].customer).items
       #expect(log.map(\.target).sorted() == apps.prefix(3).map { "app \($0.id)" }.sorted())
@@ -73,7 +74,7 @@ import Wire
       let both = Vault(try MasterKeys(current: new, older: [first]))
       #expect(try await PushApps(database.pool, vault: both).find(app.customer, app.id)?.credentials.count == 10)
 
-      let total = try await Rekey(database.pool, vault: both, by: "root").run()
+      let total = try await Rekey(database.pool, vault: both, by: "root", columns: SealedColumn.registry).run()
       #expect(total.resealed == 7 + 9 + 1 && total.unreadable.isEmpty)
       let vault = Vault(try MasterKeys(current: new))
       let rows = try await database.query(
@@ -97,11 +98,13 @@ import Wire
       let apps = try await furnish(database, try MasterKeys(current: old))
       let both = Vault(try MasterKeys(current: new, older: [old]))
       let failing = FailingDatabase(database.pool, after: 6)
-      await #expect(throws: PostgresError.self) { try await Rekey(failing, vault: both, by: "root").run() }
+      await #expect(throws: PostgresError.self) {
+        try await Rekey(failing, vault: both, by: "root", columns: SealedColumn.registry).run()
+      }
 
       let all = PushCredentialVault(database.pool, vault: both)
       for app in apps { #expect(try await all.credentials(for: app) != nil) }
-      let rest = try await Rekey(database.pool, vault: both, by: "root").run()
+      let rest = try await Rekey(database.pool, vault: both, by: "root", columns: SealedColumn.registry).run()
       #expect(rest.current > 0 && rest.resealed > 0 && rest.current + rest.resealed == 7)
     }
   }
@@ -109,7 +112,7 @@ import Wire
   @Test func `What no key opens is named and left as it is`() async throws {
     try await withDatabase { database in
       let apps = try await furnish(database, try MasterKeys(current: MasterKeys.generate()))
-      let total = try await Rekey(database.pool, vault: try .fresh(), by: "root").run()
+      let total = try await Rekey(database.pool, vault: try .fresh(), by: "root", columns: SealedColumn.registry).run()
       #expect(total.resealed == 0 && total.unreadable.count == 7)
       #expect(total.unreadable.contains("hub_secret/links/1"))
       #expect(total.unreadable.contains("push_credential/\(apps[0].customer)/\(apps[0].id)/apns_signing_key"))
@@ -122,11 +125,11 @@ import Wire
       let app = try await furnish(database, try MasterKeys(current: old))[0]
       let both = Vault(try MasterKeys(current: new, older: [old]))
       let fresh = NewPushApp.ios().service[.signingKey]
-      let meddling = MeddlingDatabase(database.pool, before: "rekey.replace_credential") {
+      let meddling = MeddlingDatabase(database.pool, before: "rekey.replace_push_credential_sealed") {
         _ = try await PushApps(database.pool, vault: both).update(
           app.customer, app.id, PushAppUpdate(service: PushServiceFields([.signingKey: fresh])))
       }
-      _ = try await Rekey(meddling, vault: both, by: "root").run()
+      _ = try await Rekey(meddling, vault: both, by: "root", columns: SealedColumn.registry).run()
       let kept = try await PushApps(database.pool, vault: both).find(app.customer, app.id)
       let credentials = try await PushCredentialVault(database.pool, vault: both).credentials(for: #require(kept))
       guard case .apns(_, _, let signingKey) = credentials else { throw CancellationError() }

@@ -143,7 +143,7 @@ import Wire
       }
       try await bench.pool.transaction { transaction in
         let database = CountingDatabase(transaction)
-        let reply = try await SendoutStore(within: database).apply(verb, to: draft.sendoutId, of: bench.customer)
+        let reply = try await SendoutStore(database).apply(verb, to: draft.sendoutId, of: bench.customer)
         #expect(reply.sendout.counts == nil)
         #expect(database.counts["sendout.change"] == 1 && database.counts["ledger.counts"] == nil)
       }

@@ -12,14 +12,14 @@ import Wire
     try await withTree { database, tree, customer in
       try await database.query(
         """
-        INSERT INTO datasync_node (customer_id, app_id, path_key, path, value)
+        INSERT INTO data_tree_node (customer_id, app_id, path_key, path, value)
         SELECT 1, 'app', decode(md5(path), 'hex'), path, '1'
           FROM (SELECT '/many/' || n / 150000 || '/' || n || '/' AS path FROM generate_series(0, 200000) AS n) AS leaf
         """)
       await #expect(throws: SubscriptionsError.valueTooLarge(leaves: 200_000, bytes: 17 << 20)) {
         try await tree.value(customer, app: "app", at: .root)
       }
-      let part = try await tree.value(customer, app: "app", at: try DatasyncPath(text: "/many/1"))
+      let part = try await tree.value(customer, app: "app", at: try DataTreePath(text: "/many/1"))
       guard case .object(let members) = part else { throw JSONProblem("is no object") }
       #expect(members.count == 50_001)
     }
@@ -32,7 +32,7 @@ import Wire
       try await tree.write(.put(value), customer, app: "app", at: .root)
       try await database.withPool { other in
         let reader = DataTree(database.pool, reading: other)
-        _ = try await reader.value(customer, app: "app", at: try DatasyncPath(text: "/n7"))
+        _ = try await reader.value(customer, app: "app", at: try DataTreePath(text: "/n7"))
         #expect(await other.status.sharedConnections == 0)
         for _ in 1...20 {
           let reading = try await reader.read(customer, app: "app", at: .root)
@@ -48,7 +48,7 @@ import Wire
     try await withTree { database, tree, customer in
       func write(_ path: String, _ json: String) async throws {
         try await tree.write(
-          .put(try JSONValue(parsing: Array(json.utf8))), customer, app: "app", at: try DatasyncPath(text: path))
+          .put(try JSONValue(parsing: Array(json.utf8))), customer, app: "app", at: try DataTreePath(text: path))
       }
       let groups = (0..<40).map { group in
         "\"g\(group)\":{\((0..<100).map { "\"\($0)\":\($0)" }.joined(separator: ","))}"
@@ -91,11 +91,11 @@ import Wire
     try await withTree { database, tree, customer in
       try await database.withPool { other in
         let writes = try await other.transaction { held in
-          _ = try await held.query(DatasyncQueries.lock, customer.rawValue, "app")
+          _ = try await held.query(DataTreeQueries.lock, customer.rawValue, "app")
           let writes = (0..<20).map { number in
             Task {
               try await tree.write(
-                .put(.integer(Int64(number))), customer, app: "app", at: try DatasyncPath(text: "/n/\(number)"))
+                .put(.integer(Int64(number))), customer, app: "app", at: try DataTreePath(text: "/n/\(number)"))
             }
           }
           try await database.someoneWaits(as: other)
@@ -108,8 +108,8 @@ import Wire
         }
         for write in writes { _ = await write.result }
       }
-      try await tree.write(.put(true), customer, app: "app", at: try DatasyncPath(text: "/last"))
-      #expect(try await tree.value(customer, app: "app", at: try DatasyncPath(text: "/last")) == true)
+      try await tree.write(.put(true), customer, app: "app", at: try DataTreePath(text: "/last"))
+      #expect(try await tree.value(customer, app: "app", at: try DataTreePath(text: "/last")) == true)
     }
   }
 
@@ -117,20 +117,20 @@ import Wire
     try await withTree { database, tree, customer in
       try await database.query(
         """
-        INSERT INTO datasync_node (customer_id, app_id, path_key, path, value)
+        INSERT INTO data_tree_node (customer_id, app_id, path_key, path, value)
         SELECT 1, 'app', decode(md5(path), 'hex'), path, '1'
           FROM (SELECT '/p/c' || n || '/x/' AS path FROM generate_series(1, 20000) AS n) AS leaf
         """)
-      try await database.query("ANALYZE datasync_node")
+      try await database.query("ANALYZE data_tree_node")
       func rows(_ count: Int) async throws -> Int {
         let places = (1...count).map { "/p/c\($0)/" }
         let (lower, upper) = (places, places.map { "\($0.dropLast())0" })
         let ranges = "1, 'app', \(Self.array(places)), \(Self.array(lower)), \(Self.array(upper))"
         let leaves = (1...count).map { "/p/c\($0)/y/" }
         let keys = Self.array(leaves.map { "\\\\x" + TreeChange.key($0).map { String(format: "%02x", $0) }.joined() })
-        return try await Self.rows(DatasyncQueries.page, "\(ranges), '', '', 1000", database)
-          + Self.rows(DatasyncQueries.present, ranges, database)
-          + Self.rows(DatasyncQueries.known, "1, 'app', \(keys), \(Self.array(leaves))", database)
+        return try await Self.rows(DataTreeQueries.page, "\(ranges), '', '', 1000", database)
+          + Self.rows(DataTreeQueries.present, ranges, database)
+          + Self.rows(DataTreeQueries.known, "1, 'app', \(keys), \(Self.array(leaves))", database)
       }
       let (few, many) = (try await rows(200), try await rows(800))
       #expect(many < 6 * few, "\(few) rows for 200 children, \(many) for 800")
@@ -141,15 +141,15 @@ import Wire
     try await withTree { database, _, _ in
       try await database.query(
         """
-        INSERT INTO datasync_subscription
+        INSERT INTO data_tree_subscription
           (customer_id, app_id, path_key, path, event, added, changed, removed, service, target, target_key, expires_at)
         SELECT 1, 'app', decode(md5(path), 'hex'), path, 'value', false, false, false, 'fcm', 't', '\\x00', 'infinity'
           FROM (SELECT '/p/c' || n || '/' AS path FROM generate_series(1, 50000) AS n) AS place
         """)
-      try await database.query("ANALYZE datasync_subscription")
+      try await database.query("ANALYZE data_tree_subscription")
       let key = Self.array(["\\\\x" + TreeChange.key("/p/c7/").map { String(format: "%02x", $0) }.joined()])
       let rows = try await Self.rows(
-        DatasyncQueries.match, "1, 'app', \(key), '{/p/c7/}', '{\"{}\"}', '{\"{}\"}', '{\"{}\"}'", database)
+        DataTreeQueries.match, "1, 'app', \(key), '{/p/c7/}', '{\"{}\"}', '{\"{}\"}', '{\"{}\"}'", database)
       #expect(rows < 100)
     }
   }
@@ -157,15 +157,15 @@ import Wire
   @Test(arguments: ["claim", "settle", "extend"])
   func `A plan that was made while nothing was due looks each notification up`(statement: String) async throws {
     try await withTree { database, _, _ in
-      try await database.query("VACUUM ANALYZE datasync_due")
+      try await database.query("VACUUM ANALYZE data_tree_due")
       try await database.query(
         """
-        INSERT INTO datasync_subscription
+        INSERT INTO data_tree_subscription
           (customer_id, app_id, path_key, path, event, added, changed, removed, service, target, target_key, expires_at)
         SELECT 1, 'app', decode(md5(n::text), 'hex'), '/n/', 'value', false, false, false, 'fcm', 't', '', 'infinity'
           FROM generate_series(1, 5000) AS n
         """)
-      try await database.query("ANALYZE datasync_subscription")
+      try await database.query("ANALYZE data_tree_subscription")
       let (run, numbers) = ("'\(UUID().uuidString)'", Self.array((1...100).map(String.init)))
       func hundred(_ text: String) -> String { "array_fill(\(text), '{100}')" }
       let rows =
@@ -192,10 +192,10 @@ import Wire
   /// Makes all subscriptions due, claimed by a run.
   private static func fill(_ run: String) -> String {
     """
-    INSERT INTO datasync_due (customer_id, subscription_id, app_id, service, due_at, pending, hub_id, lease_until)
+    INSERT INTO data_tree_due (customer_id, subscription_id, app_id, service, due_at, pending, hub_id, lease_until)
     SELECT customer_id, subscription_id, app_id, service, now(), '{}', \(run),
            CASE WHEN \(run) IS NOT NULL THEN now() + interval '1 min' END
-      FROM datasync_subscription
+      FROM data_tree_subscription
     """
   }
 
@@ -236,7 +236,7 @@ import Wire
   ) async throws {
     try await withDatabase { database in
       let customer = try await database.customer()
-      try await database.query("INSERT INTO datasync_app (customer_id, app_id) VALUES (1, 'app')")
+      try await database.query("INSERT INTO data_tree_app (customer_id, app_id) VALUES (1, 'app')")
       try await body(database, DataTree(database.pool), customer)
     }
   }
@@ -244,7 +244,7 @@ import Wire
 
 extension DataTree {
   /// What is read, as a value.
-  func value(_ customer: CustomerID, app: String, at path: DatasyncPath) async throws -> JSONValue {
+  func value(_ customer: CustomerID, app: String, at path: DataTreePath) async throws -> JSONValue {
     try JSONValue(parsing: try await read(customer, app: app, at: path).json)
   }
 }

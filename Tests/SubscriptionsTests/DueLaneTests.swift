@@ -25,7 +25,7 @@ import Testing
         for age in ["new", "old"] {
           #expect(try await transaction.blocks("EXECUTE due") <= Self.limit, "\(age)")
           #expect(try await transaction.blocks(claim) <= Self.limit, "\(age)")
-          try await transaction.query(sql: "ANALYZE datasync_due, datasync_subscription")
+          try await transaction.query(sql: "ANALYZE data_tree_due, data_tree_subscription")
         }
         let lanes = try await transaction.query(sql: "EXECUTE due").map { row in
           let (customer, app, service, webhook) = try row.decode(Int64.self, String.self, String.self, String.self)
@@ -39,32 +39,32 @@ import Testing
   /// Much that waits for one lane, a little for two others, much that is due later, and something that is on its way.
   private static let backlog = [
     "INSERT INTO customer (name) VALUES ('ACME')",
-    "INSERT INTO datasync_app (customer_id, app_id) SELECT 1, 'app' || n FROM generate_series(1, 7) AS n",
+    "INSERT INTO data_tree_app (customer_id, app_id) SELECT 1, 'app' || n FROM generate_series(1, 7) AS n",
     """
-    INSERT INTO datasync_subscription (customer_id, subscription_id, app_id, path_key, path, event, added, changed, removed,
+    INSERT INTO data_tree_subscription (customer_id, subscription_id, app_id, path_key, path, event, added, changed, removed,
                                        service, target, target_key, expires_at)
     SELECT 1, n, CASE WHEN n > 100000 THEN 'app7' ELSE 'app1' END, '', '/', 'value', false, false, false, 'fcm', n::text,
            decode(md5(n::text), 'hex'), 'infinity'
       FROM generate_series(1, 100100) AS n
     """,
     """
-    INSERT INTO datasync_due (customer_id, subscription_id, app_id, service, due_at)
+    INSERT INTO data_tree_due (customer_id, subscription_id, app_id, service, due_at)
     SELECT 1, n, 'app1', 'fcm', now() FROM generate_series(1, 100000) AS n
     """,
     """
-    INSERT INTO datasync_due (customer_id, subscription_id, app_id, service, due_at)
+    INSERT INTO data_tree_due (customer_id, subscription_id, app_id, service, due_at)
     SELECT 1, n, 'app7', 'fcm', now() - interval '1 second' FROM generate_series(100001, 100100) AS n
     """,
     """
-    INSERT INTO datasync_due (customer_id, subscription_id, app_id, service, webhook, due_at)
+    INSERT INTO data_tree_due (customer_id, subscription_id, app_id, service, webhook, due_at)
     VALUES (1, 100101, 'app7', 'webhook', 'crm', now())
     """,
     """
-    INSERT INTO datasync_due (customer_id, subscription_id, app_id, service, due_at)
+    INSERT INTO data_tree_due (customer_id, subscription_id, app_id, service, due_at)
     SELECT 2, n, 'app' || n % 3, 'fcm', now() + interval '1 day' FROM generate_series(1, 100000) AS n
     """,
     """
-    INSERT INTO datasync_due (customer_id, subscription_id, app_id, service, due_at, lease_until)
+    INSERT INTO data_tree_due (customer_id, subscription_id, app_id, service, due_at, lease_until)
     VALUES (3, 1, 'app1', 'hms', now(), now() + interval '1 hour')
     """,
   ]

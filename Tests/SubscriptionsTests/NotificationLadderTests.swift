@@ -19,8 +19,8 @@ import Wire
     service: MessagingService, isSealed: Bool
   ) async throws {
     let key = isSealed ? Data((0..<32).map { UInt8($0) }) : nil
-    try await withDatasync { datasync in
-      if service == .hms { try await datasync.addHuaweiApp() }
+    try await withDataTree { tree in
+      if service == .hms { try await tree.addHuaweiApp() }
       var cases: [LadderCase] = []
       for unit in Self.units {
         for kind in LadderCase.Kind.allCases {
@@ -30,22 +30,22 @@ import Wire
       }
       for (number, one) in cases.enumerated() {
         let path = LadderCase.path(number)
-        if one.isOfChildren { try await datasync.put(path, #"{"old":1,"gone":1}"#) }
-        try await datasync.subscribe(
+        if one.isOfChildren { try await tree.put(path, #"{"old":1,"gone":1}"#) }
+        try await tree.subscribe(
           "phone\(number)", path, one.isOfChildren ? .child : .value, service: service,
           key: key?.base64EncodedString())
-        try await datasync.put(path, one.value)
+        try await tree.put(path, one.value)
       }
-      try await datasync.withRunner { try await datasync.untilIdle() }
-      let arrived = try datasync.arrived(by: service)
+      try await tree.withRunner { try await tree.untilIdle() }
+      let arrived = try tree.arrived(by: service)
       for (number, one) in cases.enumerated() {
         let name: Comment = "\(one.kind) of \(one.unit), padding \(one.padding)"
         let push = try #require(arrived["phone\(number)"], name)
         let form = try #require(one.forms.first { LadderCase.size($0, service, isSealed) <= 4096 }, name)
         #expect(push.size == LadderCase.size(form, service, isSealed), name)
         let event = try #require(
-          DatasyncEvent(name: form.event, data: try form.data.map { try .init(parsing: Array($0.utf8)) }))
-        let plain = DatasyncPayload.map(event, app: SendingBench.appID, path: LadderCase.path(number))
+          DataTreeEvent(name: form.event, data: try form.data.map { try .init(parsing: Array($0.utf8)) }))
+        let plain = DataTreePayload.map(event, app: SendingBench.appID, path: LadderCase.path(number))
         #expect(
           try PushNotificationEvent(push.data, key: key).event == PushNotificationEvent(plain).event, name)
       }
@@ -53,7 +53,7 @@ import Wire
       let sizes = Set(arrived.values.map(\.size))
       #expect(isSealed || Set(4091...4096).isSubset(of: sizes))
       #expect(sizes.allSatisfy { $0 <= 4096 } && arrived.count == cases.count)
-      #expect(try await datasync.outcomes() == Array(repeating: "accepted", count: cases.count))
+      #expect(try await tree.outcomes() == Array(repeating: "accepted", count: cases.count))
     }
   }
 }
@@ -163,7 +163,7 @@ private struct LadderCase: Sendable {
   }
 }
 
-extension DatasyncBench {
+extension DataTreeBench {
   fileprivate func addHuaweiApp() async throws {
     bench.simulator.hms.register(clientID: "104567891", secret: "acme-secret")
     _ = try await PushApps(bench.pool, vault: bench.vault).add(

@@ -56,7 +56,7 @@ struct TreeModel {
   }
 
   /// What each subscription is told now, and nothing of it twice.
-  mutating func events() -> [DatasyncEvent?] {
+  mutating func events() -> [DataTreeEvent?] {
     subscriptions.indices.map { index in
       let event = subscriptions[index].told(value(at: subscriptions[index].path))
       (subscriptions[index].isPending, subscriptions[index].children) = (false, [:])
@@ -86,13 +86,13 @@ extension TreeModel.Subscription {
     if case .object(let members) = value { members } else { [:] }
   }
 
-  fileprivate func told(_ value: JSONValue) -> DatasyncEvent? {
+  fileprivate func told(_ value: JSONValue) -> DataTreeEvent? {
     guard isPending else { return nil }
     switch event {
     case .value: return .valueChanged(value)
     case .valueHidingData: return .valueChangedHidingData
     case .child:
-      var update = DatasyncEvent.ChildrenUpdate()
+      var update = DataTreeEvent.ChildrenUpdate()
       for (name, wasThere) in children {
         switch (wasThere, value[name.text]) {
         case (false, let new?) where tells.added: update.added[name] = new

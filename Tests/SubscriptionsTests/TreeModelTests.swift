@@ -15,7 +15,7 @@ import Wire
       let sizes = Array(repeating: 1, count: 100) + Array(repeating: 20, count: 45)
       try await database.addBystanders()
       try await database.query(
-        "INSERT INTO datasync_app (customer_id, app_id) SELECT 1, 'app' || n FROM generate_series(1, \(sizes.count)) AS n"
+        "INSERT INTO data_tree_app (customer_id, app_id) SELECT 1, 'app' || n FROM generate_series(1, \(sizes.count)) AS n"
       )
       var forests: [RandomForest] = []
       var first = 0
@@ -44,19 +44,19 @@ extension TestDatabase {
   /// customer's subscriptions for each write.
   fileprivate func addBystanders() async throws {
     for sql in [
-      "INSERT INTO datasync_app (customer_id, app_id) VALUES (1, 'bystander')",
+      "INSERT INTO data_tree_app (customer_id, app_id) VALUES (1, 'bystander')",
       """
-      INSERT INTO datasync_node (customer_id, app_id, path_key, path, value)
+      INSERT INTO data_tree_node (customer_id, app_id, path_key, path, value)
       SELECT 1, 'bystander', decode(md5(path), 'hex'), path, '1'
         FROM (SELECT '/n' || n || '/' AS path FROM generate_series(1, 10000) AS n) AS leaf
       """,
       """
-      INSERT INTO datasync_subscription (customer_id, app_id, path_key, path, event, added, changed, removed, service, target,
+      INSERT INTO data_tree_subscription (customer_id, app_id, path_key, path, event, added, changed, removed, service, target,
         target_key, expires_at)
       SELECT 1, 'bystander', path_key, path, 'value', false, false, false, 'fcm', 't', '', 'infinity'
-        FROM datasync_node
+        FROM data_tree_node
       """,
-      "ANALYZE datasync_app, datasync_node, datasync_subscription",
+      "ANALYZE data_tree_app, data_tree_node, data_tree_subscription",
     ] { try await query(sql) }
   }
 }
@@ -102,7 +102,7 @@ private struct RandomForest: Sendable {
     for index in trees.indices { rows += try trees[index].subscribe() }
     try await database.query(
       """
-      INSERT INTO datasync_subscription (customer_id, app_id, path_key, path, event, added, changed, removed, service, target,
+      INSERT INTO data_tree_subscription (customer_id, app_id, path_key, path, event, added, changed, removed, service, target,
         target_key, expires_at)
       SELECT $1, $2, path_key, path, event, tells ~ 'a', tells ~ 'c', tells ~ 'r', 'fcm', token, convert_to(token, 'UTF8'),
         'infinity'
@@ -125,7 +125,7 @@ private struct RandomForest: Sendable {
 
 /// One of these trees.
 private struct RandomTree: Sendable {
-  typealias Write = (place: DatasyncPath, write: DataTree.Write)
+  typealias Write = (place: DataTreePath, write: DataTree.Write)
 
   private let number: Int
   /// Its name; nil for the root.
@@ -141,8 +141,8 @@ private struct RandomTree: Sendable {
 
   private static let names = ["a", "b", "a!", "é", "\u{301}x"]
 
-  private func place(_ path: [String]) throws -> DatasyncPath {
-    try DatasyncPath(names: (name.map { [$0] } ?? []) + path)
+  private func place(_ path: [String]) throws -> DataTreePath {
+    try DataTreePath(names: (name.map { [$0] } ?? []) + path)
   }
 
   private mutating func path() -> [String] {
@@ -202,7 +202,7 @@ private struct RandomTree: Sendable {
   /// - Parameters:
   ///   - value: of the app's whole tree.
   ///   - told: the events of the subscriptions that were claimed, by their tokens.
-  mutating func compare(_ value: JSONValue, _ told: [String: DatasyncEvent?]) {
+  mutating func compare(_ value: JSONValue, _ told: [String: DataTreeEvent?]) {
     #expect(name.map { value[$0] ?? .null } ?? value == model.root, "tree \(number)")
     for (index, expected) in model.events().enumerated() {
       #expect((told[token(index)] ?? nil) == expected, "tree \(number), \(model.subscriptions[index])")

@@ -105,7 +105,7 @@ extension PushServiceSettings {
     reconnect.first = .milliseconds(1)
     connectTimeout = .seconds(600)
     requestTimeout = .seconds(600)
-    strangerTimeout = .seconds(600)
+    untrustedTimeout = .seconds(600)
     placeTimeout = .seconds(600)
     queueTimeout = .seconds(600)
     connectAttempts = 100

@@ -90,7 +90,7 @@ COMMENT ON COLUMN idempotent_reply.customer_id     IS 'The customer that sent th
 COMMENT ON COLUMN idempotent_reply.idempotency_key IS 'Value of the Idempotency-Key header.';
 COMMENT ON COLUMN idempotent_reply.fingerprint     IS 'SHA-256 of method, path and body. The same key with a different request is refused.';
 COMMENT ON COLUMN idempotent_reply.status          IS 'HTTP status of the reply.';
-COMMENT ON COLUMN idempotent_reply.body            IS 'Body of the reply, sealed with the master key because it may hold a new access key.';
+COMMENT ON COLUMN idempotent_reply.body            IS 'Body of the reply. It may hold a new access key, so it is sealed: the master key''s id, then AES-256-GCM.';
 COMMENT ON COLUMN idempotent_reply.created_at      IS 'When the request was executed. Replies older than 24 hours are ignored.';
 
 CREATE TABLE hub_secret (

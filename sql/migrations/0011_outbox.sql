@@ -1,5 +1,5 @@
 -- What customers have yet to be told by HTTP. Notifications of data trees are no rows of it: what they say is made from the tree when they
--- leave, and changes until then (datasync_due).
+-- leave, and changes until then (data_tree_due).
 
 CREATE TABLE outbox (
   customer_id bigint      NOT NULL,

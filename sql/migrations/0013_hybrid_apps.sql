@@ -36,7 +36,7 @@ COMMENT ON COLUMN hybrid_app.pins_per_hour   IS 'Most PINs an hour for all its p
 COMMENT ON COLUMN hybrid_app.registrations_per_hour IS 'Most phones that register for it within an hour. Those of one address are a tenth as many, fifty at least.';
 COMMENT ON COLUMN hybrid_app.status_url      IS 'Where the customer gets status reports of its messages; NULL for nowhere.';
 COMMENT ON COLUMN hybrid_app.secret          IS 'Signs the phones'' requests: the master key''s id, then AES-256-GCM.';
-COMMENT ON COLUMN hybrid_app.previous_secret IS 'The secret before the last rotation, which still signs; NULL if there was none.';
+COMMENT ON COLUMN hybrid_app.previous_secret IS 'The secret before the last rotation, which still signs: the master key''s id, then AES-256-GCM. NULL if there was none.';
 COMMENT ON COLUMN hybrid_app.created_at      IS 'When Hybrid Messaging was enabled for the app.';
 COMMENT ON COLUMN hybrid_app.updated_at      IS 'When a setting or the secret last changed.';
 

@@ -3,7 +3,7 @@
 CREATE INDEX idempotent_reply_age ON idempotent_reply (customer_id, created_at);
 CREATE INDEX message_key_age ON message_key (customer_id, created_at);
 CREATE INDEX outbox_age ON outbox (customer_id, created_at);
-CREATE INDEX datasync_notification_age ON datasync_notification (customer_id, at);
+CREATE INDEX data_tree_notification_age ON data_tree_notification (customer_id, at);
 CREATE INDEX hybrid_registration_age ON hybrid_registration (customer_id, changed_at)
   WHERE status <> 'PinVerified' AND device_token IS NULL;
 CREATE INDEX hybrid_rate_age ON hybrid_rate (customer_id, (sent_at[1]));

@@ -89,10 +89,14 @@ extension Dispatch {
   func warn(_ warning: String) async {
     guard !hasWarned.exchange(true, ordering: .relaxed) else { return }
     logger.warning("some pushes are not taken until the app is corrected", metadata: ["reason": "\(warning)"])
-    let alarms = PushAppAlarms(dispatcher.database)
+    await raiseAlarm(warning)
+  }
+
+  /// Raises the app's alarm, however long the database is away.
+  func raiseAlarm(_ reason: String) async {
     await persistently("raise the app's alarm") {
-      try await alarms.raise(
-        self.plan.key.customer, self.app.app, isSandbox: self.lane.isSandbox, reason: warning)
+      try await PushAppAlarms(dispatcher.database).raise(
+        plan.key.customer, app.app, isSandbox: lane.isSandbox, reason: reason)
     }
   }
 
@@ -107,10 +111,6 @@ extension Dispatch {
       + "and the environment of these devices?"
     logger.warning(
       "too many invalid tokens: retirement stopped for this environment", metadata: ["reason": "\(reason)"])
-    let alarms = PushAppAlarms(dispatcher.database)
-    await persistently("raise the app's alarm") {
-      try await alarms.raise(
-        self.plan.key.customer, self.app.app, isSandbox: self.lane.isSandbox, reason: reason)
-    }
+    await raiseAlarm(reason)
   }
 }

@@ -27,7 +27,7 @@ public struct DirectSender: Sendable {
   }
 
   /// A lane's pushes for as long as there are some: whatever number of calls sends them, they share one part of the hub's window. So a
-  /// push service that is slow leaves room to others.
+  /// push service that is slow leaves capacity to others.
   public struct Run: Sendable {
     let window: SendWindow
   }
@@ -66,7 +66,8 @@ public struct DirectSender: Sendable {
     }
     let held = pushes.indices.dropFirst(admitted.count)
     if !held.isEmpty {
-      await settle(held.map { DirectOutcome(index: $0, form: 0, result: .blocked(after: .zero, reason: "LaneClosed")) })
+      await settle(
+        held.map { DirectOutcome(index: $0, form: 0, result: .blocked(after: .zero, reason: .hub(.laneClosed))) })
     }
     let window = run.window
     let size = max(1, min(dispatcher.settings.slice, dispatcher.window.share))
@@ -77,7 +78,7 @@ public struct DirectSender: Sendable {
           await settle(
             (start..<admitted.count).map {
               DirectOutcome(
-                index: $0, form: 0, result: .blocked(after: RetryPolicy.silentLane, reason: Verdict.noAnswer))
+                index: $0, form: 0, result: .blocked(after: RetryPolicy.silentLane, reason: .hub(.noAnswer)))
             })
           break
         }
@@ -159,7 +160,7 @@ public struct DirectSender: Sendable {
           let push = pushes[sent[$0].index]
           return DirectOutcome(
             index: sent[$0].index, form: sent[$0].form,
-            result: .uncertain(after: delay(push, nil), reason: "NoOutcome"))
+            result: .uncertain(after: delay(push, nil), reason: .hub(.noOutcome)))
         })
     }
     return report
@@ -167,10 +168,12 @@ public struct DirectSender: Sendable {
 
   /// The first form that the service does not find too large.
   private static func prepare(_ push: DirectPush, _ account: any PushAccount) -> (form: Int, PreparedPush) {
-    var last = PreparedPush.refused(.payloadRefused(reason: "MessageTooBig"))
+    var last = PreparedPush.refused(.payloadRefused(reason: .hub(.messageTooBig)))
     for (form, message) in push.forms.enumerated() {
       last = account.prepare(OutgoingPush(token: push.token, id: push.id, message: message))
-      guard case .refused(.payloadRefused("MessageTooBig")) = last else { return (form, last) }
+      guard case .refused(let verdict) = last, verdict == .payloadRefused(reason: .hub(.messageTooBig)) else {
+        return (form, last)
+      }
     }
     return (max(0, push.forms.count - 1), last)
   }
@@ -248,16 +251,12 @@ public struct DirectSender: Sendable {
       dispatcher.logger.warning(
         "too many invalid tokens: none of these is taken for dead",
         metadata: ["app": "\(target.key.lane.map { "\($0.app)" } ?? "-")", "reason": "\(reason)"])
-      if let lane = target.key.lane {
-        _ = try? await PushAppAlarms(dispatcher.database).raise(
-          target.key.customer, lane.app, isSandbox: lane.isSandbox, reason: reason)
-      }
+      await raiseAlarm(of: target, reason)
     } else if let lane = target.key.lane, let warning = reports.compactMap(\.warning).first {
       dispatcher.logger.warning(
         "some pushes are not taken until the app is corrected",
         metadata: ["app": "\(lane.app)", "reason": "\(warning)"])
-      _ = try? await PushAppAlarms(dispatcher.database).raise(
-        target.key.customer, lane.app, isSandbox: lane.isSandbox, reason: warning)
+      await raiseAlarm(of: target, warning)
     } else if let lane = target.key.lane, reports.contains(where: \.hasAccepted),
       reports.allSatisfy({ $0.refusal == nil })
     {
@@ -267,17 +266,19 @@ public struct DirectSender: Sendable {
     if !invalid.isEmpty { await settle(invalid) }
   }
 
+  private func raiseAlarm(of target: DirectTarget, _ reason: String) async {
+    guard let lane = target.key.lane else { return }
+    _ = try? await PushAppAlarms(dispatcher.database).raise(
+      target.key.customer, lane.app, isSandbox: lane.isSandbox, reason: reason)
+  }
+
   /// Opens or closes the lane by what came of all pushes. A service that puts pushes off does not close it, since each push has a
   /// back-off of its own.
   private func updateLane(_ reports: [SliceReport], of target: DirectTarget, wasProbe: Bool) async {
     let key = target.key
     if let refusal = reports.compactMap(\.refusal).first {
       dispatcher.laneStatus.close(key, .refused(reason: refusal), retryAfter: RetryPolicy.refusedCredentials)
-      if let lane = key.lane {
-        _ = try? await PushAppAlarms(dispatcher.database).raise(
-          key.customer, lane.app, isSandbox: lane.isSandbox, reason: refusal)
-      }
-      return
+      return await raiseAlarm(of: target, refusal)
     }
     for report in reports {
       dispatcher.laneStatus.record(
@@ -286,7 +287,7 @@ public struct DirectSender: Sendable {
     // A probe that neither opened nor closed the lane.
     guard wasProbe, dispatcher.laneStatus.isProbing(key) else { return }
     if reports.contains(where: { $0.answered > 0 }) {
-      dispatcher.laneStatus.close(key, .unavailable(reason: "NotAccepted"))
+      dispatcher.laneStatus.close(key, .unavailable(reason: .hub(.notAccepted)))
     } else {
       dispatcher.laneStatus.endProbe(key)
     }
@@ -346,7 +347,7 @@ public struct DirectOutcome: Sendable, Equatable {
     case accepted
     /// It may be tried again after that time.
     case retry(after: Duration, reason: String)
-    /// It left and was not answered; the same.
+    /// It left and was not answered. It may be tried again after that time.
     case uncertain(after: Duration, reason: String)
     /// Its token reaches no device. If it was registered again after `since`, the push may be tried again after that time.
     case tokenDead(reason: String, after: Duration, since: Date)

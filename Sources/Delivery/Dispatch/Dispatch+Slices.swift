@@ -49,7 +49,7 @@ extension Dispatch {
           // It stays queued until its batch is released. If only the connection kept it, that says something about the service.
           window.releaseUnsent(capacity.answered(1))
           if isOurs(), slice.expiresAt.map({ $0 > dispatcher.now() }) ?? true {
-            service.record(.unsent(reason: "NoConnection"))
+            service.record(.unsent(reason: .hub(.noConnection)))
           }
           continue
         }
@@ -59,13 +59,12 @@ extension Dispatch {
             reductions: answer.reductions))
       }
       guard !outcomes.isEmpty else { continue }
-      let partition = OutcomePartition(outcomes, slice, run.outcomePolicy)
-      service.record(partition)
-      await take(partition, in: slice.environment, of: run, &capacity)
+      for outcome in outcomes { service.record(outcome.verdict) }
+      await take(OutcomePartition(outcomes, slice, run.outcomePolicy), in: slice.environment, of: run, &capacity)
     }
     guard !Task.isCancelled else { return }
     let missing = slice.pushes.indices.filter { isOpen[$0] }.map {
-      PushOutcome(index: $0, verdict: .uncertain(reason: "NoOutcome"), sentAt: dispatcher.now())
+      PushOutcome(index: $0, verdict: .uncertain(reason: .hub(.noOutcome)), sentAt: dispatcher.now())
     }
     if !missing.isEmpty {
       await take(OutcomePartition(missing, slice, run.outcomePolicy), in: slice.environment, of: run, &capacity)
@@ -128,12 +127,7 @@ extension Dispatch {
     let isOfLane = environment == lane.environment
     if isOfLane {
       window.close(.refused(reason: reason))
-      if plan.isStream, dispatcher.closeRefused(lane, of: plan.key.customer, reason) {
-        let alarms = PushAppAlarms(dispatcher.database)
-        await persistently("raise the app's alarm") {
-          try await alarms.raise(plan.key.customer, app.app, isSandbox: lane.isSandbox, reason: reason)
-        }
-      }
+      if plan.isStream, dispatcher.closeRefused(lane, of: plan.key.customer, reason) { await raiseAlarm(reason) }
     }
     guard !isOfLane || run.outcomePolicy.hasFallback else { return }
     outcomeWriter.add(

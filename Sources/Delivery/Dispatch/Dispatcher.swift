@@ -63,14 +63,14 @@ public struct Dispatcher: Sendable {
   /// Whether something may be sent to a lane now, as far as this hub knows: its push service is not known to be away, and answers.
   public func isOpen(_ lane: Lane, of customer: CustomerID) -> Bool {
     let key = LaneKey(customer: customer, lane: lane)
-    return laneStatus.mayTry(key) && !window.isSilent(key)
+    return laneStatus.capacity(key, upTo: 1) > 0 && !window.isSilent(key)
   }
 
   /// Asks to send to a lane. One whose push service does not answer counts as closed.
   /// - Parameter triesRefused: whether a lane whose credentials are refused counts as open, as for a sendout that somebody has resumed.
   func admit(_ key: LaneKey, triesRefused: Bool = false) -> LaneStatus.Admission {
     window.isSilent(key)
-      ? .closed(reason: .unavailable(reason: Verdict.noAnswer), delay: RetryPolicy.silentLane)
+      ? .closed(reason: .unavailable(reason: .hub(.noAnswer)), delay: RetryPolicy.silentLane)
       : laneStatus.admit(key, triesRefused: triesRefused)
   }
 
@@ -158,7 +158,7 @@ public struct Dispatcher: Sendable {
 public struct SendoutPlan: Sendable {
   /// What its pushes say.
   public enum Content: Sendable {
-    /// All the same.
+    /// Every push says the same.
     case same(MessageContent)
     /// Each push its own message, to be read if it is not at hand.
     case ofMessages(StreamTraits?)
@@ -228,7 +228,7 @@ public struct DispatchResult: Sendable, Equatable {
 public enum DispatchEnd: Sendable, Equatable {
   /// Nothing can be claimed for now; `Ledger.remainingWork` says whether there is work for later.
   case drained
-  /// It was told to stop.
+  /// Its stop signal was given.
   case stopped
   /// The app's credentials are refused, or there are none: nothing can be sent until somebody corrects them.
   case refused(reason: String)

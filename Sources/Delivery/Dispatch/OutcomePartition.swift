@@ -9,30 +9,16 @@ struct OutcomePartition: Sendable {
   /// Invalid tokens, reported with a date and without one.
   var datedInvalid: [InvalidToken] = []
   var undatedInvalid: [InvalidToken] = []
-  /// Why some did not leave.
-  var unsentReason: String?
   /// Pushes that were refused together with the app's credentials, and why.
   var refused: [QueuedPush] = []
   var refusalReason: String?
   /// Pushes that the push service answered.
   var answered = 0
-  /// Pushes that it did not answer though they left, and why.
-  var lost = 0
-  var lostReason: String?
-  /// Of these, pushes that it put off, and the longest time that it asked for of all pushes, not of one alone.
-  var postponed = 0
-  var longestRetryAfter = Duration.zero
-  var postponementReason: String?
 
   init(_ outcomes: [PushOutcome], _ slice: PreparedBatch.Slice, _ outcomePolicy: OutcomePolicy) {
     self.outcomes = outcomes
     for outcome in outcomes {
       let push = slice.pushes[outcome.index]
-      if case .retry(let after, let reason, let appliesToService) = outcome.verdict {
-        postponed += 1
-        if appliesToService { longestRetryAfter = max(longestRetryAfter, after ?? .zero) }
-        postponementReason = reason
-      }
       switch outcomePolicy.action(
         of: outcome, for: push, in: slice.environment, isOnce: slice.leavingOnce.contains(outcome.index))
       {
@@ -41,19 +27,12 @@ struct OutcomePartition: Sendable {
           settlement.reason = outcome.reductions.union(slice.reduced[outcome.index] ?? []).description
         }
         settlements.append(settlement)
-        if case .uncertain(let reason, isAnswered: false) = outcome.verdict {
-          lost += 1
-          lostReason = reason.forLedger
-        } else {
-          answered += 1
-        }
+        if case .uncertain(_, isAnswered: false) = outcome.verdict { continue }
+        answered += 1
       case .invalid(let token):
         if token.isDated { datedInvalid.append(token) } else { undatedInvalid.append(token) }
         answered += 1
-      case .unsent(let settlement):
-        settlements.append(settlement)
-        // That its customer has no place says nothing of the service.
-        if !outcome.verdict.lacksCapacity { unsentReason = settlement.reason }
+      case .unsent(let settlement): settlements.append(settlement)
       case .refused(let reason):
         refused.append(push)
         refusalReason = reason
@@ -73,29 +52,23 @@ struct ServiceAvailability: Sendable {
   }
 
   private var answered = 0
+  /// Of these, pushes that it put off, and the longest time that it asked for of all pushes, not of one alone.
   private var postponed = 0
   private var retryAfter = Duration.zero
   private var reason: String?
+  /// Why some did not leave.
   private var unsentReason: String?
+  /// Pushes that it did not answer though they left, and why.
   private var lost = 0
   private var lostReason: String?
 
   /// Fewer put off or lost say more about their devices than about the service.
   private static let evidence = 10
 
-  mutating func record(_ partition: OutcomePartition) {
-    answered += partition.answered
-    postponed += partition.postponed
-    retryAfter = max(retryAfter, partition.longestRetryAfter)
-    reason = partition.postponementReason ?? reason
-    unsentReason = partition.unsentReason ?? unsentReason
-    lost += partition.lost
-    lostReason = partition.lostReason ?? lostReason
-  }
-
-  /// Records the verdict on a push that is not in the ledger.
+  /// Records the verdict on a push.
   mutating func record(_ verdict: Verdict) {
     switch verdict {
+    // That its customer has no place says nothing of the service.
     case .unsent where verdict.lacksCapacity: break
     case .unsent(let reason): unsentReason = reason.forLedger
     case .credentialsRefused: break

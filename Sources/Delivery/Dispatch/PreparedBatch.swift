@@ -107,7 +107,7 @@ struct Preparation: Sendable {
       }
       bytes += 1024
       guard let recipient = recipients[push.device] else {
-        prepared.settlements.append(.withoutSending(push, .skipped, "device_gone"))
+        prepared.settlements.append(.withoutSending(push, .skipped, .hub(.deviceGone)))
         continue
       }
       bytes += recipient.contact.properties.utf8.count
@@ -116,7 +116,7 @@ struct Preparation: Sendable {
         continue
       }
       guard let content = content(of: push, prepared.run.contents) else {
-        prepared.settlements.append(.withoutSending(push, .skipped, "message_gone"))
+        prepared.settlements.append(.withoutSending(push, .skipped, .hub(.messageGone)))
         continue
       }
       if let settlement = settlementIfLate(push, content) {
@@ -143,14 +143,14 @@ struct Preparation: Sendable {
 
   /// A phone with a new user must not show what was meant for the former one.
   private func reasonToSkip(_ push: QueuedPush, _ recipient: Recipient) -> String? {
-    if recipient.device.invalidatedAt != nil { return "device_invalidated" }
-    return recipient.contact.id == push.contact || app.traits.hasSeveralAccounts ? nil : "device_reassigned"
+    if recipient.device.invalidatedAt != nil { return .hub(.deviceInvalidated) }
+    return recipient.contact.id == push.contact || app.traits.hasSeveralAccounts ? nil : .hub(.deviceReassigned)
   }
 
   /// What is settled of a push that is too late. A message with a time to live of 0 leaves once, and is not put off. If it was
   /// tried before, that is because a hub was stopped, and nobody knows whether it left.
   private func settlementIfLate(_ push: QueuedPush, _ content: MessageContent) -> Settlement? {
-    if content.template.ttl == 0, push.attempts > 0 { return .withoutSending(push, .uncertain, "hub_stopped") }
+    if content.template.ttl == 0, push.attempts > 0 { return .withoutSending(push, .uncertain, .hub(.hubStopped)) }
     let isLate = content.template.ttl == 0 ? push.giveUpAt != nil : content.expiresAt.map { $0 <= now() } ?? false
     guard isLate else { return nil }
     return .withoutSending(push, .failed, MessageContent.reason(expiredAt: content.expiresAt))
@@ -228,7 +228,7 @@ extension Settlement {
 
 /// Ids of a push for push services, derived from its key in the ledger.
 enum PushIdentity {
-  /// The same for every attempt, so that a push service's logs can be compared with the ledger: its numbers, as a UUID of version 8
+  /// Every attempt has it, so that a push service's logs can be compared with the ledger: its numbers, as a UUID of version 8
   /// (RFC 9562, section 5.8). From the left, it has 48 bits of the customer's, 42 of the sendout's and 32 of the push's.
   static func id(_ key: SendoutKey, _ push: PushNumber) -> UUID {
     let (customer, sendout) = (UInt64(key.customer.rawValue), UInt64(key.sendout.rawValue))

@@ -43,7 +43,7 @@ final class LaneStatus: Sendable {
     let delay: Duration
     /// False for other pushes of the same outage: the lane was closed already.
     let isFresh: Bool
-    /// Whether it was open, or closed for another reason, so that people should hear of it.
+    /// Whether it was open, or closed for another reason, so that the closing is logged.
     let shouldLog: Bool
   }
 
@@ -59,17 +59,6 @@ final class LaneStatus: Sendable {
         guard until <= now else { return .closed(reason: reason, delay: until - now) }
         states[key] = .probing(reason: reason, until: now + RetryPolicy.probe, failures: failures)
         return .probe
-      }
-    }
-  }
-
-  /// Whether `admit` would let a caller in.
-  func mayTry(_ key: LaneKey) -> Bool {
-    let now = clock()
-    return states.withLock { states in
-      switch states[key] {
-      case nil: true
-      case .closed(_, let until, _), .probing(_, let until, _): until <= now
       }
     }
   }

@@ -112,7 +112,7 @@ final class SendWindow: Sendable {
   private let id: Int
 
   /// - Parameters:
-  ///   - isBulk: whether its pushes are of a broadcast, which leaves some room to single messages.
+  ///   - isBulk: whether its pushes are of a broadcast, which leaves some capacity to single messages.
   ///   - isOfOneService: whether one service answers all pushes of the lane.
   init(_ hub: HubWindow, _ lane: LaneKey, isBulk: Bool, isOfOneService: Bool = true) {
     self.hub = hub

@@ -202,7 +202,7 @@ struct WindowState {
       guard fits else { continue }
       let held = customers[member.lane.customer] ?? Held()
       turns.append((id, (held.fresh, held.overdue, member.isBulk ? 1 : 0, lane.held.fresh, place), capacity))
-      // So is all that becomes free.
+      // Everything that becomes free is kept for one that has been overtaken often enough.
       if request.overtaken >= size {
         turns = [turns[turns.count - 1]]
         break

@@ -1,5 +1,6 @@
 import Postgres
 import Registry
+import Wire
 
 /// Statements on one batch, from its claim to its release. `$1` is the customer, `$2` the sendout.
 ///
@@ -181,7 +182,7 @@ enum BatchQueries {
                 OFFSET 0) AS outcome
          WHERE push.customer_id = $1::bigint AND push.sendout_id = $2::bigint AND push.push_no = outcome.push_no
            AND \(within("push.push_no", sorted: "$3::bigint[]"))
-           AND push.state = 'uncertain' AND push.reason = 'hub_stopped'
+           AND push.state = 'uncertain' AND push.reason = '\(HubReason.hubStopped.rawValue)'
         RETURNING push.batch_no, push.state, false AS is_first,
                   push.state = 'accepted' AND push.opened_at IS NOT NULL AS is_opened
                   \(isTracked ? ", push.push_no, push.message_no, true AS has_left" : "")),

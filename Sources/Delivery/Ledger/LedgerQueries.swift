@@ -1,4 +1,5 @@
 package import Postgres
+import Wire
 
 /// Statements that hold, resume and cancel a sendout's batches as a whole, and count its progress. `$1` is the customer, `$2` the
 /// sendout. Batches are locked before pushes everywhere, so these never deadlock with each other.
@@ -142,8 +143,8 @@ enum LedgerQueries {
          FOR NO KEY UPDATE SKIP LOCKED),
     unanswered AS (
       UPDATE push
-         SET attempts = attempts + 1, sent_at = lost.claimed_at, reason = 'hub_stopped',
-             resent_because = CASE WHEN lost.resends THEN 'hub_stopped' ELSE resent_because END,
+         SET attempts = attempts + 1, sent_at = lost.claimed_at, reason = '\(HubReason.hubStopped.rawValue)',
+             resent_because = CASE WHEN lost.resends THEN '\(HubReason.hubStopped.rawValue)' ELSE resent_because END,
              state = CASE WHEN lost.resends THEN push.state ELSE 'uncertain' END,
              settled_at = CASE WHEN lost.resends THEN settled_at ELSE lost.now END
         FROM lost

@@ -22,7 +22,7 @@ public struct MessageContent: Sendable {
 
   /// Why a push is not sent whose message has expired.
   /// - Parameter moment: of the expiry; nil for a message that was to leave once.
-  static func reason(expiredAt moment: Date?) -> String { moment == withdrawnAt ? "withdrawn" : "expired" }
+  static func reason(expiredAt moment: Date?) -> String { .hub(moment == withdrawnAt ? .withdrawn : .expired) }
 
   public init(template: MessageTemplate, sendout: SendoutFields, hasPage: Bool) {
     self.template = template

@@ -46,12 +46,7 @@ public final class MessageDispatcher: Service {
     }
   }
 
-  /// Accepts a message; once this returns, it is committed, and on its way.
-  public func accept(_ message: NewMessage, in stream: MessageStream) async throws -> Acceptance {
-    try await answer([message], in: stream)[0]
-  }
-
-  /// Accepts a message without a task.
+  /// Accepts a message without a task. Once it is answered, it is committed, and on its way.
   /// - Parameter answer: called once, from any thread.
   public func accept(
     _ message: NewMessage, in stream: MessageStream,
@@ -200,7 +195,7 @@ public final class MessageDispatcher: Service {
         if !mayGoOn || !lanes.hand(batch, stream, active.run) { await release(batch, of: ledger, dispatcher) }
       }
     } else if !batches.isEmpty {
-      // They are committed: if nobody hears of them, the scan of some hub finds them.
+      // They are committed. If the notification fails, the scan of some hub finds them.
       try? await stream.notify()
     }
     var rest = acceptances[...]

@@ -242,7 +242,7 @@ struct MessageLedger: Sendable {
     } catch PostgresError.server(let error) where error.sqlState == ServerError.uniqueViolation {
       return try await acceptedRows(messages, numbers, columns)
     } catch let error as PostgresError where error.isPassing {
-      // Whether the first one was committed is still not known, and the caller must not hear that nothing was done.
+      // Whether the first one was committed is still unknown, so the error must not say that nothing was done.
       throw PostgresError.unknownOutcome(statement: MessageQueries.accept.reading(columns).name)
     }
   }

@@ -54,7 +54,8 @@ public final class MessageWait: Sendable {
     }
   }
 
-  func end() { change { $0.isOver = true } }
+  /// Ends the wait: whoever waits gets what is known by now.
+  public func end() { change { $0.isOver = true } }
 
   private func change(_ body: (inout State) -> Void) {
     let reported = state.withLock { state -> (waiter: @Sendable (Verdicts) -> Void, verdicts: Verdicts)? in

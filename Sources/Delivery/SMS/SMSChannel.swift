@@ -63,33 +63,17 @@ public struct SMSChannel: Sendable {
 
   // MARK: Calls
 
-  /// What became of a call.
-  public enum CallResult: Sendable, Hashable {
-    case placed
-    case refused(reason: String)
-    /// The provider did not answer, or is to be asked later.
-    case unavailable(reason: String)
-    /// The customer has no provider that makes calls.
-    case noProvider
-  }
-
   /// Speaks a code to a number.
   /// - Parameters:
   ///   - text: what is said; `{{pin}}` stands for the code, which is said digit by digit.
   ///   - language: as in `nl` or `nl-NL`; nil for English.
+  /// - Returns: whether the provider has placed the call; nil if the customer has none that makes calls.
   public func call(
     _ number: PhoneNumber, text: String, code: String, language: String?, of customer: CustomerID
-  ) async throws -> CallResult {
-    guard let account = try await account(of: customer)?.account else { return .noProvider }
+  ) async throws -> Bool? {
+    guard let account = try await account(of: customer)?.account else { return nil }
     let call = VoiceCall(to: number, text: text, code: code, language: language)
-    switch await services.call(call, as: account, of: customer) {
-    case nil: return .noProvider
-    case .accepted: return .placed
-    case .tokenInvalid(_, _, let reason), .payloadRefused(let reason), .credentialsRefused(let reason),
-      .waitsForCorrection(let reason):
-      return .refused(reason: reason)
-    case .retry(_, let reason, _), .unsent(let reason), .uncertain(let reason, _): return .unavailable(reason: reason)
-    }
+    return await services.call(call, as: account, of: customer).map { $0 == .accepted }
   }
 }
 

@@ -152,7 +152,7 @@ enum TrackedMessageQueries {
         LEFT JOIN LATERAL (SELECT batch_no, state FROM push
                             WHERE push.customer_id = $1::bigint AND push.sendout_id = named.sendout_id
                               AND push.push_no = h.fallback_no AND $7::bool
-                              AND (push.state = 'waiting' OR push.state = 'queued' AND push.reason IS DISTINCT FROM 'hub_stopped')
+                              AND (push.state = 'waiting' OR push.state = 'queued' AND push.reason IS DISTINCT FROM '\(HubReason.hubStopped.rawValue)')
                            OFFSET 0) AS f ON true),
     batch AS MATERIALIZED (
       SELECT b.sendout_id, b.batch_no, b.state
@@ -182,7 +182,7 @@ enum TrackedMessageQueries {
                 c.was_read_at IS NULL AND c.read_at IS NOT NULL AS is_read),
     cancelled AS (
       UPDATE push
-         SET state = 'cancelled', reason = 'confirmed_in_time', settled_at = c.now, not_before = NULL
+         SET state = 'cancelled', reason = '\(HubReason.confirmedInTime.rawValue)', settled_at = c.now, not_before = NULL
         FROM (SELECT DISTINCT sendout_id, fallback_no, state, now() AS now FROM known
                WHERE \(few("fallback_no", "sendout_id")) AND batch_no >= 0 AND (SELECT count(*) FROM locked) > 0
                  AND (state = 'waiting'
@@ -372,7 +372,7 @@ enum TrackedSettlement {
       UPDATE push
          SET state = c.state, reason = c.reason, not_before = c.not_before, settled_at = c.settled_at
         FROM (SELECT fallback_no, CASE WHEN is_over THEN 'cancelled' ELSE 'waiting' END AS state,
-                     CASE WHEN is_over THEN 'push_accepted' ELSE 'push_failed' END AS reason,
+                     CASE WHEN is_over THEN '\(HubReason.pushAccepted.rawValue)' ELSE '\(HubReason.pushFailed.rawValue)' END AS reason,
                      CASE WHEN NOT is_over THEN now END AS not_before, CASE WHEN is_over THEN now END AS settled_at
                 FROM choice OFFSET 0) AS c
        WHERE push.customer_id = $1::bigint AND push.sendout_id = $2::bigint AND push.push_no = c.fallback_no

@@ -16,7 +16,7 @@ struct APNsAccount: PushAccount {
     return PushEnvironment.allCases.filter { signIn.certificate(for: $0) != nil }
   }
 
-  /// How the account says who it is.
+  /// How the account authenticates.
   enum SignIn {
     case token(TokenOwner)
     case certificates(CustomerID, development: PushCertificate?, production: PushCertificate?)
@@ -30,9 +30,9 @@ struct APNsAccount: PushAccount {
     /// - Parameter topic: as the header has it.
     func refusal(of type: PushType, topic: String) -> Verdict? {
       guard case .certificates(_, let development, let production) = self else { return nil }
-      if type == .liveactivity || type == .location { return .payloadRefused(reason: "PushTypeNeedsSigningKey") }
+      if type == .liveactivity || type == .location { return .payloadRefused(reason: .hub(.pushTypeNeedsSigningKey)) }
       let isListed = [development, production].contains { $0?.topics.contains(topic) == true }
-      return isListed ? nil : .payloadRefused(reason: "TopicNotInCertificate")
+      return isListed ? nil : .payloadRefused(reason: .hub(.topicNotInCertificate))
     }
   }
 
@@ -46,7 +46,7 @@ struct APNsAccount: PushAccount {
     request.hasWholeTopic = takesCalls
     let headers = push.message.override("apns")?["headers"]
     if case .object(let headers) = headers, let header = request.override(headers) {
-      return .refused(.payloadRefused(reason: "BadOverride \(header)"))
+      return .refused(.payloadRefused(reason: .hub(.badOverride, header)))
     }
     if headers?["apns-priority"] == nil { request.priority = type.fixedPriority ?? request.priority }
     let limit = type.payloadLimit
@@ -94,7 +94,8 @@ struct APNsAccount: PushAccount {
         return AsyncStream { continuation in
           continuation.yield(
             requests.indices.map {
-              PushOutcome(index: $0, verdict: .credentialsRefused(reason: "NoCertificateForEnvironment"), sentAt: nil)
+              PushOutcome(
+                index: $0, verdict: .credentialsRefused(reason: .hub(.noCertificateForEnvironment)), sentAt: nil)
             })
           continuation.finish()
         }
@@ -105,7 +106,7 @@ struct APNsAccount: PushAccount {
   }
 
   /// Sends an empty payload to a well-formed token that no device has. APNs checks provider token or certificate before the push, so the response
-  /// tells about the key:
+  /// is about the key:
   /// - 400 PayloadEmpty, BadDeviceToken, DeviceTokenNotForTopic, or 410: the key was accepted, and then the push refused.
   /// - 403, BadTopic, TopicDisallowed: the key, its team, its environment or the topic is refused.
   /// - anything else, and no response: nothing is known about the key.
@@ -116,13 +117,15 @@ struct APNsAccount: PushAccount {
     probe.hasWholeTopic = takesCalls
     if case .credentialsRefused(let reason) = probe.refusal { return .refused(reason: reason) }
     let verdict = await endpoint.answer { send([probe.request], to: environment, question: $0, while: { true }) }
-    return verdict.map(CredentialVerdict.init(apns:)) ?? .unreachable(reason: "Cancelled")
+    return verdict.map(CredentialVerdict.init(apns:)) ?? .unreachable(reason: .hub(.cancelled))
   }
 }
 
 extension APNsAccount {
   func advice(on reason: String) -> String? {
-    if reason == "NoCertificateForEnvironment" { return "Add the .p12 file of a certificate for this environment." }
+    if reason == .hub(.noCertificateForEnvironment) {
+      return "Add the .p12 file of a certificate for this environment."
+    }
     return APNsReason(rawValue: reason)?.advice
   }
 }

@@ -102,7 +102,7 @@ extension APNsReason {
 }
 
 extension ResponseClassification {
-  /// The same where the message has overridden the topic: then the topic is the message's fault, and neither the app's nor the device's.
+  /// What it means where the message has overridden the topic: that is the message's fault, and neither the app's nor the device's.
   var ofOwnTopic: ResponseClassification {
     switch reason.flatMap(APNsReason.init(rawValue:)) {
     case .badTopic, .missingTopic, .topicDisallowed, .deviceTokenNotForTopic:
@@ -123,6 +123,6 @@ extension ServiceReasons {
   fileprivate static let apns = ServiceReasons(
     service: "APNs",
     reasons: APNsReason.allCases.map { reason in
-      Reason(word: reason.rawValue, verdict: ResponseClassification(reason).verdict, advice: reason.advice)
+      Reason(name: reason.rawValue, verdict: ResponseClassification(reason).verdict, advice: reason.advice)
     })
 }

@@ -15,7 +15,7 @@ public struct APNsCredentials: Sendable {
     self.signingKey = signingKey
   }
 
-  /// The same in the form that all push services share.
+  /// The credentials in the form that all push services share.
   public var shared: PushServiceCredentials { .apns(teamID: teamID, keyID: keyID, signingKey: signingKey) }
 }
 

@@ -62,7 +62,7 @@ enum ProviderTokenAge {
   }
 }
 
-/// What this hub has of the provider token that all hubs share. It asks for nothing: it says when somebody has to.
+/// This hub's copy of the provider token that all hubs share. It fetches nothing itself, and says when somebody has to.
 struct ProviderTokenCache: Sendable {
   /// A token, and when it was issued by this hub's monotonic clock. The clock of the day can be wrong, and can be set.
   struct Held: Hashable, Sendable {
@@ -79,11 +79,11 @@ struct ProviderTokenCache: Sendable {
   /// The token to send with, if there is one.
   enum Available: Hashable, Sendable {
     case token(Held)
-    /// Somebody is asking for it.
+    /// It is being fetched.
     case pending
     /// None that APNs would accept before then.
     case blocked(until: ContinuousClock.Instant)
-    /// It could not be asked for.
+    /// It could not be fetched.
     case unknown
   }
 
@@ -126,7 +126,7 @@ struct ProviderTokenCache: Sendable {
     current = token
   }
 
-  /// Nobody knows the token now.
+  /// The token could not be fetched.
   mutating func failed(now: ContinuousClock.Instant) {
     guard isAsking else { return }
     isAsking = false

@@ -58,11 +58,11 @@ final class ProviderTokens: Sendable {
     switch available {
     case .token(let token): return .available(Authorization(value: token.authorization))
     case .pending: return .pending
-    case .unknown: return .unusable(.unsent(reason: "ProviderTokenUnknown"))
+    case .unknown: return .unusable(.unsent(reason: .hub(.providerTokenUnknown)))
     case .blocked(let until):
       let wait = Duration.seconds(max(1, Int64(((until - now) / .seconds(1)).rounded(.up))))
       return .unusable(.retry(after: wait, reason: APNsReason.tooManyProviderTokenUpdates.rawValue))
-    case nil: return .unusable(.credentialsRefused(reason: "SigningKeyUnusable"))
+    case nil: return .unusable(.credentialsRefused(reason: .hub(.signingKeyUnusable)))
     }
   }
 

@@ -1,5 +1,6 @@
 import Retrying
 import FoundationEssentials
+import Wire
 
 /// An account's access token, and when to fetch a new one. It fetches nothing: it says when somebody has to.
 struct AccessTokenCache: Sendable {
@@ -66,7 +67,7 @@ struct AccessTokenCache: Sendable {
     failure = (verdict.ofWaiting, now.addingTimeInterval(delay / .seconds(1)))
   }
 
-  /// The account was refused, and may have been put right: the next token is fetched at once. A service that is away is not asked sooner.
+  /// The account was refused, and may be corrected by now: the next token is fetched at once. A service that is away is not asked sooner.
   mutating func forgetRefusal() {
     if case .credentialsRefused = failure?.verdict { failure = nil }
   }
@@ -85,12 +86,12 @@ extension Verdict {
   fileprivate var ofWaiting: Verdict {
     switch self {
     case .uncertain(let reason, _): .unsent(reason: reason)
-    case .accepted: .retry(after: nil, reason: "NoAccessToken")
+    case .accepted: .retry(after: nil, reason: .hub(.noAccessToken))
     case .retry, .tokenInvalid, .payloadRefused, .credentialsRefused, .waitsForCorrection, .unsent: self
     }
   }
 
-  /// The same, where a retry waits for so many seconds.
+  /// The verdict, where a retry waits for so many seconds.
   fileprivate func postponed(by seconds: TimeInterval) -> Verdict {
     guard case .retry(_, let reason, let appliesToService) = self else { return self }
     return .retry(

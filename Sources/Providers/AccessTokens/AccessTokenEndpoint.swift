@@ -52,7 +52,6 @@ struct AccessTokenDescription: ServiceDescription {
 
   var name: String { endpoint.name }
   var label: String { endpoint.label }
-  var startsWithOneStream: Bool { false }
   /// One request at a time fetches a token, over whatever the endpoint speaks.
   var http1Connections: Int { 1 }
 
@@ -66,10 +65,6 @@ struct AccessTokenDescription: ServiceDescription {
     if let token = response.token { receive(token) }
     return ResponseClassification(response)
   }
-
-  func replace(_ authorization: Authorization, _ recovery: Recovery) -> Bool { false }
-  func goAwayReason(_ debugData: [UInt8]) -> String? { nil }
-  func verdict(onGoAway reason: String) -> Verdict? { nil }
 }
 
 /// A response of a token endpoint (RFC 6749, sections 5.1 and 5.2).
@@ -119,7 +114,7 @@ extension ResponseClassification {
     let later = Verdict.putOff(word, by: response, wholeServiceAt: [response.status])
     switch response.status {
     case 200:
-      self.init(verdict: response.token == nil ? .retry(after: nil, reason: "NoAccessToken") : .accepted)
+      self.init(verdict: response.token == nil ? .retry(after: nil, reason: .hub(.noAccessToken)) : .accepted)
     case 408, 429: self.init(verdict: later)
     case 400..<500: self.init(verdict: .credentialsRefused(reason: word))
     default: self.init(verdict: later)

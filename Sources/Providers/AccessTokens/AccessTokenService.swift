@@ -59,7 +59,6 @@ private struct AccessTokenServiceDescription: ServiceDescription {
 
   var name: String { service.name }
   var label: String { service.service.rawValue }
-  var startsWithOneStream: Bool { false }
   var http1Connections: Int { service.http1Connections }
   var responseHeaders: [String] { service.responseHeaders }
   var mayBePrivate: Bool { service.mayBePrivate(address) }
@@ -77,10 +76,6 @@ private struct AccessTokenServiceDescription: ServiceDescription {
     service.tokens.refused(value, of: credentials)
     return true
   }
-
-  /// The front ends of these services say something for people at most.
-  func goAwayReason(_ debugData: [UInt8]) -> String? { nil }
-  func verdict(onGoAway reason: String) -> Verdict? { nil }
 }
 
 extension CredentialVerdict {
@@ -93,7 +88,7 @@ extension CredentialVerdict {
     case .payloadRefused(let reason), .retry(_, let reason, _), .unsent(let reason), .uncertain(let reason, _),
       .waitsForCorrection(let reason):
       self = .unreachable(reason: reason)
-    case nil: self = .unreachable(reason: "Cancelled")
+    case nil: self = .unreachable(reason: .hub(.cancelled))
     }
   }
 }

@@ -77,7 +77,7 @@ final class AccessTokens: Sendable {
     do {
       grant = try endpoint.grant(to: credentials, now: pools.now())
     } catch {
-      return .credentialsRefused(reason: "PrivateKeyUnusable")
+      return .credentialsRefused(reason: .hub(.privateKeyUnusable))
     }
     let receive: @Sendable (AccessTokenCache.AccessToken) -> Void = { [weak self] token in
       guard let self else { return }
@@ -95,6 +95,6 @@ final class AccessTokens: Sendable {
         service: endpoint.label, environment: .production, credentials: credentials, question: question)
       return pools.send([request], through: key, to: endpoint.address(for: credentials), description, while: { true })
     }
-    return verdict ?? .unsent(reason: "NoAccessToken")
+    return verdict ?? .unsent(reason: .hub(.noAccessToken))
   }
 }

@@ -30,7 +30,7 @@ struct FCMAccount: PushAccount {
         || FCMPayload.size(message, tag: push.collapseKey) <= FCMPayload.limit
       return fits ? body : nil
     }
-    guard let fitted else { return .refused(.payloadRefused(reason: "MessageTooBig")) }
+    guard let fitted else { return .refused(.payloadRefused(reason: .hub(.messageTooBig))) }
     var request = request(fitted.form)
     request.reductions = fitted.reductions
     if FCMPayload.leavesFieldsOut(push.message) { request.reductions.insert(.reservedFieldsDropped) }
@@ -78,7 +78,7 @@ struct FCMAccount: PushAccount {
         default: false
         }
       }
-    return isUsable ? nil : .credentialsRefused(reason: "ProjectIDUnusable")
+    return isUsable ? nil : .credentialsRefused(reason: .hub(.projectIDUnusable))
   }
 
   /// FCM promises no form of a token. Blanks and control characters have never been part of one.

@@ -88,7 +88,7 @@ enum FCMPayload {
     return size
   }
 
-  /// The same of a body.
+  /// The size of the message in a body.
   static func size(ofBody body: [UInt8]) -> Int {
     let message = (try? JSONValue(json: body, rules: .own))?["message"]
     let android = message?["android"]

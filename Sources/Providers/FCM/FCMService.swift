@@ -32,7 +32,7 @@ extension ServiceReasons {
     let reasons = responses.map { response in
       let word = response.errorCode ?? response.rpcStatus ?? ""
       return Reason(
-        word: word, verdict: ResponseClassification(response).verdict, advice: FCMAccount.advice(on: word))
+        name: word, verdict: ResponseClassification(response).verdict, advice: FCMAccount.advice(on: word))
     }
     return ServiceReasons(service: "FCM", reasons: reasons)
   }()

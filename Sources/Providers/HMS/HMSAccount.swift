@@ -29,7 +29,7 @@ struct HMSAccount: PushAccount {
       let opening = HMSPayload.opening(message, tag: push.collapseKey, ttl: ttl)
       return HMSPayload.size(opening: opening) <= HMSPayload.limit ? opening : nil
     }
-    guard let fitted else { return .refused(.payloadRefused(reason: "MessageTooBig")) }
+    guard let fitted else { return .refused(.payloadRefused(reason: .hub(.messageTooBig))) }
     var request = Self.unsent(fitted.form, to: push.token)
     request.reductions = fitted.reductions
     return .request(request)

@@ -53,7 +53,7 @@ enum HMSPayload {
 
   private static let tokens: [UInt8] = Array(",\"token\":[".utf8)
 
-  /// The same with an override. The tokens stay last, so members of equal content have equal bytes up to there.
+  /// The opening with an override. The tokens stay last, so members of equal content have equal bytes up to there.
   private static func overridden(_ opening: [UInt8], _ patch: JSONValue) -> [UInt8] {
     guard case .object(var body) = try? JSONValue(json: opening + Array("}}".utf8), rules: .own) else {
       return opening + tokens
@@ -78,7 +78,7 @@ enum HMSPayload {
   /// The body's size as Push Kit counts it.
   static func size(_ message: RenderedMessage) -> Int { opening(message).count + end.count }
 
-  /// The same of a body that has begun.
+  /// The size of a body that has begun.
   static func size(opening: [UInt8]) -> Int { opening.count + end.count }
 
   /// A group from 1 to 100, of which an offline phone keeps the newest message. Push Kit takes no words; what is shown is replaced by

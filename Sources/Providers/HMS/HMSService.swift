@@ -26,7 +26,8 @@ extension ServiceReasons {
     reasons: HMSCode.allCases.filter { $0 != .success }.map { code in
       let response = HMSResponse(status: 200, code: code.rawValue)
       return Reason(
-        word: code.rawValue, meaning: words(of: code), verdict: ResponseClassification(response, tokens: [[]]).verdict,
+        name: code.rawValue, meaning: description(of: code),
+        verdict: ResponseClassification(response, tokens: [[]]).verdict,
         advice: HMSAccount.advice(on: code.rawValue))
     })
 }

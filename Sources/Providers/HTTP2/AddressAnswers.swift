@@ -4,18 +4,18 @@ import NIOCore
 
 /// What an address that a customer, an app or a device has named leaves unanswered. A value without a task or a clock.
 ///
-/// A request is *overdue* once it has had no answer for `patience`. An address with `limit` overdue requests is silent, and so is one that
+/// A request is *overdue* once it has had no answer for `overdueAfter`. An address with `limit` overdue requests is silent, and so is one that
 /// has lost as many since its last answer: no more are sent to it. It is tried by one request after 1, 2, 4, up to 30 seconds, until it
 /// answers. So one that hangs soon holds nothing that others need.
 struct AddressAnswers: Sendable {
-  /// After which time without an answer a request is overdue. It is less than a hub's window waits: what gets the room of overdue pushes is
+  /// After which time without an answer a request is overdue. It is less than a hub's window waits: what gets the capacity of overdue pushes is
   /// not sent after them.
-  static let patience = TimeAmount.milliseconds(750)
+  static let overdueAfter = TimeAmount.milliseconds(750)
 
   /// How many overdue or lost requests make it silent.
   let limit: Int
   /// Whether it has at most `limit` requests until it has answered one.
-  let isStranger: Bool
+  let isUntrusted: Bool
   /// When requests to it last began or ended. The one that has been idle for longest is forgotten first.
   private(set) var lastUse = NIODeadline.uptimeNanoseconds(0)
   private var lastTicket = 0
@@ -30,9 +30,9 @@ struct AddressAnswers: Sendable {
   private var failedTries = 0
   private var nextTry = NIODeadline.uptimeNanoseconds(0)
 
-  init(limit: Int, isStranger: Bool) {
+  init(limit: Int, isUntrusted: Bool) {
     self.limit = limit
-    self.isStranger = isStranger
+    self.isUntrusted = isUntrusted
   }
 
   /// Whether nothing has to be known of it any more.
@@ -40,7 +40,7 @@ struct AddressAnswers: Sendable {
   var isIdle: Bool { inFlight == 0 }
 
   mutating func isSilent(at now: NIODeadline) -> Bool {
-    while let (ticket, since) = fresh.first, since + Self.patience <= now {
+    while let (ticket, since) = fresh.first, since + Self.overdueAfter <= now {
       fresh.removeFirst()
       guard let open = begun[ticket] else { continue }
       overdue += open.count
@@ -50,12 +50,12 @@ struct AddressAnswers: Sendable {
   }
 
   /// How many of `count` requests may be sent now.
-  mutating func room(for count: Int, at now: NIODeadline) -> Int {
-    guard isSilent(at: now) else { return isStranger && !hasAnswered ? min(count, max(0, limit - inFlight)) : count }
+  mutating func capacity(for count: Int, at now: NIODeadline) -> Int {
+    guard isSilent(at: now) else { return isUntrusted && !hasAnswered ? min(count, max(0, limit - inFlight)) : count }
     return inFlight == 0 && nextTry <= now ? min(1, count) : 0
   }
 
-  /// - Returns: what tells these requests from others, for `end`.
+  /// - Returns: the requests' ticket, for `end`.
   mutating func begin(_ count: Int, at now: NIODeadline) -> Int {
     lastTicket += 1
     begun[lastTicket] = (count, false)

@@ -18,7 +18,7 @@ struct PoolKey: Hashable, Sendable {
   var certificate: PushCertificate?
   /// Where to, if a customer, an app or a device has named it.
   var origin: ServiceAddress?
-  /// Tells the connections of a single question, which are closed once it is answered.
+  /// Identifies the connections of a single question, which are closed once it is answered.
   var question: UUID?
 
   /// Whose share of places, connections and look-ups it takes.
@@ -44,7 +44,7 @@ final class ConnectionPools: Sendable {
   let quotas: Quotas
   private let settings: PushServiceSettings
   private let tls: NIOSSLContext
-  /// The same, offering HTTP/1.1, too.
+  /// TLS that offers HTTP/1.1, too.
   private let tlsOfHTTP1: NIOSSLContext
   private let logger: Logger
   private let group: any EventLoopGroup
@@ -76,7 +76,7 @@ final class ConnectionPools: Sendable {
   /// Sends each of `requests` to its own origin, by connections that the account shares with nobody; see `PushAccount.send`.
   ///
   /// A service of a customer has connections to `Quotas.Limits.origins` at a time. Idle ones are closed to make room. While all of them work, requests
-  /// to further origins come back as `unsent`. An origin has to answer within `strangerTimeout`. Where places are bounded, requests wait
+  /// to further origins come back as `unsent`. An origin has to answer within `untrustedTimeout`. Where places are bounded, requests wait
   /// for these for `placeTimeout`, and come back as `unsent` if none comes free. So do at once all but one to an address that is silent.
   /// - Parameters:
   ///   - account: the key of the pools, without an origin.
@@ -104,9 +104,9 @@ final class ConnectionPools: Sendable {
         // Nobody waits for them any more.
         if outcomes.isCancelled { return }
         guard let pool = self.pool(key, origin, { service(origin) }) else {
-          return outcomes.postpone(requests, Verdict.tooManyOrigins)
+          return outcomes.postpone(requests, .hub(.tooManyOrigins))
         }
-        let deadline = lease.map { _ in NIODeadline.now() + TimeAmount(self.settings.strangerTimeout) }
+        let deadline = lease.map { _ in NIODeadline.now() + TimeAmount(self.settings.untrustedTimeout) }
         pool.enqueue(requests, refused: [], outcomes, lease, deadline: deadline, while: isWanted)
       }
       guard let place = destination.place else {
@@ -123,7 +123,7 @@ final class ConnectionPools: Sendable {
       }
       quotas.take(
         requests.count, of: account.holder, at: place.address, place.kind,
-        patience: TimeAmount(settings.placeTimeout), on: group.next()
+        timeout: TimeAmount(settings.placeTimeout), on: group.next()
       ) { lease in
         enqueue(take(lease.count), lease)
       } giveUp: { count, reason in
@@ -141,7 +141,7 @@ final class ConnectionPools: Sendable {
   }
 
   /// The verdict on a single request, by connections that are closed afterwards.
-  /// - Parameter send: is given what tells these connections, as `PoolKey.question`.
+  /// - Parameter send: is given the `PoolKey.question` of these connections.
   /// - Returns: nil if the task was cancelled.
   func answer(_ send: (UUID) -> AsyncStream<[PushOutcome]>) async -> Verdict? {
     let question = UUID()
@@ -184,7 +184,7 @@ final class ConnectionPools: Sendable {
 
   /// Closes the holder's idle pool that was used the longest time ago, if it has as many as it can have; or one of another holder, if all
   /// have.
-  /// - Returns: whether there is room for another.
+  /// - Returns: whether another one may be added.
   private func makeRoom(for key: PoolKey, in pools: inout Pools) -> Bool {
     let named = pools.byKey.filter { $0.key.origin != nil }
     let own = named.filter { $0.key.holder == key.holder }
@@ -209,7 +209,7 @@ final class ConnectionPools: Sendable {
     var pool = settings.pool
     var timeouts = settings.timeouts
     if key.origin != nil {
-      let limit = TimeAmount(settings.strangerTimeout)
+      let limit = TimeAmount(settings.untrustedTimeout)
       timeouts.request = min(timeouts.request, limit)
       timeouts.settings = min(timeouts.settings, limit)
       pool.queueTimeout = min(pool.queueTimeout, limit)
@@ -286,7 +286,7 @@ extension ConnectionPools {
         group.addTask { try? await pool.shutDown().get() }
       }
     }
-    // What their services have to know may lead back here.
+    // Their descriptions may hold a reference to this.
     pools.withLock { $0.byKey = [:] }
   }
 
@@ -314,9 +314,9 @@ enum PlaceNeed: Sendable {
   fileprivate func place(of request: PushRequest, at origin: ServiceAddress) -> Place? {
     switch self {
     case .none: nil
-    case .origins(let isTrusted): Place(address: origin.origin, kind: isTrusted(origin) ? .trusted : .stranger)
+    case .origins(let isTrusted): Place(address: origin.origin, kind: isTrusted(origin) ? .trusted : .untrusted)
     case .provider: Place(address: origin.origin, kind: .provider)
-    case .paths: Place(address: origin.origin + (request.headers[":path"] ?? "/"), kind: .stranger)
+    case .paths: Place(address: origin.origin + (request.headers[":path"] ?? "/"), kind: .untrusted)
     }
   }
 }

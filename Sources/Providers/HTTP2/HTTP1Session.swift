@@ -19,8 +19,8 @@ final class HTTP1Session: ChannelInboundHandler, ConnectionSession {
 
   /// - Parameters:
   ///   - authority: the value of `host`.
-  ///   - responseHeaders: the headers of responses that are told, in lower case.
-  ///   - take: is told of all that is received.
+  ///   - responseHeaders: the headers of responses that are reported, in lower case.
+  ///   - take: called with all that is received.
   init(authority: String, responseHeaders: [String] = [], take: @escaping (SessionEvent) -> Void) {
     self.authority = authority
     self.responseHeaders = responseHeaders

@@ -2,6 +2,7 @@ import FoundationEssentials
 import Logging
 import NIOCore
 import NIOTLS
+import Wire
 
 /// One connection: carries out what its `HTTP2ConnectionState` decides, through its session. Belongs to the pool's event loop.
 ///
@@ -51,10 +52,10 @@ final class HTTP2Connection: ChannelInboundHandler {
       flush()
       arm()
     }
-    guard state.room > 0 else { return false }
+    guard state.capacity > 0 else { return false }
     let sentAt = pool.now
     var count = 0
-    while count < slice, state.room > 0, var job = pool.next() {
+    while count < slice, state.capacity > 0, var job = pool.next() {
       job.authorization = authorization
       let stream = state.begin(job, sentAt: sentAt, now: now)
       do {
@@ -164,7 +165,7 @@ extension HTTP2Connection {
       finishTurn()
     case TLSUserEvent.handshakeCompleted(let negotiated):
       guard pool.service.http1Connections > 0, ["http/1.1", "", nil].contains(negotiated) else {
-        return close(reason: "NoHTTP2")
+        return close(reason: .hub(.noHTTP2))
       }
       startHTTP1(context)
     default: context.fireUserInboundEventTriggered(event)
@@ -197,7 +198,7 @@ extension HTTP2Connection {
   }
 
   private func fail(_ error: any Error) {
-    // Once it is being closed, whatever still comes on it is of no meaning.
+    // Whatever still comes on a closing connection is ignored.
     guard lastError == nil else { return }
     pool.logger.warning("\(pool.service.name) connection failed", metadata: ["error": "\(error)"])
     close(reason: HTTP2ConnectionFailure.reason(error))
@@ -207,7 +208,7 @@ extension HTTP2Connection {
     timer?.task.cancel()
     timer = nil
     self.context = nil
-    let reason = lastError ?? "ConnectionClosed"
+    let reason = lastError ?? .hub(.connectionClosed)
     perform(state.closed(reason: reason))
     pool.closed(self, reason: reason)
   }
@@ -259,7 +260,7 @@ extension HTTP2Connection {
       }
       // After it, as handling them may write more.
       for event in events { handle(event) }
-      if session.isOver { close(reason: "ConnectionFailed") }
+      if session.isOver { close(reason: .hub(.connectionFailed)) }
     } catch {
       fail(error)
     }

@@ -38,7 +38,7 @@ struct OpenStream<Request> {
   }
 
   /// How it ends if nothing more of its response comes. A refusal without its reason is still a refusal: the push was not delivered,
-  /// and sending it again will tell why.
+  /// and another attempt shows why.
   func ending(reason: String) -> RequestEnding {
     if status / 100 == 2 { return .answered(response) }
     return isSent && status == 0 ? .lost(reason: reason) : .notProcessed(reason: reason)

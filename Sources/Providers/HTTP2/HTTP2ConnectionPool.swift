@@ -2,6 +2,7 @@ import DequeModule
 import FoundationEssentials
 import Logging
 import NIOCore
+import Wire
 
 /// The connections of one account to one address, and the pushes that wait for them. The pool and its connections belong to one
 /// event loop, so nothing is locked.
@@ -74,12 +75,12 @@ extension HTTP2ConnectionPool {
     pump()
   }
 
-  /// The next push to send, for a connection that has room.
+  /// The next push to send, for a connection that has capacity.
   func next() -> PushJob? {
     while let job = queue.popFirst() {
       if job.batch.isCancelled { continue }
-      guard let hindrance = job.batch.hindrance else { return job }
-      finish(job, .unsent(reason: hindrance))
+      guard let cancellationReason = job.batch.cancellationReason else { return job }
+      finish(job, .unsent(reason: cancellationReason))
     }
     return nil
   }
@@ -267,7 +268,8 @@ extension HTTP2ConnectionPool {
       switch action {
       case .open(let serial): open(serial)
       case .retire(let serial): connections[serial]?.retire()
-      case .failWaiting(HTTP2PoolState.noLoss) where awaitsAuthorization: finishAll(.unsent(reason: "NoAuthorization"))
+      case .failWaiting(HubReason.noConnection.rawValue) where awaitsAuthorization:
+        finishAll(.unsent(reason: .hub(.noAuthorization)))
       case .failWaiting(let reason): finishAll(.unsent(reason: reason))
       }
     }
@@ -286,7 +288,7 @@ extension HTTP2ConnectionPool {
       guard self.connections[serial] != nil else { return }
       self.logger.warning("could not connect to \(self.service.name)", metadata: ["error": "\(error)"])
       // Its devices named an address to which nothing is sent, unless their names are looked up wrongly at the moment.
-      if HTTP2ConnectionFailure.isOfAddress(error) { self.finishAll(.unsent(reason: PublicResolver.reason)) }
+      if HTTP2ConnectionFailure.isOfAddress(error) { self.finishAll(.unsent(reason: .hub(.addressNotAllowed))) }
       self.closed(serial, reason: HTTP2ConnectionFailure.reason(error))
     }
   }

@@ -1,7 +1,8 @@
 import FoundationEssentials
 import NIOCore
+import Wire
 
-/// The state of one connection and of each request on it. It touches no socket: it is told what happened, and returns what
+/// The state of one connection and of each request on it. It touches no socket: it is called with what happened, and returns what
 /// to do.
 ///
 /// ```
@@ -84,7 +85,7 @@ struct HTTP2ConnectionState<Request> {
   var isReady: Bool { phase == .authenticating || phase == .open }
 
   /// How many requests may begin now. None does while a PING is not answered.
-  var room: Int {
+  var capacity: Int {
     guard pingSentAt == nil else { return 0 }
     return switch phase {
     case .connecting, .draining, .closed: 0
@@ -107,9 +108,9 @@ extension HTTP2ConnectionState {
     return [.ping]
   }
 
-  /// Takes the next stream for a request; only while there is `room`.
+  /// Takes the next stream for a request; only while there is `capacity`.
   mutating func begin(_ request: Request, sentAt: Date, now: NIODeadline) -> Int {
-    precondition(room > 0, "no room for another request")
+    precondition(capacity > 0, "no capacity for another request")
     let stream = nextStream
     nextStream += 2
     if nextStream > Self.lastStream { phase = .draining }
@@ -197,10 +198,10 @@ extension HTTP2ConnectionState {
   }
 
   /// RST_STREAM. REFUSED_STREAM says that the request was not processed (RFC 9113, section 8.7), as when the server lowers its limit.
-  /// Other codes leave that open, unless the response's head tells.
+  /// Other codes leave that open, unless the response's head has come.
   mutating func reset(_ stream: Int, refused: Bool, code: String) -> [HTTP2ConnectionAction<Request>] {
     guard let open = streams.removeValue(forKey: stream) else { return [] }
-    let ending = refused ? .notProcessed(reason: "REFUSED_STREAM") : open.ending(reason: code)
+    let ending = refused ? .notProcessed(reason: .hub(.refusedStream)) : open.ending(reason: code)
     return [.settle(open.request, ending, sentAt: open.sentAt)] + closeIfDone()
   }
 
@@ -213,7 +214,7 @@ extension HTTP2ConnectionState {
     if !unprocessed.isEmpty { processedBeforeGoAway = (lastStream + 1) / 2 }
     let actions = unprocessed.compactMap { stream -> HTTP2ConnectionAction<Request>? in
       guard let open = streams.removeValue(forKey: stream) else { return nil }
-      return .settle(open.request, .notProcessed(reason: reason ?? "GOAWAY"), sentAt: open.sentAt)
+      return .settle(open.request, .notProcessed(reason: reason ?? .hub(.goAway)), sentAt: open.sentAt)
     }
     return actions + closeIfDone()
   }
@@ -254,11 +255,11 @@ extension HTTP2ConnectionState {
     case .connecting:
       guard now >= settingsDeadline else { return [] }
       phase = .draining
-      return [.close(reason: "NoSettings")]
+      return [.close(reason: .hub(.noSettings))]
     case .authenticating, .open, .draining:
       if let pingSentAt, now >= pingSentAt + timeouts.ping {
         phase = .draining
-        return endAll(reason: "ConnectionDead") + [.close(reason: "ConnectionDead")]
+        return endAll(reason: .hub(.connectionDead)) + [.close(reason: .hub(.connectionDead))]
       }
       var actions = expireRequests(now: now)
       guard hasStreams else {
@@ -282,7 +283,7 @@ extension HTTP2ConnectionState {
       if isTimedOut { timeoutsInARow += 1 }
       streams[stream] = nil
       if hasStreams { actions.append(.reset(stream)) }
-      actions.append(.settle(open.request, open.ending(reason: "RequestTimeout"), sentAt: open.sentAt))
+      actions.append(.settle(open.request, open.ending(reason: .hub(.requestTimeout)), sentAt: open.sentAt))
     }
     self.earliestDeadline = streams.values.lazy.map(\.deadline).min()
     // Not even its first request was answered, or none for long: another connection may do better.

@@ -60,7 +60,7 @@ extension NIOSSLContext {
     return try pushService(caFile: caFile, configuration)
   }
 
-  /// The same, with a certificate that the service may ask for.
+  /// As above, with a certificate that the service may ask for.
   static func pushService(caFile: String?, certificate: PushCertificate) throws -> NIOSSLContext {
     var configuration = TLSConfiguration.makeClientConfiguration()
     configuration.applicationProtocols = ["h2"]
@@ -93,18 +93,18 @@ extension NIOSSLContext {
 enum HTTP2ConnectionFailure {
   static func reason(_ error: any Error) -> String {
     switch error {
-    case let error as NIOConnectionError where isOfAddress(error): return PublicResolver.reason
+    case let error as NIOConnectionError where isOfAddress(error): return .hub(.addressNotAllowed)
     case let error as NIOConnectionError:
-      if error.connectionErrors.isEmpty { return "NameUnknown" }
-      return error.connectionErrors.first.map { reason($0.error) } ?? "ConnectionFailed"
-    case let error as IOError where error.errnoCode == ECONNREFUSED: return "ConnectionRefused"
-    case let error as IOError where error.errnoCode == ECONNRESET: return "ConnectionReset"
-    case ChannelError.connectTimeout: return "ConnectTimeout"
-    case is NIOSSLExtraError: return "CertificateUntrusted"
+      if error.connectionErrors.isEmpty { return .hub(.nameUnknown) }
+      return error.connectionErrors.first.map { reason($0.error) } ?? .hub(.connectionFailed)
+    case let error as IOError where error.errnoCode == ECONNREFUSED: return .hub(.connectionRefused)
+    case let error as IOError where error.errnoCode == ECONNRESET: return .hub(.connectionReset)
+    case ChannelError.connectTimeout: return .hub(.connectTimeout)
+    case is NIOSSLExtraError: return .hub(.certificateUntrusted)
     case NIOSSLError.handshakeFailed(let cause):
-      return "\(cause)".contains("CERTIFICATE_VERIFY_FAILED") ? "CertificateUntrusted" : "HandshakeFailed"
-    case is NIOSSLError: return "HandshakeFailed"
-    default: return "ConnectionFailed"
+      return "\(cause)".contains("CERTIFICATE_VERIFY_FAILED") ? .hub(.certificateUntrusted) : .hub(.handshakeFailed)
+    case is NIOSSLError: return .hub(.handshakeFailed)
+    default: return .hub(.connectionFailed)
     }
   }
 

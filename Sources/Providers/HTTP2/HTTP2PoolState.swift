@@ -1,5 +1,6 @@
 import Retrying
 import NIOCore
+import Wire
 
 /// Decides when a pool opens connections, how many, and when it stops waiting for one.
 ///
@@ -26,9 +27,6 @@ struct HTTP2PoolState {
     var isRetiredByUs = false
   }
 
-  /// The reason while no connection was lost.
-  static let noLoss = "NoConnection"
-
   private let settings: PoolSettings
   private var entries: [Int: Entry] = [:]
   private var lastSerial = 0
@@ -37,7 +35,7 @@ struct HTTP2PoolState {
   /// an attack.
   private var losses = 0
   private var notBefore: NIODeadline?
-  private var lastLoss = Self.noLoss
+  private var lastLoss: String = .hub(.noConnection)
   /// Whether so many connections failed in a row that waiting pushes are returned.
   private var hasGivenUp = false
   /// Since when pushes have waited without a response; nil while none waits.
@@ -65,7 +63,7 @@ struct HTTP2PoolState {
       waitingSince = nil
       return []
     }
-    if isShutDown { return [.failWaiting(reason: "ShuttingDown")] }
+    if isShutDown { return [.failWaiting(reason: .hub(.shuttingDown))] }
     let since = waitingSince ?? now
     waitingSince = since
     if hasGivenUp || now >= since + settings.queueTimeout {

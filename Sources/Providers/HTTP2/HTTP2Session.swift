@@ -37,7 +37,7 @@ final class HTTP2Session: ConnectionSession {
 
   /// - Parameters:
   ///   - authority: the value of `:authority`.
-  ///   - responseHeaders: the headers of responses that are told, in lower case.
+  ///   - responseHeaders: the headers of responses that are reported, in lower case.
   init(authority: String, responseHeaders: [String] = []) {
     self.responseHeaders = responseHeaders
     var callbacks: OpaquePointer?
@@ -134,8 +134,8 @@ final class HTTP2Session: ConnectionSession {
   private func submit(_ fields: UnsafeMutableBufferPointer<nghttp2_nv>, hasBody: Bool) -> Int32 {
     guard hasBody else { return nghttp2_submit_request(session, nil, fields.baseAddress, fields.count, nil, nil) }
     var provider = nghttp2_data_provider()
-    provider.read_callback = { _, stream, buffer, room, flags, _, userData in
-      HTTP2Session.of(userData).read(stream, buffer, room, flags)
+    provider.read_callback = { _, stream, buffer, capacity, flags, _, userData in
+      HTTP2Session.of(userData).read(stream, buffer, capacity, flags)
     }
     return nghttp2_submit_request(session, nil, fields.baseAddress, fields.count, &provider, nil)
   }
@@ -186,10 +186,10 @@ extension HTTP2Session {
   }
 
   private func read(
-    _ stream: Int32, _ buffer: UnsafeMutablePointer<UInt8>?, _ room: Int, _ flags: UnsafeMutablePointer<UInt32>?
+    _ stream: Int32, _ buffer: UnsafeMutablePointer<UInt8>?, _ capacity: Int, _ flags: UnsafeMutablePointer<UInt32>?
   ) -> Int {
     guard let (bytes, sent) = bodies[stream] else { return Int(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue) }
-    let count = min(room, bytes.count - sent)
+    let count = min(capacity, bytes.count - sent)
     bytes.withUnsafeBufferPointer { bytes in
       if let start = bytes.baseAddress { buffer?.update(from: start + sent, count: count) }
     }

@@ -13,7 +13,7 @@ import Wire
 /// Looks up names that customers, apps and devices name.
 ///
 /// A look-up blocks its thread for as long as the name's servers like. So a holder has few at a time, and some threads are left for
-/// others whatever it names. Whoever asks waits for `patience` at most; the thread is counted until it is free again.
+/// others whatever it names. Whoever asks waits for `timeout` at most; the thread is counted until it is free again.
 final class LookUps: Sendable {
   /// A look-up that has not ended.
   private final class Job: Sendable {
@@ -46,7 +46,7 @@ final class LookUps: Sendable {
     mutating func begin() -> [(QuotaHolder, Job)] {
       var begun: [(QuotaHolder, Job)] = []
       for holder in waiting.keys.sorted(by: { running.held(by: $0) < running.held(by: $1) }) {
-        while let job = waiting[holder]?.first, job.isOver || running.room(for: holder) > 0 {
+        while let job = waiting[holder]?.first, job.isOver || running.capacity(for: holder) > 0 {
           waiting[holder]?.removeFirst()
           guard !job.isOver else { continue }
           _ = running.take(upTo: 1, for: holder)
@@ -66,18 +66,18 @@ final class LookUps: Sendable {
   private static let mostWaiting = 256
 
   private let threads: NIOThreadPool
-  private let patience: TimeAmount
+  private let timeout: TimeAmount
   private let resolve: @Sendable (_ host: String, _ port: Int, _ family: CInt) -> [SocketAddress]
   private let state: Mutex<State>
 
   /// - Parameter resolve: blocks until it knows all addresses of a family; none if the name has none, or cannot be looked up.
   init(
-    threads count: Int, patience: TimeAmount = .seconds(5),
+    threads count: Int, timeout: TimeAmount = .seconds(5),
     resolve: @escaping @Sendable (String, Int, CInt) -> [SocketAddress] = LookUps.systemAddresses
   ) {
     threads = NIOThreadPool(numberOfThreads: count)
     threads.start()
-    self.patience = patience
+    self.timeout = timeout
     self.resolve = resolve
     state = Mutex(State(running: SharedCount(most: Self.most, total: count)))
   }
@@ -101,7 +101,7 @@ final class LookUps: Sendable {
       job.end([])
       return promise.futureResult
     }
-    let timer = loop.scheduleTask(in: patience) { job.end([]) }
+    let timer = loop.scheduleTask(in: timeout) { job.end([]) }
     promise.futureResult.whenComplete { _ in timer.cancel() }
     beginWaiting()
     return promise.futureResult

@@ -24,7 +24,7 @@ struct Overtaking {
 
   mutating func answered(_ stream: Int) { newest = max(newest, stream) }
 
-  /// To be called when all that was received at once has been told.
+  /// To be called after everything that was received at once.
   /// - Parameter oldest: the oldest stream that is open; asked for at every quarter of the delay only.
   mutating func received(oldest: @autoclosure () -> Int?, now: NIODeadline) {
     guard newest > marks.last?.stream ?? 0 else { return }
@@ -41,7 +41,7 @@ struct Overtaking {
   /// When `overtaken` may have an answer.
   var nextDeadline: NIODeadline { marks.first.map { $0.time + delay } ?? .distantFuture }
 
-  /// The newest stream that is overtaken by now, which it tells once: all older ones are too.
+  /// The newest stream that is overtaken by now, once. All older ones are overtaken, too.
   mutating func overtaken(now: NIODeadline) -> Int? {
     var overtaken: Int?
     while let first = marks.first, now >= first.time + delay {

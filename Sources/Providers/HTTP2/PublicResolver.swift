@@ -14,9 +14,6 @@ final class PublicResolver: Resolver, Sendable {
   /// A name has addresses, and none of them is of the internet.
   struct AddressNotAllowed: Error, Hashable {}
 
-  /// As the ledger has it.
-  static let reason = "AddressNotAllowed"
-
   private let loop: any EventLoop
   private let lookUps: LookUps
   private let holder: QuotaHolder

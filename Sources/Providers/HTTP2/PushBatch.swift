@@ -1,6 +1,7 @@
 import FoundationEssentials
 import NIOCore
 import Locking
+import Wire
 
 /// The requests of one call of `send` that go through one pool. Belongs to the pool's event loop.
 final class PushBatch {
@@ -36,9 +37,9 @@ final class PushBatch {
   var isCancelled: Bool { outcomes.isCancelled }
 
   /// Why its requests may not leave any more; nil if they may.
-  var hindrance: String? {
-    if let deadline, NIODeadline.now() >= deadline { return "QueueTimeout" }
-    return isWanted() ? nil : Verdict.unwanted
+  var cancellationReason: String? {
+    if let deadline, NIODeadline.now() >= deadline { return .hub(.queueTimeout) }
+    return isWanted() ? nil : .hub(.cancelled)
   }
 
   /// Keeps the outcomes of a request's pushes for the next `deliver`.
@@ -63,7 +64,7 @@ final class PushBatch {
   /// Yields the outcomes kept.
   func deliver() {
     guard !pending.isEmpty else { return }
-    // Before anybody hears of them, and sends more.
+    // Before the outcomes are delivered, and their reader sends more.
     for (isAnswered, count) in ended { lease?.end(count, isAnswered: isAnswered) }
     ended.removeAll(keepingCapacity: true)
     outcomes.yield(pending)

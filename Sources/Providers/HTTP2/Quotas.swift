@@ -21,14 +21,14 @@ struct SharedCount<Holder: Hashable & Sendable>: Sendable {
   func held(by holder: Holder) -> Int { held[holder, default: 0] }
 
   /// How much more it may have.
-  func room(for holder: Holder) -> Int {
+  func capacity(for holder: Holder) -> Int {
     let held = held(by: holder)
     return max(0, min(most - held, (total - used - held) / 2))
   }
 
   /// - Returns: how much the holder got, at most `count`.
   mutating func take(upTo count: Int, for holder: Holder) -> Int {
-    let taken = min(count, room(for: holder))
+    let taken = min(count, capacity(for: holder))
     guard taken > 0 else { return 0 }
     held[holder, default: 0] += taken
     used += taken
@@ -55,7 +55,7 @@ struct QuotaHolder: Hashable, Sendable {
 /// What is known of an address that others name.
 enum AddressKind: Sendable, Hashable {
   /// Anybody may have named it: its places are bounded, and nothing is sent to it while it is silent.
-  case stranger
+  case untrusted
   /// The operator answers for it: it has as many places as it wants, unless it is silent.
   case trusted
   /// All requests of a service go to it: its places are bounded, and the lane sees whether it answers.
@@ -82,8 +82,8 @@ final class Quotas: Sendable {
     var origins = 64
     /// Most origins that all customers have connections to.
     var allOrigins = 512
-    /// How many unanswered requests make a stranger's address silent.
-    var unansweredByStrangers = 16
+    /// How many unanswered requests make an untrusted address silent.
+    var unansweredByUntrusted = 16
     /// How many make a trusted address silent: as many as a lane begins with.
     var unanswered = 100
     /// How many silent addresses are known, of all customers.
@@ -91,7 +91,7 @@ final class Quotas: Sendable {
 
     fileprivate func unanswered(by kind: AddressKind) -> Int {
       switch kind {
-      case .stranger: unansweredByStrangers
+      case .untrusted: unansweredByUntrusted
       case .trusted: unanswered
       case .provider: .max
       }
@@ -123,18 +123,18 @@ final class Quotas: Sendable {
 
     mutating func isSilent(_ place: Place) -> Bool { answers[place]?.isSilent(at: .now()) ?? false }
 
-    /// - Returns: how many places the call got, and what tells them from others.
+    /// - Returns: how many places the call got, and the ticket that ends them.
     mutating func take(upTo count: Int, at place: Place, _ kind: AddressKind, _ limits: Limits) -> (
       count: Int, ticket: Int
     ) {
       let now = NIODeadline.now()
       var known =
         answers[place]
-        ?? AddressAnswers(limit: limits.unanswered(by: kind), isStranger: kind == .stranger)
-      var taken = known.room(for: count, at: now)
+        ?? AddressAnswers(limit: limits.unanswered(by: kind), isUntrusted: kind == .untrusted)
+      var taken = known.capacity(for: count, at: now)
       if kind.isBounded {
         var own = addresses[place.holder] ?? SharedCount(most: limits.places, total: limits.places)
-        taken = holders.take(upTo: min(taken, own.room(for: place.address)), for: place.holder)
+        taken = holders.take(upTo: min(taken, own.capacity(for: place.address)), for: place.holder)
         if own.take(upTo: taken, for: place.address) > 0 { addresses[place.holder] = own }
       }
       guard taken > 0 else { return (0, 0) }
@@ -164,7 +164,7 @@ final class Quotas: Sendable {
     mutating func grants(_ limits: Limits) -> [(waiter: Waiter, place: Place, taken: (count: Int, ticket: Int))] {
       var grants: [(Waiter, Place, (Int, Int))] = []
       for holder in waiting.keys.sorted(by: { holders.held(by: $0) < holders.held(by: $1) }) {
-        guard var waiters = waiting[holder], holders.room(for: holder) > 0 else { continue }
+        guard var waiters = waiting[holder], holders.capacity(for: holder) > 0 else { continue }
         for index in waiters.indices {
           let place = Place(holder: holder, address: waiters[index].address)
           let taken = take(upTo: waiters[index].count, at: place, waiters[index].kind, limits)
@@ -193,17 +193,14 @@ final class Quotas: Sendable {
   /// How many places are held.
   func places(of holder: QuotaHolder) -> Int { state.withLock { $0.holders.held(by: holder) } }
 
-  /// How many connections all customers hold beside the first to each origin.
-  var furtherConnections: Int { state.withLock { $0.connections.used } }
-
   /// Takes places at an address, now or as they come free. One that is silent has none.
   /// - Parameters:
-  ///   - patience: how long a place is waited for; not at all if it is zero.
+  ///   - timeout: how long a place is waited for; not at all if it is zero.
   ///   - loop: keeps the time.
   ///   - grant: called with places, perhaps several times and from any thread.
   ///   - giveUp: called at most once, with how many were not to be had in time, and why.
   func take(
-    _ count: Int, of holder: QuotaHolder, at address: String, _ kind: AddressKind = .stranger, patience: TimeAmount,
+    _ count: Int, of holder: QuotaHolder, at address: String, _ kind: AddressKind = .untrusted, timeout: TimeAmount,
     on loop: any EventLoop,
     grant: @escaping @Sendable (PlaceLease) -> Void, giveUp: @escaping @Sendable (Int, String) -> Void
   ) {
@@ -213,7 +210,7 @@ final class Quotas: Sendable {
       let isFirst = state.waiting[holder]?.contains { $0.address == address } != true
       let taken = isFirst ? state.take(upTo: count, at: place, kind, limits) : (count: 0, ticket: 0)
       let isSilent = taken.count < count && state.isSilent(place)
-      if taken.count == count || isSilent || patience == .zero { return (taken, isSilent, nil) }
+      if taken.count == count || isSilent || timeout == .zero { return (taken, isSilent, nil) }
       state.lastWaiter += 1
       state.waiting[holder, default: []].append(
         Waiter(id: state.lastWaiter, address: address, kind: kind, count: count - taken.count, grant: grant))
@@ -221,17 +218,17 @@ final class Quotas: Sendable {
     }
     if taken.count > 0 { grant(lease(taken, at: place, kind)) }
     guard let waiter else {
-      if taken.count < count { giveUp(count - taken.count, isSilent ? Verdict.noAnswer : Verdict.noPlace) }
+      if taken.count < count { giveUp(count - taken.count, .hub(isSilent ? .noAnswer : .noPlace)) }
       return
     }
-    loop.scheduleTask(in: patience) {
+    loop.scheduleTask(in: timeout) {
       let (left, isSilent) = self.state.withLock { state -> (Int, Bool) in
         guard let index = state.waiting[holder]?.firstIndex(where: { $0.id == waiter }) else { return (0, false) }
         let left = state.waiting[holder]?.remove(at: index).count ?? 0
         if state.waiting[holder]?.isEmpty == true { state.waiting[holder] = nil }
         return (left, state.isSilent(place))
       }
-      if left > 0 { giveUp(left, isSilent ? Verdict.noAnswer : Verdict.noPlace) }
+      if left > 0 { giveUp(left, .hub(isSilent ? .noAnswer : .noPlace)) }
     }
   }
 

@@ -8,7 +8,7 @@ protocol ServiceDescription: Sendable {
   var startsWithOneStream: Bool { get }
   /// Most connections of a pool that speak HTTP/1.1, which takes one request at a time; 0 if the service is to speak HTTP/2.
   var http1Connections: Int { get }
-  /// Whether another connection is opened once what waits finds no room: where one receiver behind an origin may not answer, and the others
+  /// Whether another connection is opened once what waits finds no capacity: where one receiver behind an origin may not answer, and the others
   /// do.
   var opensAnotherWhenFull: Bool { get }
   /// The headers of responses, in lower case, that its table has to know beside `retry-after`.
@@ -37,12 +37,17 @@ protocol ServiceDescription: Sendable {
 }
 
 extension ServiceDescription {
+  var startsWithOneStream: Bool { false }
   var http1Connections: Int { 0 }
   var opensAnotherWhenFull: Bool { false }
   var responseHeaders: [String] { [] }
   var mayBePrivate: Bool { true }
   /// Reasons and access tokens are short.
   var longestBody: Int { 16 << 10 }
+
+  func replace(_ authorization: Authorization, _ recovery: Recovery) -> Bool { false }
+  func goAwayReason(_ debugData: [UInt8]) -> String? { nil }
+  func verdict(onGoAway reason: String) -> Verdict? { nil }
 }
 
 /// The header `authorization` of a request; never logged. A request without one has nil.
@@ -87,7 +92,7 @@ enum Recovery: Hashable, Sendable {
   case reopen
   /// Try the push once more on a new connection; the verdict is reported if that refuses it too.
   case newConnection
-  /// The same, with a new token: the old connection may keep refusing it.
+  /// Try the push once more on a new connection, with a new token: the old connection may keep refusing it.
   case newToken
   /// Create no token for a while; try once more with the previous one, on a new connection, if it is still valid.
   case previousToken

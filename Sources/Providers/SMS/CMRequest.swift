@@ -85,8 +85,8 @@ enum CMCode: Int64, CaseIterable {
   case unknown = 999
 
   /// For the ledger and for people, as in `303 number invalid`.
-  var word: String {
-    let words =
+  var reason: String {
+    let meaning =
       switch self {
       case .ok: "ok"
       case .authenticationFailed: "authentication failed"
@@ -106,7 +106,7 @@ enum CMCode: Int64, CaseIterable {
       case .internalError: "internal error"
       case .unknown: "unknown error"
       }
-    return "\(rawValue) \(words)"
+    return "\(rawValue) \(meaning)"
   }
 
   /// The table.
@@ -115,18 +115,18 @@ enum CMCode: Int64, CaseIterable {
     switch self {
     case .ok: .accepted
     // The account is at fault.
-    case .authenticationFailed, .balanceInsufficient, .keyIncorrect: .credentialsRefused(reason: word)
+    case .authenticationFailed, .balanceInsufficient, .keyIncorrect: .credentialsRefused(reason: reason)
     // Which messages were sent is in the messages' own codes.
-    case .notAllSent: .uncertain(reason: word, isAnswered: true)
+    case .notAllSent: .uncertain(reason: reason, isAnswered: true)
     // The message is at fault.
     case .requestMalformed, .messagesIncorrect, .senderInvalid, .recipientInvalid, .bodyInvalid, .fieldInvalid, .spam,
       .rejected:
-      .payloadRefused(reason: word)
+      .payloadRefused(reason: reason)
     // The number is.
-    case .numberInvalid: .tokenInvalid(.unregistered, since: nil, reason: word)
-    case .blacklisted: .tokenInvalid(.optedOut, since: now, reason: word)
+    case .numberInvalid: .tokenInvalid(.unregistered, since: nil, reason: reason)
+    case .blacklisted: .tokenInvalid(.optedOut, since: now, reason: reason)
     // Later.
-    case .internalError, .unknown: .retry(after: retryAfter, reason: word)
+    case .internalError, .unknown: .retry(after: retryAfter, reason: reason)
     }
   }
 }
@@ -137,13 +137,13 @@ extension ResponseClassification {
     let body = (try? JSONValue(json: response.body))?.withLowercaseNames
     let code = body?["errorcode"]?.int
     if let known = code.flatMap(CMCode.init(rawValue:)), known != .ok {
-      self.init(verdict: known.verdict(retryAfter: response.retryAfter, at: now), reason: known.word)
+      self.init(verdict: known.verdict(retryAfter: response.retryAfter, at: now), reason: known.reason)
     } else {
       self.init(smsStatus: response, code.flatMap { $0 == 0 ? nil : "\($0)" })
     }
     guard case .array(let messages) = body?["messages"], !messages.isEmpty else { return }
     // What the reply does not name may have been sent.
-    verdict = .uncertain(reason: "NoWordOfMessage", isAnswered: true)
+    verdict = .uncertain(reason: .hub(.noWordOfMessage), isAnswered: true)
     var verdicts: [String: Verdict] = [:]
     for message in messages {
       guard let reference = message["reference"]?.text else { continue }
@@ -153,7 +153,7 @@ extension ResponseClassification {
       verdicts[reference] =
         switch (known, isAccepted) {
         case (.ok, true), (.ok, nil): .accepted
-        case (.ok, false): .payloadRefused(reason: CMCode.rejected.word)
+        case (.ok, false): .payloadRefused(reason: CMCode.rejected.reason)
         case (let known?, _): known.verdict(retryAfter: response.retryAfter, at: now)
         case (nil, true): .accepted
         case (nil, false): .payloadRefused(reason: "\(code)")
@@ -179,7 +179,7 @@ extension JSONValue {
     }
   }
 
-  /// The same with all names of members in lower case: CM writes them in any case.
+  /// The value with all names of members in lower case: CM writes them in any case.
   var withLowercaseNames: JSONValue {
     switch self {
     case .array(let values): .array(values.map(\.withLowercaseNames))

@@ -52,7 +52,6 @@ private struct SMSServiceDescription: ServiceDescription {
 
   var name: String { isVoice ? "voice" : "SMS" }
   var label: String { isVoice ? "voice" : "sms" }
-  var startsWithOneStream: Bool { false }
   var http1Connections: Int { 16 }
   /// CM answers each of a thousand messages.
   var longestBody: Int { 1 << 20 }
@@ -73,10 +72,6 @@ private struct SMSServiceDescription: ServiceDescription {
     case .http(let template): ResponseClassification(response, by: template)
     }
   }
-
-  func replace(_ authorization: Authorization, _ recovery: Recovery) -> Bool { false }
-  func goAwayReason(_ debugData: [UInt8]) -> String? { nil }
-  func verdict(onGoAway reason: String) -> Verdict? { nil }
 }
 
 extension ResponseClassification {

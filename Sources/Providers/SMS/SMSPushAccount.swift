@@ -8,7 +8,7 @@ import Wire
 struct SMSPushAccount: PushAccount {
   let customer: CustomerID
   let account: SMSAccount
-  /// Where the provider is told to post its status reports; nil for nowhere.
+  /// Where the provider is asked to post its status reports; nil for nowhere.
   let statusURL: String?
   let endpoint: SMSEndpoint
   /// Signs what names a push.
@@ -33,7 +33,7 @@ struct SMSPushAccount: PushAccount {
     case .success(var sms):
       sms.reference = sign(SMSReference(pushID: push.id)).text
       guard let address = endpoint.address(account.url) else {
-        return .refused(.credentialsRefused(reason: "HostNotAllowed"))
+        return .refused(.credentialsRefused(reason: .hub(.hostNotAllowed)))
       }
       var request =
         switch account.provider {
@@ -85,7 +85,7 @@ struct SMSPushAccount: PushAccount {
   /// CM is asked to send nothing to nobody: it checks the product token first. Twilio shows the account itself. Other providers
   /// cannot be asked.
   func check(_ environment: PushEnvironment) async -> CredentialVerdict {
-    guard let address = endpoint.address(account.url) else { return .refused(reason: "HostNotAllowed") }
+    guard let address = endpoint.address(account.url) else { return .refused(reason: .hub(.hostNotAllowed)) }
     switch account.provider {
     case .cm(let productToken):
       let verdict = await endpoint.verdict(
@@ -135,7 +135,7 @@ struct SMSPushAccount: PushAccount {
 
   private static func adviceOnStatus(_ reason: String) -> String? {
     switch reason {
-    case "HostNotAllowed":
+    case HubReason.hostNotAllowed.rawValue:
       "The address must be one of the internet, or at a host that PUSHCART_SMS_ALLOWED_HOSTS names."
     case "HTTP401", "HTTP403": "The provider does not take the sign-in: set it anew with `pushcart sms set`."
     case _ where reason.hasPrefix("HTTP"): "The address is not the provider's: set it with `pushcart sms set --url`."
@@ -169,23 +169,25 @@ struct OutgoingSMS: Sendable {
       .failure(Refusal(verdict: .payloadRefused(reason: reason)))
     }
     guard let number = PhoneNumber(push.token) else {
-      return .failure(Refusal(verdict: .tokenInvalid(.unregistered, since: nil, reason: "NoNumber")))
+      return .failure(Refusal(verdict: .tokenInvalid(.unregistered, since: nil, reason: .hub(.noNumber))))
     }
     let override = push.message.override("sms")
     let from = override?["from"]?.text ?? account.sender
-    guard SMSAccount.isSender(from) || account.isMessagingService(from) else { return refuse("BadOverride from") }
-    var words = override?["text"]?.text ?? [push.message.alert, push.message.info].compactMap(text).first ?? ""
-    guard !words.isEmpty else { return refuse("NoText") }
+    guard SMSAccount.isSender(from) || account.isMessagingService(from) else {
+      return refuse(.hub(.badOverride, "from"))
+    }
+    var content = override?["text"]?.text ?? [push.message.alert, push.message.info].compactMap(text).first ?? ""
+    guard !content.isEmpty else { return refuse(.hub(.noText)) }
     if let source = push.message.fields.first(where: { $0.name == pinField }).flatMap({ text($0.value) }) {
-      guard let pin = pin(number, source) else { return refuse("NoPIN") }
-      words = words.replacing("{{pin}}", with: pin)
+      guard let pin = pin(number, source) else { return refuse(.hub(.noPIN)) }
+      content = content.replacing("{{pin}}", with: pin)
     }
     var parts = SMSText.mostParts
     if let number = override?["maximumParts"]?.integer { parts = min(max(1, Int(number)), parts) }
     let coding = override?["coding"]?.text.flatMap(SMSCoding.init(rawValue:)) ?? .auto
     let sms: SMSText
     do throws(SMSText.Problem) {
-      sms = try SMSText(words, coding: coding, maximumParts: parts)
+      sms = try SMSText(content, coding: coding, maximumParts: parts)
     } catch {
       return refuse(error.reason)
     }
@@ -261,7 +263,7 @@ extension ServiceReasons {
     service: "SMS by CM",
     reasons: CMCode.allCases.filter { $0 != .ok }.map { code in
       Reason(
-        word: code.word, verdict: code.verdict(retryAfter: nil, at: .distantPast),
+        name: code.reason, verdict: code.verdict(retryAfter: nil, at: .distantPast),
         advice: SMSPushAccount.advice(on: code))
     })
 
@@ -269,7 +271,7 @@ extension ServiceReasons {
     service: "SMS by Twilio",
     reasons: TwilioCode.allCases.map { code in
       Reason(
-        word: code.word, verdict: code.verdict(hasOwnSender: false, retryAfter: nil, at: .distantPast),
+        name: code.reason, verdict: code.verdict(hasOwnSender: false, retryAfter: nil, at: .distantPast),
         advice: SMSPushAccount.advice(on: code))
     })
 }

@@ -77,7 +77,7 @@ extension ResponseClassification {
     if template.temporaryStatuses?.contains(status) ?? ([408, 425, 429].contains(status) || status >= 500) {
       self.init(verdict: .ofSMS("HTTP\(status)", response))
     } else if template.successStatuses?.contains(status) ?? (200..<300).contains(status) {
-      self.init(verdict: template.accepts(response.body) ? .accepted : .payloadRefused(reason: "NotAccepted"))
+      self.init(verdict: template.accepts(response.body) ? .accepted : .payloadRefused(reason: .hub(.notAccepted)))
     } else if [401, 403].contains(status) {
       self.init(verdict: .credentialsRefused(reason: "HTTP\(status)"))
     } else {

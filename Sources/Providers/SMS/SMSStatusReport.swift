@@ -41,7 +41,7 @@ extension SMSStatusReport {
 
   // MARK: CM
 
-  /// JSON or XML, whose members are told by their names in any case; or a query with the same values.
+  /// JSON or XML, whose members are found by their names in any case; or a query with the same values.
   private static func cm(_ request: SMSStatusRequest) throws(SMSStatusRefusal) -> [SMSStatusReport] {
     guard !request.body.isEmpty else {
       let fields = Dictionary(
@@ -93,8 +93,8 @@ extension SMSStatusReport {
     case "1", "3":
       // CM still tries.
       if error == 7 { return SMSStatusReport(reference: reference, outcome: .pending) }
-      let words = error.flatMap { cmErrors[$0] }
-      let reason = error.map { "\($0) \(words ?? "error")" } ?? (code == "1" ? "rejected" : "failed")
+      let meaning = error.flatMap { cmErrors[$0] }
+      let reason = error.map { "\($0) \(meaning ?? "error")" } ?? (code == "1" ? "rejected" : "failed")
       // 23: never to be used again. 37: the national blacklist.
       let cause: InvalidTokenCause? = error == 37 ? .optedOut : error == 23 ? .unregistered : nil
       return SMSStatusReport(reference: reference, outcome: .failed(reason: reason), cause: cause)
@@ -128,12 +128,12 @@ extension SMSStatusReport {
     case "delivered", "read": return [SMSStatusReport(reference: reference, outcome: .delivered)]
     case "undelivered", "failed":
       let code = values["ErrorCode"].flatMap { Int($0) }
-      let words = code.flatMap { twilioErrors[$0] }
+      let meaning = code.flatMap { twilioErrors[$0] }
       let cause: InvalidTokenCause? =
         code == 21610 ? .optedOut : code.map { [30006, 21211, 21614].contains($0) } == true ? .unregistered : nil
       return [
         SMSStatusReport(
-          reference: reference, outcome: .failed(reason: code.map { "\($0) \(words ?? "error")" } ?? status),
+          reference: reference, outcome: .failed(reason: code.map { "\($0) \(meaning ?? "error")" } ?? status),
           cause: cause)
       ]
     default: return [SMSStatusReport(reference: reference, outcome: .pending)]

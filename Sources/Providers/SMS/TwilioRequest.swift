@@ -59,8 +59,8 @@ enum TwilioCode: Int64, CaseIterable {
   case bodyTooLong = 21617
 
   /// For the ledger and for people, as in `21211 number invalid`.
-  var word: String {
-    let words =
+  var reason: String {
+    let meaning =
       switch self {
       case .authenticationFailed: "authentication failed"
       case .notFound: "account not found"
@@ -77,20 +77,20 @@ enum TwilioCode: Int64, CaseIterable {
       case .noMobileNumber: "no mobile number"
       case .bodyTooLong: "body too long"
       }
-    return "\(rawValue) \(words)"
+    return "\(rawValue) \(meaning)"
   }
 
   /// The table. A country that is not enabled is the message's fault, and so is a sender that the message named: others go on.
   /// - Parameter now: an opt-out is certain as of now, so that it says nothing about other numbers.
   func verdict(hasOwnSender: Bool, retryAfter: Duration?, at now: Date) -> Verdict {
     switch self {
-    case .senderMissing where hasOwnSender, .senderNotYours where hasOwnSender: .payloadRefused(reason: word)
+    case .senderMissing where hasOwnSender, .senderNotYours where hasOwnSender: .payloadRefused(reason: reason)
     case .authenticationFailed, .notFound, .senderMissing, .senderNotYours, .trialLimit:
-      .credentialsRefused(reason: word)
-    case .tooManyRequests: .retry(after: retryAfter, reason: word, appliesToService: retryAfter != nil)
-    case .numberInvalid, .noMobileNumber: .tokenInvalid(.unregistered, since: nil, reason: word)
-    case .optedOut: .tokenInvalid(.optedOut, since: now, reason: word)
-    case .countryNotEnabled, .bodyMissing, .numberMissing, .notRoutable, .bodyTooLong: .payloadRefused(reason: word)
+      .credentialsRefused(reason: reason)
+    case .tooManyRequests: .retry(after: retryAfter, reason: reason, appliesToService: retryAfter != nil)
+    case .numberInvalid, .noMobileNumber: .tokenInvalid(.unregistered, since: nil, reason: reason)
+    case .optedOut: .tokenInvalid(.optedOut, since: now, reason: reason)
+    case .countryNotEnabled, .bodyMissing, .numberMissing, .notRoutable, .bodyTooLong: .payloadRefused(reason: reason)
     }
   }
 }
@@ -105,7 +105,7 @@ extension ResponseClassification {
     let code = (try? JSONValue(json: response.body))?["code"]?.int
     if let known = code.flatMap(TwilioCode.init(rawValue:)) {
       let verdict = known.verdict(hasOwnSender: request.hasOwnSender, retryAfter: response.retryAfter, at: now)
-      self.init(verdict: verdict, reason: known.word)
+      self.init(verdict: verdict, reason: known.reason)
     } else {
       self.init(smsStatus: response, code.map { "\($0)" })
     }

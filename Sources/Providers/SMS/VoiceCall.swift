@@ -43,7 +43,7 @@ extension PushServices {
     case .http: return nil
     }
     return await sms.verdict(on: request, to: address, as: account, of: customer, isVoice: true)
-      ?? .unsent(reason: "Cancelled")
+      ?? .unsent(reason: .hub(.cancelled))
   }
 
   /// Said twice.

@@ -18,20 +18,20 @@ struct WNSAccount: PushAccount {
 
   func prepare(_ push: OutgoingPush) -> PreparedPush {
     guard let channel = try? PushEndpoint(url: push.token) else {
-      return .refused(.tokenInvalid(.unregistered, since: nil, reason: "NoChannelURI"))
+      return .refused(.tokenInvalid(.unregistered, since: nil, reason: .hub(.noChannelURI)))
     }
     // The setting may be at fault, so the device stays.
-    guard rule.problem(with: channel) == nil else { return .refused(.payloadRefused(reason: "HostNotAllowed")) }
+    guard rule.problem(with: channel) == nil else { return .refused(.payloadRefused(reason: .hub(.hostNotAllowed))) }
     let override = push.message.override("wns")
     guard let type = (override?["type"]?.text).map(WNSType.init(rawValue:)) ?? WNSType(of: push.message) else {
-      return .refused(.payloadRefused(reason: "BadOverride type"))
+      return .refused(.payloadRefused(reason: .hub(.badOverride, "type")))
     }
     var changing = changingHeaders(push, type)
     if case .object(let changes) = override?["headers"] {
       for (name, value) in changes {
         guard let index = changing.firstIndex(where: { "\($0.name)" == name.lowercasedASCII.text }) else { continue }
         if let text = value.text, !RequestHeaders.isValue(text) {
-          return .refused(.payloadRefused(reason: "BadOverride \(name)"))
+          return .refused(.payloadRefused(reason: .hub(.badOverride, "\(name)")))
         }
         changing[index].value = value.text
       }
@@ -40,7 +40,7 @@ struct WNSAccount: PushAccount {
       let body = WNSPayload.body(message, as: type)
       return body.count <= WNSPayload.limit ? body : nil
     }
-    guard let fitted else { return .refused(.payloadRefused(reason: "MessageTooBig")) }
+    guard let fitted else { return .refused(.payloadRefused(reason: .hub(.messageTooBig))) }
     var headers = RequestHeaders()
     headers.add(":path", channel.path, .changing)
     headers.add("content-type", type.contentType)

@@ -42,11 +42,11 @@ extension OverrideShape {
 extension ServiceReasons {
   fileprivate static let wns: ServiceReasons = {
     var reasons = ResponseClassification.documentedWNSStatuses.sorted().map { status in
-      Reason(word: "HTTP\(status)", verdict: ResponseClassification(WNSResponse(status: status)).verdict)
+      Reason(name: "HTTP\(status)", verdict: ResponseClassification(WNSResponse(status: status)).verdict)
     }
     for word in ["dropped", "channelthrottled"] {
       let response = WNSResponse(status: 200, notificationStatus: word)
-      reasons.append(Reason(word: word, verdict: ResponseClassification(response).verdict))
+      reasons.append(Reason(name: word, verdict: ResponseClassification(response).verdict))
     }
     return ServiceReasons(service: "WNS", reasons: reasons)
   }()

@@ -34,16 +34,16 @@ struct WebPushAccount: PushAccount {
     else { return .refused(Self.invalid("BadToken")) }
     // The setting may be at fault, so the device stays.
     guard endpoint.rule.problem(with: subscription.endpoint) == nil else {
-      return .refused(.payloadRefused(reason: "HostNotAllowed"))
+      return .refused(.payloadRefused(reason: .hub(.hostNotAllowed)))
     }
     guard let headers = Headers(push, ttl: ttl(of: push)) else {
-      return .refused(.payloadRefused(reason: "BadOverride"))
+      return .refused(.payloadRefused(reason: .hub(.badOverride)))
     }
     let fitted = push.message.fitted { message -> [UInt8]? in
       let text = WebPushPayload.json(message, collapseKey: push.collapseKey)
       return text.count <= WebPushEncryption.limit ? text : nil
     }
-    guard let fitted else { return .refused(.payloadRefused(reason: "MessageTooBig")) }
+    guard let fitted else { return .refused(.payloadRefused(reason: .hub(.messageTooBig))) }
     var request = request(fitted.form, headers, subscription)
     request.reductions = fitted.reductions
     let size = fitted.form.count
@@ -87,14 +87,14 @@ struct WebPushAccount: PushAccount {
   /// sign is all that is known here.
   func check(_ environment: PushEnvironment) async -> CredentialVerdict {
     guard (try? endpoint.signer(credentials).authorization(for: "https://push.example.com", now: endpoint.now)) != nil
-    else { return .refused(reason: "PrivateKeyUnusable") }
+    else { return .refused(reason: .hub(.privateKeyUnusable)) }
     return .unasked(reason: "the key can sign, but push services of browsers check it only with a push")
   }
 
-  var reasonsToWarn: Set<String> { [WebPushDescription.tokenRefused] }
+  var reasonsToWarn: Set<String> { [.hub(.tokenRefused)] }
 
   func advice(on reason: String) -> String? {
-    guard reason.hasPrefix(WebPushDescription.tokenRefused) else { return nil }
+    guard reason.hasPrefix(.hub(.tokenRefused)) else { return nil }
     return
       "Push services of browsers do not take the app's VAPID key: compare it with the one that pages subscribe with, and check the "
       + "clock of the database, which dates what signs in."
@@ -152,21 +152,16 @@ struct WebPushAccount: PushAccount {
 
 /// How all accounts of Web Push send. Each of a customer has connections of its own to each origin.
 struct WebPushSender: Sendable {
-  let settings: WebPushSettings
+  /// The hub's, for keys without one.
+  let contact: String
   let rule: EndpointRule
-  private let pools: ConnectionPools
-
-  init(_ settings: WebPushSettings, _ rule: EndpointRule, _ pools: ConnectionPools) {
-    self.settings = settings
-    self.rule = rule
-    self.pools = pools
-  }
+  let pools: ConnectionPools
 
   /// The clock by which pushes are dated.
   var now: Date { pools.now() }
 
   func signer(_ credentials: VAPIDKey) throws -> VAPIDSigner {
-    try VAPIDSigner(credentials, contact: settings.contact)
+    try VAPIDSigner(credentials, contact: contact)
   }
 
   func send(

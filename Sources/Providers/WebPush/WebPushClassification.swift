@@ -23,7 +23,7 @@ extension ResponseClassification {
 
   /// Mozilla's table.
   private init(_ errno: MozillaErrno, _ response: WebPushResponse) {
-    let word = errno.word
+    let word = errno.reason
     switch errno {
     // The subscription is gone.
     case .unknownEndpoint, .expiredEndpoint, .endpointGone, .unsubscribed:
@@ -82,13 +82,14 @@ extension ServiceReasons {
     service: "Web Push, Mozilla's service",
     reasons: MozillaErrno.allCases.map { errno in
       let response = WebPushResponse(status: 400, errno: errno.rawValue)
-      return Reason(word: errno.word, meaning: words(of: errno), verdict: ResponseClassification(response).verdict)
+      return Reason(
+        name: errno.reason, meaning: description(of: errno), verdict: ResponseClassification(response).verdict)
     })
 
   fileprivate static let apple = ServiceReasons(
     service: "Web Push, Apple's service",
     reasons: AppleWebPushReason.allCases.map { word in
       let response = WebPushResponse(status: 400, reason: word.rawValue)
-      return Reason(word: word.rawValue, verdict: ResponseClassification(response).verdict)
+      return Reason(name: word.rawValue, verdict: ResponseClassification(response).verdict)
     })
 }

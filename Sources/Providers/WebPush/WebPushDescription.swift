@@ -21,8 +21,6 @@ final class WebPushDescription: ServiceDescription {
 
   /// Refusals of the token for fewer subscriptions say more about these than about the app's key: one can be made with another key.
   private static let evidence = 5
-  /// The first word of a refusal that is probably the app's fault.
-  static let tokenRefused = "TokenRefused"
 
   private let origin: ServiceAddress
   private let signer: VAPIDSigner?
@@ -40,7 +38,6 @@ final class WebPushDescription: ServiceDescription {
 
   var name: String { Self.name }
   var label: String { Self.label }
-  var startsWithOneStream: Bool { false }
   var mayBePrivate: Bool { rule.isListed(origin.host, origin.port) }
 
   func authorization(whenReady: @escaping @Sendable () -> Void) -> AvailableAuthorization {
@@ -53,7 +50,7 @@ final class WebPushDescription: ServiceDescription {
         return .available(token.authorization)
       }
       guard let value = try? signer?.authorization(for: "https://\(origin.authority)", now: now) else {
-        return .unusable(.credentialsRefused(reason: "PrivateKeyUnusable"))
+        return .unusable(.credentialsRefused(reason: .hub(.privateKeyUnusable)))
       }
       state.token = (Authorization(value: value), now)
       return .available(Authorization(value: value))
@@ -62,7 +59,7 @@ final class WebPushDescription: ServiceDescription {
 
   func classification(of response: ServiceResponse, to request: PushRequest) -> ResponseClassification {
     var classification = ResponseClassification(WebPushResponse(response))
-    // A stranger's server says something of its own push alone.
+    // An untrusted server's answer is about its own push alone.
     let isTrusted = rule.isTrusted(origin.host, origin.port)
     switch classification.verdict {
     case .tokenInvalid(.wrongApp, let since, let reason) where !isTrusted:
@@ -70,7 +67,7 @@ final class WebPushDescription: ServiceDescription {
     case .retry(let after, let reason, let appliesToService)
     where isTrusted && classification.recovery == .newToken && isRefusedByAll(request):
       classification.verdict = .retry(
-        after: after, reason: "\(Self.tokenRefused) \(reason)", appliesToService: appliesToService)
+        after: after, reason: .hub(.tokenRefused, reason), appliesToService: appliesToService)
     case .accepted: state.withLock { $0.refusedPaths = [] }
     default: break
     }
@@ -100,7 +97,4 @@ final class WebPushDescription: ServiceDescription {
       return true
     }
   }
-
-  func goAwayReason(_ debugData: [UInt8]) -> String? { nil }
-  func verdict(onGoAway reason: String) -> Verdict? { nil }
 }

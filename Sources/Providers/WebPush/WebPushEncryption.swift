@@ -18,14 +18,14 @@ package enum WebPushEncryption {
     try body(text, for: subscription, P256.KeyAgreement.PublicKey(x963Representation: subscription.publicKey))
   }
 
-  /// The same for a subscription whose key was read before.
+  /// The body of a push to a subscription whose key was read before.
   static func body(
     _ text: [UInt8], for subscription: WebPushSubscription, _ receiver: P256.KeyAgreement.PublicKey
   ) throws -> [UInt8] {
     try body(text, for: subscription, receiver, key: newKey(), salt: randomSalt())
   }
 
-  /// The same with a key and a salt that no other push may have.
+  /// The body of a push with a key and a salt that no other push may have.
   package static func body(
     _ text: [UInt8], for subscription: WebPushSubscription, _ receiver: P256.KeyAgreement.PublicKey,
     key: P256.KeyAgreement.PrivateKey, salt: [UInt8]

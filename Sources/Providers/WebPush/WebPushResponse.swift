@@ -32,7 +32,7 @@ struct WebPushResponse: Hashable, Sendable, StatusBearing {
     }
   }
 
-  /// A stranger's server must not write whatever it likes into the ledger.
+  /// An untrusted server must not write whatever it likes into the ledger.
   private static func isWord(_ text: String) -> Bool {
     (1...64).contains(text.utf8.count)
       && text.utf8.allSatisfy { (0x41...0x5A).contains($0) || (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) }
@@ -67,7 +67,7 @@ enum MozillaErrno: Int, CaseIterable, Sendable {
   case unknown = 999
 
   /// As the ledger has it.
-  var word: String { "errno\(rawValue)" }
+  var reason: String { "errno\(rawValue)" }
 }
 
 /// Words of Apple's push service for browsers.

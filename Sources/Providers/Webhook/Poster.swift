@@ -16,7 +16,7 @@ public struct JSONPost: Sendable {
 
 /// Posts JSON to addresses that customers named: all HTTP that goes out to them.
 ///
-/// An address has to be where the rule for webhooks allows, and to answer within `PushServiceSettings.strangerTimeout`. No redirect is
+/// An address has to be where the rule for webhooks allows, and to answer within `PushServiceSettings.untrustedTimeout`. No redirect is
 /// followed. A customer has a number of places at such addresses, and fewer at each of them (`Quotas`). So one that is slow delays no other
 /// customer, and no other address.
 public struct Poster: Sendable {
@@ -29,9 +29,9 @@ public struct Poster: Sendable {
   /// The request that a post becomes.
   func prepare(_ post: JSONPost) -> PreparedPush {
     guard let endpoint = try? PushEndpoint(url: post.address), rule.problem(with: endpoint) == nil else {
-      return .refused(.payloadRefused(reason: "HostNotAllowed"))
+      return .refused(.payloadRefused(reason: .hub(.hostNotAllowed)))
     }
-    guard post.body.count <= Self.limit else { return .refused(.payloadRefused(reason: "MessageTooBig")) }
+    guard post.body.count <= Self.limit else { return .refused(.payloadRefused(reason: .hub(.messageTooBig))) }
     var headers = RequestHeaders()
     headers.add(":path", endpoint.path, .never)
     headers.add("content-type", "application/json")
@@ -57,7 +57,7 @@ public struct Poster: Sendable {
       for await outcomes in send([request], of: customer) {
         if let outcome = outcomes.first { return outcome.verdict }
       }
-      return .unsent(reason: "NoOutcome")
+      return .unsent(reason: .hub(.noOutcome))
     }
   }
 }
@@ -71,8 +71,6 @@ struct WebhookDescription: ServiceDescription {
 
   var name: String { Self.name }
   var label: String { Self.label }
-  /// One webhook of an origin that does not answer must not keep the others waiting.
-  var startsWithOneStream: Bool { false }
   var http1Connections: Int { 64 }
   var opensAnotherWhenFull: Bool { true }
 
@@ -89,8 +87,4 @@ struct WebhookDescription: ServiceDescription {
     default: ResponseClassification(verdict: .payloadRefused(reason: word))
     }
   }
-
-  func replace(_ authorization: Authorization, _ recovery: Recovery) -> Bool { false }
-  func goAwayReason(_ debugData: [UInt8]) -> String? { nil }
-  func verdict(onGoAway reason: String) -> Verdict? { nil }
 }

@@ -1,8 +1,10 @@
 import ArgumentParser
+import Hybrid
 import Logging
 import Postgres
 import Registry
 import Sendouts
+import Subscriptions
 
 struct CheckCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -88,7 +90,8 @@ struct RekeyCommand: AsyncParsableCommand {
     guard let keys = settings.masterKeys else { return }
     Logs.start(settings)
     let done = try await settings.withPool { pool in
-      try await Rekey(pool, vault: Vault(keys), by: ManagementStores.osUser).run { progress in
+      try await Rekey(pool, vault: Vault(keys), by: ManagementStores.osUser, columns: SealedColumn.all).run {
+        progress in
         StandardStream.output.line("resealed: \(progress.resealed), already current: \(progress.current)")
       }
     }
@@ -96,6 +99,11 @@ struct RekeyCommand: AsyncParsableCommand {
     guard done.unreadable.isEmpty else { throw ExitCode.failure }
     StandardStream.output.line("Everything is sealed under master key \(keys.currentID).")
   }
+}
+
+extension SealedColumn {
+  /// Everything that is sealed with the master key.
+  static let all = registry + hybrid + dataTrees
 }
 
 struct RetentionCommand: AsyncParsableCommand {

@@ -1,5 +1,6 @@
 import Providers
 import Web
+import Wire
 
 /// `docs/errors.md`: what replies of the API and reasons in the ledger mean.
 enum ErrorPage {
@@ -41,7 +42,7 @@ enum ErrorPage {
 
     ## Reasons of the hub
 
-    \(Markdown.table(["Reason", "What it means"], HubReason.all.map { ["`\($0.word)`", Markdown.escaped($0.meaning)] }))
+    \(Markdown.table(["Reason", "What it means"], HubReason.allCases.map { ["`\($0.rawValue)`", Markdown.escaped($0.meaning)] }))
 
     """
   }
@@ -80,7 +81,7 @@ enum ErrorPage {
           ["Reason", "What the hub makes of it", "What to do"],
           table.reasons.map { reason in
             [
-              "`\(reason.word)`" + (reason.meaning.map { " \($0)" } ?? ""), words(reason.verdict),
+              "`\(reason.name)`" + (reason.meaning.map { " \($0)" } ?? ""), words(reason.verdict),
               Markdown.escaped(reason.advice ?? "–"),
             ]
           })

@@ -124,7 +124,8 @@ struct Diagnostics: Sendable {
   private func masterKey(_ pool: Pool) async -> Finding {
     guard let keys = settings.masterKeys else { return Finding(part: "master key", isWell: false, sentence: "not set") }
     do {
-      let all = try await Rekey(pool, vault: Vault(keys), by: ManagementStores.osUser).run(trial: true)
+      let all = try await Rekey(pool, vault: Vault(keys), by: ManagementStores.osUser, columns: SealedColumn.all)
+        .run(trial: true)
       if !all.unreadable.isEmpty {
         return Finding(
           part: "master key", isWell: false,

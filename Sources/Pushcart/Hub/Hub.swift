@@ -163,13 +163,10 @@ struct Hub: Sendable {
       phones: PhoneRegistrations(
         pool, pins: pins,
         delivery: PINDelivery(messageService, apps: parts.pushApps) { call, customer in
-          switch try await sms.call(
+          let isPlaced = try await sms.call(
             call.number, text: call.text, code: call.pin, language: call.language, of: customer)
-          {
-          case .placed: return true
-          case .noProvider: return false
-          case .refused, .unavailable: throw HybridError.callFailed
-          }
+          if isPlaced == false { throw HybridError.callFailed }
+          return isPlaced != nil
         },
         pushApps: parts.pushApps, registrations: registrations),
       messages: PhoneMessages(pool) { app, number, confirmation in
@@ -193,7 +190,7 @@ struct Hub: Sendable {
         settings: settings.softphone),
       gateway: GatewayRoutes(authenticator: authenticator, messages: hybridMessages),
       geoIP: GeoIPRoutes(countries: settings.countries, authenticate: hybrid.authenticate),
-      datasync: DatasyncRoutes(
+      dataTree: DataTreeRoutes(
         authenticator: authenticator, tree: DataTree(pool, reading: parts.reportPool),
         subscriptions: SubscriptionStore(pool, vault: vault),
         webhooks: WebhookStore(pool, vault: vault), rule: settings.pushServices.endpoints.webhook,

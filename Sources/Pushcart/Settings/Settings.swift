@@ -105,7 +105,7 @@ struct Settings: Sendable {
     pushServices = Self.pushServices(from: &reader)
     // APNs takes 1,000 pushes at a time on a connection, others a hundred or so.
     pushServices.connectionsPerPool = max(pushServices.connectionsPerPool, min(pushesInFlight / 500, 32))
-    pushServices.webPush.contact = Self.contact(publicURL)
+    pushServices.webPushContact = Self.contact(publicURL)
 
     if let file = reader.text(.geoIPFile) {
       countries = CountryDatabase(file)

@@ -48,7 +48,7 @@ struct AccountFile {
       .credential(field: field.name, sentence: "\(finding): \(form.advice)")
     }
     guard !file.bytes.allSatisfy({ $0 <= 0x20 }) else { throw refuse("This is empty") }
-    if let other = ForeignFile(file.bytes), !other.isKeyFile(of: service) {
+    if let other = MisplacedFile(file.bytes), !other.isKeyFile(of: service) {
       throw refuse(other.finding(insteadOf: "a service account key"))
     }
     guard file.bytes.count <= SigningKeyFile.maximumLength else { throw refuse("This is too long to be a key file") }
@@ -170,7 +170,7 @@ enum ClientSecret {
     func refuse(_ finding: String) -> RegistryError {
       .credential(field: CredentialField.clientSecret.name, sentence: "\(finding): \(advice)")
     }
-    if let other = ForeignFile(secret.bytes) { throw refuse(other.finding(insteadOf: "a Client Secret")) }
+    if let other = MisplacedFile(secret.bytes) { throw refuse(other.finding(insteadOf: "a Client Secret")) }
     guard let whole = String(validating: secret.bytes, as: UTF8.self) else { throw refuse("This is a binary file") }
     let text = String(whole.trimmed)
     guard !text.isEmpty else { throw refuse("This is empty") }

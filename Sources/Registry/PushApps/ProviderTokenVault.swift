@@ -37,7 +37,7 @@ public struct ProviderTokenVault: Sendable {
 
   /// The place that a token is sealed for.
   static func context(_ customer: CustomerID, _ signingKey: String) -> String {
-    "provider_token/\(customer)/\(signingKey)"
+    SealedColumn.providerToken.place(customer, signingKey)
   }
 }
 

@@ -47,7 +47,7 @@ struct PushCertificateFile {
     }
     guard file.bytes.count <= Self.maximumLength / 3 * 4 else { throw refuse("This is too long to be a .p12 file") }
     let bytes = Self.decoded(file.bytes)
-    switch ForeignFile(bytes) {
+    switch MisplacedFile(bytes) {
     case .pkcs12: break
     case let other?: throw refuse(other.finding(insteadOf: "a .p12 file"))
     case nil: throw refuse(Self.finding(otherThanPKCS12: bytes))

@@ -87,6 +87,6 @@ extension PushCredential {
 
   /// - Parameter kind: as the table has it, which may hold kinds that this version does not know.
   static func context(_ customer: CustomerID, _ app: PushAppID, _ kind: String) -> String {
-    "push_credential/\(customer)/\(app)/\(kind)"
+    SealedColumn.credential.place(customer, "\(app)", kind)
   }
 }

@@ -28,7 +28,7 @@ struct SigningKeyFile {
           "\(finding): upload the AuthKey_….p8 file as it was downloaded from Apple's developer account, under Keys.")
     }
     func refuse(_ file: KeyFileDiagnosis) -> RegistryError { refuse(file.finding) }
-    if let other = ForeignFile(file.bytes) { throw refuse(other.finding(insteadOf: "a signing key")) }
+    if let other = MisplacedFile(file.bytes) { throw refuse(other.finding(insteadOf: "a signing key")) }
     guard file.bytes.count <= Self.maximumLength else { throw refuse(.tooLong) }
     let der: [UInt8]
     switch PEMFile(file.bytes) {

@@ -18,7 +18,7 @@ struct VAPIDKeyFile {
         field: "vapidPrivateKey",
         sentence: "\(finding): give a private key of P-256 in PEM, or its 32 bytes in base64url.")
     }
-    if let other = ForeignFile(file.bytes) { throw refuse(other.finding(insteadOf: "a private key of P-256")) }
+    if let other = MisplacedFile(file.bytes) { throw refuse(other.finding(insteadOf: "a private key of P-256")) }
     guard file.bytes.count <= SigningKeyFile.maximumLength else { throw refuse("This is too long to be a private key") }
     let digits = Base64URL.digits(ofBase64: file.bytes.filter { $0 > 0x20 && $0 != UInt8(ascii: "=") })
     guard !digits.isEmpty else { throw refuse("This is empty") }

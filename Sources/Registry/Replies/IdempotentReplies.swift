@@ -65,7 +65,7 @@ public struct IdempotentReplies: Sendable {
   }
 
   /// The place that a reply is sealed for.
-  static func context(_ customer: CustomerID, _ key: String) -> String { "idempotent_reply/\(customer)/\(key)" }
+  static func context(_ customer: CustomerID, _ key: String) -> String { SealedColumn.reply.place(customer, key) }
 
   /// Deletes a customer's replies that are older than 24 hours; returns their count.
   @discardableResult

@@ -38,7 +38,7 @@ package struct HubSecrets: Sendable {
     try await database.query(HubSecretQueries.retire, name).affected == 1
   }
 
-  static func context(_ name: String) -> String { "hub_secret/\(name)" }
+  static func context(_ name: String) -> String { SealedColumn.hubSecret.place(nil, name) }
 }
 
 /// A secret that the hub made for itself.

@@ -32,44 +32,44 @@ public enum DeviceVerdict: Sendable, Equatable {
 
 extension MessageService {
   /// Accepts a message to one device, and waits for the push service's verdict. A token that is not registered works at once, unless the
-  /// push service has said that it is dead.
+  /// push service has said that it is dead. There is no task if caches have all that the message needs.
   ///
-  /// Once a verdict is returned, the message is in the ledger, but for one to a dead token. Passing failures are tried again meanwhile.
+  /// Once there is a verdict, the message is in the ledger, but for one to a dead token. Passing failures are tried again meanwhile.
   /// What has no verdict in time is `.unavailable`, and goes on by its time to live.
-  /// - Parameter limit: how long to wait at most.
-  /// - Returns: what became of it. It fails with `SendoutError.appWithoutCredentials`, `.streamEnded`; `RegistryError.invalid`;
-  ///   `ContentError`; what `DatabaseUnavailable` recognizes.
-  public func send(
-    _ customer: CustomerID, _ message: DeviceMessage, within limit: Duration
-  ) async -> Result<DeviceVerdict, any Error> {
-    let deadline = ContinuousClock.now + limit
-    return await verdicts(customer, await accept(customer, [message]), until: deadline)[0]
-  }
-
-  /// Sends a message without a task, if it can be accepted without looking anything up.
-  /// - Parameter answer: called once, from any thread.
-  /// - Returns: `false`, having done nothing, if the caches do not have all that is needed.
-  /// - Throws: what it fails with as above, before anything is done.
+  /// - Parameters:
+  ///   - limit: how long to wait at most.
+  ///   - answer: called once, from any thread, with what became of the message. It fails with `SendoutError.appWithoutCredentials`,
+  ///     `.streamEnded`; `RegistryError.invalid`; `ContentError`; what `DatabaseUnavailable` recognizes.
   public func send(
     _ customer: CustomerID, _ message: DeviceMessage, within limit: Duration,
     _ answer: @escaping @Sendable (Result<DeviceVerdict, any Error>) -> Void
-  ) throws -> Bool {
+  ) {
     let deadline = ContinuousClock.now + limit
-    let apps = try SendoutRules.sendable([message.app], areCalls: true)
-    guard let stream = streams.cached(streamName(customer, apps, nil, nil)) else { return false }
-    let plan = try plan(message, apps, stream, 0)
-    messages.accept(plan.new, in: stream.stream) { acceptance in
+    attempt {
+      try self.plan(customer, message, 0, $0)
+    } then: { plan in
+      switch plan {
+      case .failure(let error): answer(.failure(error))
+      case .success(let plan): self.send(customer, plan, until: deadline, answer)
+      }
+    }
+  }
+
+  private func send(
+    _ customer: CustomerID, _ plan: DevicePlan, until deadline: ContinuousClock.Instant,
+    _ answer: @escaping @Sendable (Result<DeviceVerdict, any Error>) -> Void
+  ) {
+    let stream = plan.stream.stream
+    messages.accept(plan.new, in: stream) { acceptance in
       guard case .success(.accepted(let number, let pushes)) = acceptance, let push = pushes.first?.number else {
         // The token has to be registered, or the message was not accepted.
         return self.finish(customer, plan, acceptance, until: deadline, answer)
       }
-      let key = stream.stream.key
-      self.messages.verdicts(plan.wait, on: [push], of: key, within: deadline - .now) { reported in
+      self.messages.verdicts(plan.wait, on: [push], of: stream.key, within: deadline - .now) { reported in
         if let verdict = Self.verdict(reported[push]) { return answer(.success(verdict)) }
-        Task { answer(await self.lateVerdict(customer, MessageID(key.sendout, number), reported[push])) }
+        Task { answer(await self.lateVerdict(customer, MessageID(stream.key.sendout, number), reported[push])) }
       }
     }
-    return true
   }
 
   private func finish(
@@ -109,7 +109,7 @@ extension MessageService {
       repeating: .ended(.success(.refused(.unavailable, reason: nil))), count: messages.count)
     for (index, message) in messages.enumerated() {
       do {
-        let plan = try await plan(customer, message, index)
+        let plan = try await complete { try self.plan(customer, message, index, $0) }
         plans[plan.stream.stream.key, default: []].append(plan)
       } catch {
         acceptances[index] = .ended(.failure(error))
@@ -139,14 +139,12 @@ extension MessageService {
     let wait: MessageWait
   }
 
-  private func plan(_ customer: CustomerID, _ message: DeviceMessage, _ index: Int) async throws -> DevicePlan {
-    let apps = try SendoutRules.sendable([message.app], areCalls: true)
-    return try plan(message, apps, try await stream(customer, apps, template: nil, nil), index)
-  }
-
+  /// - Throws: `MustLookUp`; what the message is refused for.
   private func plan(
-    _ message: DeviceMessage, _ apps: [PushApp], _ stream: OpenStream, _ index: Int
+    _ customer: CustomerID, _ message: DeviceMessage, _ index: Int, _ found: LookedUp
   ) throws -> DevicePlan {
+    let apps = try SendoutRules.sendable([message.app], areCalls: true)
+    let stream = try self.stream(customer, apps, found)
     let compiled = try CompiledMessage(message.message, types: [message.app.type])
     try compiled.check(for: apps)
     var content = stream.traits.content(message.message, compiled.template)
@@ -258,7 +256,7 @@ extension MessageService {
         group.addTask {
           do {
             guard try await self.mayRegister(customer, plan.message) else {
-              return (place, .success(.refused(.tokenInvalid, reason: "device_invalidated")))
+              return (place, .success(.refused(.tokenInvalid, reason: .hub(.deviceInvalidated))))
             }
             let message = plan.message
             try await self.register(customer, message.token.text, of: message.owner, message.app.type, plan.apps)

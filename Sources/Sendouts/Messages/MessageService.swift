@@ -75,13 +75,6 @@ public final class MessageService: Sendable {
     }
   }
 
-  /// What has to be known before a message is accepted.
-  struct AcceptanceContext: Sendable {
-    let apps: [PushApp]
-    let message: CompiledMessage
-    let stream: OpenStream
-  }
-
   public init(
     _ pool: Pool, dispatcher: Dispatcher, messages: MessageDispatcher, apps: PushAppCache,
     credentials: PushCredentialVault, registrations: RegistrationBatcher
@@ -109,19 +102,37 @@ public final class MessageService: Sendable {
     }
   }
 
+  /// The message, and whether an earlier request with the same key made it.
+  public typealias Sent = (message: MessageReply, isRepeated: Bool)
+
   /// Accepts a message. Once this returns it is committed, and with `wait` the push services have given their verdicts, or the time is
   /// over. One that is due later is sent at that time, by whichever hub.
   /// - Parameters:
   ///   - allowed: the only app that the caller may send to; `nil` for all.
   ///   - repetition: what makes the request once only.
-  /// - Returns: the message, and whether an earlier request with the same key made it.
   /// - Throws: `SendoutError.invalid`, `.recipientUnknown`; `RegistryError.appUnknown`,
   ///   `.idempotencyKeyReused`; `ContentError`.
   public func send(
     _ customer: CustomerID, _ request: MessageRequest, allowed: String? = nil,
     repetition: NewMessage.RepetitionKey? = nil
-  ) async throws -> (message: MessageReply, isRepeated: Bool) {
+  ) async throws -> Sent {
     try await send(customer, try plan(request, allowed), repetition)
+  }
+
+  /// As `send`, without a task if caches have all that the message needs and nothing else has to be looked up.
+  /// - Parameter answer: called once, from any thread.
+  public func send(
+    _ customer: CustomerID, _ request: MessageRequest, allowed: String? = nil,
+    repetition: NewMessage.RepetitionKey? = nil, _ answer: @escaping @Sendable (Result<Sent, any Error>) -> Void
+  ) {
+    attempt {
+      try self.ready(customer, try self.plan(request, allowed), repetition, $0)
+    } then: { ready in
+      switch ready {
+      case .failure(let error): answer(.failure(error))
+      case .success(let ready): self.accept(customer, ready, answer)
+      }
+    }
   }
 
   /// Accepts an SMS of the hub's own, whose field `SMSText.pinField` says which PIN stands in its text.
@@ -132,44 +143,7 @@ public final class MessageService: Sendable {
     return try await send(customer, plan, nil).message
   }
 
-  /// A message that can be accepted without looking anything up: it is to a contact, and due now.
-  public struct ReadyMessage: Sendable {
-    fileprivate let plan: MessagePlan
-    fileprivate let context: AcceptanceContext
-    fileprivate let message: NewMessage
-  }
-
-  /// - Returns: `nil` if the caches do not have all that is needed, or there is anything to refuse; then `send` is to be called.
-  public func ready(_ customer: CustomerID, _ request: MessageRequest, allowed: String? = nil) -> ReadyMessage? {
-    guard request.to.deviceToken == nil, request.deliverAt == nil,
-      let plan = try? plan(request, allowed), let context = cachedContext(customer, plan),
-      let message = try? message(plan, context, nil, Self.wait(for: plan))
-    else { return nil }
-    return ReadyMessage(plan: plan, context: context, message: message)
-  }
-
-  /// Sends a message that is ready, without a task.
-  /// - Parameter answer: called once, from any thread.
-  public func send(_ ready: ReadyMessage, _ answer: @escaping @Sendable (Result<MessageReply, any Error>) -> Void) {
-    let (plan, context) = (ready.plan, ready.context)
-    messages.accept(ready.message, in: context.stream.stream) { acceptance in
-      switch acceptance {
-      case .failure(let error): answer(.failure(error))
-      case .success(.accepted(let number, let pushes)):
-        guard let wait = ready.message.wait else {
-          return answer(.success(Self.reply(plan, context, number, pushes, [:])))
-        }
-        self.messages.verdicts(
-          wait, on: pushes.map(\.number), of: context.stream.stream.key, within: .seconds(plan.request.wait ?? 0)
-        ) { verdicts in
-          answer(.success(Self.reply(plan, context, number, pushes, verdicts)))
-        }
-      case .success: answer(.failure(SendoutError.recipientUnknown))
-      }
-    }
-  }
-
-  func plan(_ request: MessageRequest, _ allowed: String?) throws -> MessagePlan {
+  private func plan(_ request: MessageRequest, _ allowed: String?) throws -> MessagePlan {
     try Self.check(request)
     let appIDs = try SendoutRules.appIDs(request.appId, request.appIds)
     if let allowed, appIDs.contains(where: { $0 != allowed }) { throw RegistryError.appUnknown(appID: allowed) }
@@ -182,12 +156,11 @@ public final class MessageService: Sendable {
   /// Accepts a message of a trigger, which says to which apps it goes and what it says.
   ///
   /// With `saveProps` its properties are stored with the contact before the message is committed. A repetition stores nothing.
-  /// - Returns: as above.
   /// - Throws: `SendoutError.triggerInactive`, `.recipientUnknown`, `.invalid`; `RegistryError.invalid`; as above.
   public func send(
     _ customer: CustomerID, _ message: TriggerMessage, by trigger: TriggerReply,
     repetition: NewMessage.RepetitionKey? = nil
-  ) async throws -> (message: MessageReply, isRepeated: Bool) {
+  ) async throws -> Sent {
     let originalID = try Registration.originalID(message.originalId)
     // Clients that have the field always send a number.
     guard [nil, 0, customer.rawValue].contains(message.customerId) else {
@@ -216,7 +189,7 @@ public final class MessageService: Sendable {
   }
 
   /// A message that is to be accepted, checked.
-  struct MessagePlan: Sendable {
+  private struct MessagePlan: Sendable {
     let request: MessageRequest
     let appIDs: [String]
     /// What its texts can name: a JSON object.
@@ -232,67 +205,123 @@ public final class MessageService: Sendable {
 
   private func send(
     _ customer: CustomerID, _ plan: MessagePlan, _ repetition: NewMessage.RepetitionKey?
-  ) async throws -> (message: MessageReply, isRepeated: Bool) {
-    let request = plan.request
-    let context = try await context(customer, plan)
-    let message = try message(plan, context, repetition, Self.wait(for: plan))
+  ) async throws -> Sent {
+    let ready = try await complete { try self.ready(customer, plan, repetition, $0) }
     if let originalID = plan.savedFor, let properties = plan.properties {
       if let earlier = try await earlier(customer, repetition) { return (earlier, true) }
       guard try await Contacts(database).merge(customer, originalID: originalID, properties: properties) else {
         throw SendoutError.recipientUnknown
       }
     }
-    switch try await accept(message, in: context.stream.stream, request, customer, context.apps) {
-    case .accepted(let number, let pushes):
-      let verdicts = await verdicts(message.wait, plan, context, pushes)
-      return (Self.reply(plan, context, number, pushes, verdicts), false)
-    case .repeated:
-      guard let earlier = try await earlier(customer, repetition) else { throw RegistryError.idempotentReplyLost }
-      return (earlier, true)
-    case .addresseeUnknown, .suppressed: throw SendoutError.recipientUnknown
+    return try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        accept(customer, ready) { continuation.resume(with: $0) }
+      }
+    } onCancel: {
+      ready.message.wait?.end()
     }
   }
 
-  func message(
-    _ plan: MessagePlan, _ context: AcceptanceContext, _ repetition: NewMessage.RepetitionKey?, _ wait: MessageWait?
-  ) throws -> NewMessage {
+  /// A message that has all it needs.
+  private struct ReadyMessage: Sendable {
+    let plan: MessagePlan
+    let apps: [PushApp]
+    let stream: MessageStream
+    let message: NewMessage
+    let repetition: NewMessage.RepetitionKey?
+  }
+
+  /// - Throws: `MustLookUp`; what the message is refused for.
+  private func ready(
+    _ customer: CustomerID, _ plan: MessagePlan, _ repetition: NewMessage.RepetitionKey?, _ found: LookedUp
+  ) throws -> ReadyMessage {
     let request = plan.request
-    try context.message.check(for: context.apps)
-    try SendoutRules.checkLink(context.message.template, beside: request.template)
-    var content = context.stream.traits.content(request.message, context.message.template)
+    let apps = try Self.served(
+      try plan.appIDs.map { appID in
+        if let apps = found.apps[appID] ?? self.apps.cached(customer, appID: appID) { return apps }
+        throw MustLookUp { $0.apps[appID] = try await self.apps.apps(customer, appID: appID) }
+      }, plan)
+    // One that names a PIN differs each time.
+    guard let compiled = found.compiled ?? (plan.namesPIN ? nil : templates.cached(request.message)) else {
+      throw MustLookUp { $0.compiled = try await self.compiled(plan) }
+    }
+    let stream = try self.stream(customer, apps, found, template: request.template, trigger: plan.trigger)
+    try compiled.check(for: apps)
+    try SendoutRules.checkLink(compiled.template, beside: request.template)
+    var content = stream.traits.content(request.message, compiled.template)
     content.properties = plan.properties
     content.expiresAt = MessageContent.expiry(of: content.template.ttl, from: now())
-    return NewMessage(
-      to: try addressee(request.to, context.apps), content: content, body: context.message.json,
-      reference: request.reference, repetitionKey: repetition, wait: wait, deliverAt: plan.deliverAt)
+    // A later message may be sent by another hub, so nobody waits for its verdicts.
+    let wait = plan.deliverAt == nil && request.wait ?? 0 > 0 ? MessageWait() : nil
+    let message = NewMessage(
+      to: try addressee(request.to, apps), content: content, body: compiled.json, reference: request.reference,
+      repetitionKey: repetition, wait: wait, deliverAt: plan.deliverAt)
+    return ReadyMessage(plan: plan, apps: apps, stream: stream.stream, message: message, repetition: repetition)
+  }
+
+  /// Accepts a message, and waits for its verdicts if it says so.
+  /// - Parameters:
+  ///   - isRegistered: whether its token has just become a device.
+  ///   - answer: called once, from any thread.
+  private func accept(
+    _ customer: CustomerID, _ ready: ReadyMessage, isRegistered: Bool = false,
+    _ answer: @escaping @Sendable (Result<Sent, any Error>) -> Void
+  ) {
+    let target = ready.plan.request.to
+    messages.accept(ready.message, in: ready.stream) { acceptance in
+      switch acceptance {
+      case .failure(let error): answer(.failure(error))
+      case .success(.accepted(let number, let pushes)):
+        guard let wait = ready.message.wait, !pushes.isEmpty else {
+          return answer(.success((Self.reply(ready, number, pushes, [:]), false)))
+        }
+        self.messages.verdicts(
+          wait, on: pushes.map(\.number), of: ready.stream.key, within: .seconds(ready.plan.request.wait ?? 0)
+        ) { verdicts in
+          answer(.success((Self.reply(ready, number, pushes, verdicts), false)))
+        }
+      case .success(.repeated):
+        Task {
+          do {
+            guard let earlier = try await self.earlier(customer, ready.repetition) else {
+              throw RegistryError.idempotentReplyLost
+            }
+            answer(.success((earlier, true)))
+          } catch {
+            answer(.failure(error))
+          }
+        }
+      case .success(.addresseeUnknown):
+        // A token that is not registered yet becomes a device of the contact that the caller names.
+        guard !isRegistered, let token = target.deviceToken?.text, let contact = target.originalId else {
+          return answer(.failure(SendoutError.recipientUnknown))
+        }
+        Task {
+          do {
+            try await self.register(customer, token, of: contact, target.appType, ready.apps)
+            self.accept(customer, ready, isRegistered: true, answer)
+          } catch {
+            answer(.failure(error))
+          }
+        }
+      case .success(.suppressed): answer(.failure(SendoutError.recipientUnknown))
+      }
+    }
   }
 
   private static func reply(
-    _ plan: MessagePlan, _ context: AcceptanceContext, _ number: Int32,
-    _ pushes: [(number: PushNumber, app: PushAppID)],
+    _ ready: ReadyMessage, _ number: Int32, _ pushes: [(number: PushNumber, app: PushAppID)],
     _ verdicts: [PushNumber: PushVerdict]
   ) -> MessageReply {
-    MessageReply(
-      messageId: MessageID(context.stream.stream.key.sendout, number), reference: plan.request.reference,
+    let plan = ready.plan
+    return MessageReply(
+      messageId: MessageID(ready.stream.key.sendout, number), reference: plan.request.reference,
       deliverAt: plan.deliverAt.map(Wire.Timestamp.init), isDue: plan.deliverAt == nil,
       pushes: pushes.map { push in
         MessageReply.Push(
-          pushNo: push.number, appType: context.apps.first { $0.id == push.app }?.type ?? .ios,
+          pushNo: push.number, appType: ready.apps.first { $0.id == push.app }?.type ?? .ios,
           state: verdicts[push.number]?.state ?? .queued, reason: verdicts[push.number]?.reason)
       })
-  }
-
-  /// A token that is not registered yet becomes a device of the contact that the caller names.
-  private func accept(
-    _ message: NewMessage, in stream: MessageStream, _ request: MessageRequest, _ customer: CustomerID,
-    _ apps: [PushApp]
-  ) async throws -> Acceptance {
-    let acceptance = try await messages.accept(message, in: stream)
-    guard case .addresseeUnknown = acceptance, let token = request.to.deviceToken?.text,
-      let contact = request.to.originalId
-    else { return acceptance }
-    try await register(customer, token, of: contact, request.to.appType, apps)
-    return try await messages.accept(message, in: stream)
   }
 
   func register(
@@ -301,20 +330,6 @@ public final class MessageService: Sendable {
     let body = PushDevicesBody(originalId: contact, deviceInfo: [.init(deviceToken: token, appType: type)])
     let registration = try Registration(body, apps: apps)
     try await registrations.register(customer, registration, returnsContact: false)
-  }
-
-  /// A later message may be sent by another hub, so nobody waits for its verdicts.
-  private static func wait(for plan: MessagePlan) -> MessageWait? {
-    plan.deliverAt == nil && plan.request.wait ?? 0 > 0 ? MessageWait() : nil
-  }
-
-  private func verdicts(
-    _ wait: MessageWait?, _ plan: MessagePlan, _ context: AcceptanceContext,
-    _ pushes: [(number: PushNumber, app: PushAppID)]
-  ) async -> [PushNumber: PushVerdict] {
-    guard let wait, let seconds = plan.request.wait, !pushes.isEmpty else { return [:] }
-    return await messages.verdicts(
-      wait, on: pushes.map(\.number), of: context.stream.stream.key, within: .seconds(seconds))
   }
 
   /// The message that an earlier request with the same key made; `nil` if there is none.
@@ -382,29 +397,6 @@ extension MessageService {
     return moment
   }
 
-  private func context(_ customer: CustomerID, _ plan: MessagePlan) async throws -> AcceptanceContext {
-    var found: [[PushApp]] = []
-    for appID in plan.appIDs { found.append(try await apps.apps(customer, appID: appID)) }
-    let served = try Self.served(found, plan)
-    return AcceptanceContext(
-      apps: served, message: try await compiled(plan),
-      stream: try await stream(customer, served, template: plan.request.template, plan.trigger))
-  }
-
-  private func cachedContext(_ customer: CustomerID, _ plan: MessagePlan) -> AcceptanceContext? {
-    let found = plan.appIDs.compactMap { apps.cached(customer, appID: $0) }
-    guard found.count == plan.appIDs.count, let served = try? Self.served(found, plan),
-      let message = templates.cached(plan.request.message)
-    else { return nil }
-    var version: TemplateVersion?
-    if let template = plan.request.template {
-      guard let number = versions.cached(TemplateName(customer: customer, name: template)) else { return nil }
-      version = (template, number)
-    }
-    guard let stream = streams.cached(streamName(customer, served, version, plan.trigger)) else { return nil }
-    return AcceptanceContext(apps: served, message: message, stream: stream)
-  }
-
   /// The apps to which the message goes, of those that each of its appIds stands for.
   private static func served(_ found: [[PushApp]], _ plan: MessagePlan) throws -> [PushApp] {
     let type = plan.request.appType
@@ -432,7 +424,6 @@ extension MessageService {
 
   private func compiled(_ plan: MessagePlan) async throws -> CompiledMessage {
     let message = plan.request.message
-    // It differs each time.
     if plan.namesPIN { return try CompiledMessage(message, types: [.sms], mayNamePIN: true) }
     return try await templates.value(message) { try CompiledMessage(message) }
   }

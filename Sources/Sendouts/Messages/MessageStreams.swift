@@ -21,27 +21,29 @@ extension MessageService {
   }
 
   /// The stream of today.
+  /// - Throws: `MustLookUp`.
   func stream(
-    _ customer: CustomerID, _ apps: [PushApp], template: String?, _ trigger: TriggerReply?
-  ) async throws -> OpenStream {
-    var version: TemplateVersion?
-    if let template { version = (template, try await currentVersion(customer, template)) }
-    let name = streamName(customer, apps, version, trigger)
-    return try await streams.value(name) { [version] in try await self.open(name, apps, version, trigger?.name) }
-  }
-
-  typealias TemplateVersion = (name: String, version: Int32)
-
-  func streamName(
-    _ customer: CustomerID, _ apps: [PushApp], _ template: TemplateVersion?, _ trigger: TriggerReply?,
-    tracked: TrackedTraits? = nil
-  ) -> StreamName {
-    let apps = apps.count > 1 ? apps.sorted { $0.id < $1.id } : apps
-    return StreamName(
-      customer: customer, apps: apps.map(\.id), versions: apps.map(\.updatedAt),
-      template: template.map { "\($0.name)/\($0.version)" },
+    _ customer: CustomerID, _ apps: [PushApp], _ found: LookedUp, template: String? = nil,
+    trigger: TriggerReply? = nil, tracked: TrackedTraits? = nil
+  ) throws -> OpenStream {
+    let version: TemplateVersion? = try template.map { template in
+      if let version = found.version ?? versions.cached(TemplateName(customer: customer, name: template)) {
+        return (template, version)
+      }
+      throw MustLookUp { $0.version = try await self.currentVersion(customer, template) }
+    }
+    let ordered = apps.count > 1 ? apps.sorted { $0.id < $1.id } : apps
+    let name = StreamName(
+      customer: customer, apps: ordered.map(\.id), versions: ordered.map(\.updatedAt),
+      template: version.map { "\($0.name)/\($0.version)" },
       trigger: trigger?.triggerId, tracked: tracked, day: Int(now().timeIntervalSince1970 / 86_400))
+    if let stream = found.stream ?? streams.cached(name) { return stream }
+    throw MustLookUp {
+      $0.stream = try await self.streams.value(name) { try await self.open(name, apps, version, trigger?.name) }
+    }
   }
+
+  private typealias TemplateVersion = (name: String, version: Int32)
 
   private func currentVersion(_ customer: CustomerID, _ name: String) async throws -> Int32 {
     try await versions.value(TemplateName(customer: customer, name: name)) { [database] in
@@ -50,8 +52,8 @@ extension MessageService {
     }
   }
 
-  func open(
-    _ name: StreamName, _ apps: [PushApp], _ template: (name: String, version: Int32)?, _ trigger: String?
+  private func open(
+    _ name: StreamName, _ apps: [PushApp], _ template: TemplateVersion?, _ trigger: String?
   ) async throws -> OpenStream {
     let day = Date(timeIntervalSince1970: Double(name.day) * 86_400).formatted(.iso8601.year().month().day())
     let stream =

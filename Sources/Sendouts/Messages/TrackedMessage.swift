@@ -36,8 +36,7 @@ extension MessageService {
     _ customer: CustomerID, _ messages: [Message], to apps: [PushApp], _ traits: TrackedTraits,
     _ tracked: (Message) -> TrackedMessage
   ) async throws -> [Result<Acceptance, any Error>] {
-    let name = streamName(customer, apps, nil, nil, tracked: traits)
-    let stream = try await streams.value(name) { try await self.open(name, apps, nil, nil) }
+    let stream = try await complete { try self.stream(customer, apps, $0, tracked: traits) }
     guard messages.count > 1 else { return try await acceptEach(messages.map(tracked), in: stream) }
     return try await withListPermit(customer) { try await acceptEach(messages.map(tracked), in: stream) }
   }

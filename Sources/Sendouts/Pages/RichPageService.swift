@@ -34,13 +34,13 @@ public final class RichPageService: Sendable {
   public func open(
     _ link: PushLink, by reader: Open.Reader, then done: @escaping @Sendable (Result<OpenedPage?, any Error>) -> Void
   ) {
-    if let page = cachedPage(of: link) { return open(link, by: reader, page, then: done) }
-    Task {
-      do {
-        guard let page = try await page(of: link) else { return done(.success(nil)) }
-        open(link, by: reader, page, then: done)
-      } catch {
-        done(.failure(error))
+    attempt {
+      try self.page(of: link, $0)
+    } then: { page in
+      switch page {
+      case .failure(let error): done(.failure(error))
+      case .success(nil): done(.success(nil))
+      case .success(let page?): self.open(link, by: reader, page, then: done)
       }
     }
   }
@@ -58,22 +58,26 @@ public final class RichPageService: Sendable {
     }
   }
 
-  private func cachedPage(of link: PushLink) -> SendoutPageTemplate? {
-    guard let source = sources.cached(SendoutKey(link.customer, link.sendout)) ?? nil, let name = source.template else {
-      return nil
+  /// - Returns: nil if there is nothing to show.
+  /// - Throws: `MustLookUp`.
+  private func page(of link: PushLink, _ found: LookedUp) throws -> SendoutPageTemplate? {
+    let key = SendoutKey(link.customer, link.sendout)
+    guard let known = found.source ?? sources.cached(key) else {
+      throw MustLookUp { $0.source = .some(try await self.sources.source(key)) }
     }
-    guard let content = source.content else { return nil }
-    let template = templates.cached(link.customer, name: name.name, version: name.version)
-    return template.map { SendoutPageTemplate(source: source, template: $0, content: content) }
-  }
-
-  private func page(of link: PushLink) async throws -> SendoutPageTemplate? {
-    guard let source = try await sources.source(SendoutKey(link.customer, link.sendout)), let name = source.template
-    else { return nil }
-    var content = source.content
-    if content == nil { content = try await sources.content(of: link, source.traits) }
-    guard let content else { return nil }
-    let template = try await templates.template(link.customer, name: name.name, version: name.version)
+    guard let source = known, let name = source.template else { return nil }
+    // In a stream each push has a message of its own.
+    if source.content == nil, found.content == nil {
+      throw MustLookUp { $0.content = .some(try await self.sources.content(of: link, source.traits)) }
+    }
+    guard let content = source.content ?? (found.content ?? nil) else { return nil }
+    guard
+      let template = found.template ?? templates.cached(link.customer, name: name.name, version: name.version)
+    else {
+      throw MustLookUp {
+        $0.template = try await self.templates.template(link.customer, name: name.name, version: name.version)
+      }
+    }
     return SendoutPageTemplate(source: source, template: template, content: content)
   }
 

@@ -80,7 +80,7 @@ public struct Retention: Sendable {
           return String?.none
         }
         let reason = "\(state == "paused" ? "paused" : "not sent") for longer than its retention"
-        _ = try await SendoutStore(within: database).apply(.cancel, to: sendout, of: customer)
+        _ = try await SendoutStore(database).apply(.cancel, to: sendout, of: customer)
         try await database.query(RetentionQueries.explainEnd, customer.rawValue, sendout.rawValue, reason)
         return reason
       }

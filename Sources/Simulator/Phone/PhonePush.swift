@@ -91,12 +91,12 @@ struct PhonePush {
 extension PhonePush {
   /// What an app would make of a notification of a data tree; nil if it is none.
   static func notification(_ data: JSONValue?) -> (title: String, text: String)? {
-    guard let path = data?[DatasyncPayload.path]?.shownText, case .object(let members) = data else { return nil }
+    guard let path = data?[DataTreePayload.path]?.shownText, case .object(let members) = data else { return nil }
     guard
-      let event = DatasyncPayload.event(
+      let event = DataTreePayload.event(
         in: Dictionary(members.compactMap { name, value in value.shownText.map { (name.text, $0) } }) { $1 })
     else {
-      return data?[DatasyncPayload.sealed]?.shownText.map { _ in ("Encrypted: \(path)", "Only the app can read it") }
+      return data?[DataTreePayload.sealed]?.shownText.map { _ in ("Encrypted: \(path)", "Only the app can read it") }
     }
     let text =
       switch event {

@@ -51,7 +51,7 @@ extension APIDescription {
       send through the management API under `/api/v1`. Phones open the rich pages.
 
       Names and texts are compared byte for byte. A name in JSON, XML or a form has at most \(UTF8String.longestName) bytes, and \
-      \(DatasyncPath.longestName) in a data tree. A text has at most \(CombiningMarks.most) combining marks in a row. A number has at most \
+      \(DataTreePath.longestName) in a data tree. A text has at most \(CombiningMarks.most) combining marks in a row. A number has at most \
       \(JSONNumber.longest) characters and stays as it was written. JSON may begin with a byte order mark.
 
       Every body is JSON, and at the gateway XML too. Every error but the gateway's own is `{"error": "…"}` with one sentence that names the field. A 2xx reply means that the \

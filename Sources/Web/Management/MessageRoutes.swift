@@ -27,16 +27,13 @@ struct MessageRoutes: Sendable {
       return completeLater(answer) { try JSONReply.make(.created, try await send(bodies.bodies, access, key)) }
     }
     let body = try Self.request(bytes)
-    if key == nil, let message = messages.ready(access.customer, body, allowed: access.appID) {
-      return messages.send(message) { reply in
-        answer { JSONReply.make(.created, bytes: ByteBuffer(bytes: try reply.get().json)) }
-      }
-    }
     let repetition = key.map { NewMessage.RepetitionKey(key: $0, fingerprint: Self.fingerprint(bytes)) }
-    completeLater(answer) {
-      let (message, isRepeated) = try await messages.send(
-        access.customer, body, allowed: access.appID, repetition: repetition)
-      return try JSONReply.make(.created, message, headers: isRepeated ? [.idempotentReplayed: "true"] : [:])
+    messages.send(access.customer, body, allowed: access.appID, repetition: repetition) { sent in
+      answer {
+        let (message, isRepeated) = try sent.get()
+        return JSONReply.make(
+          .created, bytes: ByteBuffer(bytes: message.json), headers: isRepeated ? [.idempotentReplayed: "true"] : [:])
+      }
     }
   }
 

@@ -11,7 +11,7 @@ public struct HubRoutes: Sendable {
   private let softphone: SoftphoneRoutes
   private let gateway: GatewayRoutes
   private let geoIP: GeoIPRoutes
-  private let datasync: DatasyncRoutes
+  private let dataTree: DataTreeRoutes
   private let management: ManagementRoutes
   private let pages: PageRoutes
   private let smsStatus: SMSStatusRoutes
@@ -21,7 +21,7 @@ public struct HubRoutes: Sendable {
 
   public init(
     carma: CarmaRoutes, carmaTriggers: CarmaTriggerRoutes, hybrid: HybridRoutes, softphone: SoftphoneRoutes,
-    gateway: GatewayRoutes, geoIP: GeoIPRoutes, datasync: DatasyncRoutes, management: ManagementRoutes,
+    gateway: GatewayRoutes, geoIP: GeoIPRoutes, dataTree: DataTreeRoutes, management: ManagementRoutes,
     pages: PageRoutes, smsStatus: SMSStatusRoutes, description: DescriptionRoutes, health: HealthRoutes,
     metrics: MetricsRoutes
   ) {
@@ -31,7 +31,7 @@ public struct HubRoutes: Sendable {
     self.softphone = softphone
     self.gateway = gateway
     self.geoIP = geoIP
-    self.datasync = datasync
+    self.dataTree = dataTree
     self.management = management
     self.pages = pages
     self.smsStatus = smsStatus
@@ -45,7 +45,7 @@ public struct HubRoutes: Sendable {
 
   /// What apps, their back ends and phones ask for.
   public var clients: [any RouteSet] {
-    [carma, carmaTriggers, hybrid, gateway, geoIP, softphone, datasync, pages, smsStatus, health]
+    [carma, carmaTriggers, hybrid, gateway, geoIP, softphone, dataTree, pages, smsStatus, health]
   }
 
   /// What operators ask for: management, its description and metrics. Both listeners tell their health.

@@ -236,22 +236,12 @@ extension SoftphoneRoutes {
     _ message: Result<DeviceMessage, SoftphoneRefusal>, _ sender: Sender,
     _ answer: @escaping @Sendable (Result<SoftphoneVerdict, any Error>) -> Void
   ) {
-    let ready: DeviceMessage
     switch message {
-    case .failure(let refusal): return answer(.success(.failed(400, refusal.sentence)))
-    case .success(let message): ready = message
-    }
-    do {
-      let isAccepted = try messages.send(sender.customer, ready, within: verdictTimeout) { result in
+    case .failure(let refusal): answer(.success(.failed(400, refusal.sentence)))
+    case .success(let message):
+      messages.send(sender.customer, message, within: verdictTimeout) { result in
         answer(Result { try Self.verdict(of: result) })
       }
-      if isAccepted { return }
-    } catch {
-      return answer(Result { try Self.verdict(of: .failure(error)) })
-    }
-    Task {
-      let result = await messages.send(sender.customer, ready, within: verdictTimeout)
-      answer(Result { try Self.verdict(of: result) })
     }
   }
 

@@ -61,7 +61,7 @@ public enum AuditAction: String, Sendable, Codable, CaseIterable {
   /// A telephone number that had opted out gets SMS again.
   case allowSMS = "sms.allow"
   /// A data tree, or a new secret of one.
-  case enableDatasync = "datasync.enable"
+  case enableDataTree = "datasync.enable"
   /// The webhooks of a data tree.
   case changeWebhooks = "datasync.webhooks"
   /// A new key that signs page links.

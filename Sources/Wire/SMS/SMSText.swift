@@ -34,8 +34,8 @@ public struct SMSText: Sendable, Hashable {
     /// For the ledger.
     public var reason: String {
       switch self {
-      case .tooManyMarks: "TooManyMarks"
-      case .characterTooLarge: "CharacterTooLarge"
+      case .tooManyMarks: .hub(.tooManyMarks)
+      case .characterTooLarge: .hub(.characterTooLarge)
       }
     }
 

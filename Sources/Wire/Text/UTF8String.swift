@@ -5,7 +5,7 @@
 public struct UTF8String: Sendable, Hashable, Comparable {
   public let text: String
 
-  /// Most bytes of a name in JSON, XML and forms. A data tree allows more: `DatasyncPath.longestName`.
+  /// Most bytes of a name in JSON, XML and forms. A data tree allows more: `DataTreePath.longestName`.
   public static let longestName = 128
 
   public init(_ text: some StringProtocol) { self.text = String(text) }

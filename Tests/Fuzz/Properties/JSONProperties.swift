@@ -3,7 +3,7 @@ import Wire
 /// `JSONReader` reads what `PlainJSON` reads, within its rules, and nothing is lost when it is written.
 enum JSONProperties {
   private static let rules: [(name: String, rules: JSONReader.Rules)] = [
-    ("usual", .usual), ("cutTexts", .cutTexts), ("own", .own), ("of data trees", DatasyncPath.rules),
+    ("usual", .usual), ("cutTexts", .cutTexts), ("own", .own), ("of data trees", DataTreePath.rules),
   ]
 
   static let samples: [[UInt8]] =

@@ -140,16 +140,16 @@ import Testing
 
   @Test func `Nothing leaves before the handshake, and then one request at a time`() {
     var state = state()
-    #expect(state.room == 0)
+    #expect(state.capacity == 0)
     state.openWithoutStreams()
-    #expect(state.room == 1)
+    #expect(state.capacity == 1)
     _ = state.begin(7, sentAt: Date(timeIntervalSince1970: 0), now: start)
-    #expect(state.room == 0)
+    #expect(state.capacity == 0)
     state.sent(1)
     _ = state.head(1, status: 200, retryAfter: nil, isEnd: false)
-    #expect(state.room == 0)
+    #expect(state.capacity == 0)
     #expect(endings(state.body(1, [], isEnd: true)).count == 1)
-    #expect(state.room == 1)
+    #expect(state.capacity == 1)
   }
 
   @Test
@@ -186,17 +186,17 @@ import Testing
     var state = busy()
     _ = state.head(1, status: 200, retryAfter: nil, isEnd: true)
     state.received(now: start)
-    #expect(state.probe(now: start + .seconds(29)).isEmpty && state.room == 1)
+    #expect(state.probe(now: start + .seconds(29)).isEmpty && state.capacity == 1)
     var other = state
     let probe = other.probe(now: start + .seconds(30))
-    #expect(closes(probe) && onlySettlesOrCloses(probe) && other.room == 0)
+    #expect(closes(probe) && onlySettlesOrCloses(probe) && other.capacity == 0)
     #expect(state.nextWake == start + .seconds(30))
-    #expect(closes(state.wake(now: start + .seconds(30))) && state.room == 0)
+    #expect(closes(state.wake(now: start + .seconds(30))) && state.capacity == 0)
   }
 
   @Test func `A retired connection, or one whose response is too large, closes after its response`() {
     var retired = busy()
-    #expect(retired.retire().isEmpty && retired.room == 0)
+    #expect(retired.retire().isEmpty && retired.capacity == 0)
     let last = retired.head(1, status: 200, retryAfter: nil, isEnd: true)
     #expect(endings(last).count == 1 && closes(last))
     var flooded = busy()

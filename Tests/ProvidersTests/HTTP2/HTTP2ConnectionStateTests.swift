@@ -56,9 +56,9 @@ import Testing
 
   @Test func `Nothing leaves before the server's SETTINGS`() {
     var state = state()
-    #expect(state.room == 0)
+    #expect(state.capacity == 0)
     state.settings(maxConcurrentStreams: 1000)
-    #expect(state.room == 1)
+    #expect(state.capacity == 1)
   }
 
   @Test func `A new connection sends one request at a time until one shows that the credentials are taken`() {
@@ -66,39 +66,39 @@ import Testing
     state.settings(maxConcurrentStreams: 1000)
     let stream = begin(&state, 7)
     #expect(stream == 1)
-    #expect(state.room == 0)
+    #expect(state.capacity == 0)
     #expect(
       endings(state.head(1, status: 200, retryAfter: nil, isEnd: true)) == [7: .answered(ServiceResponse(status: 200))])
-    #expect(state.room == 1)
+    #expect(state.capacity == 1)
     state.proven()
-    #expect(state.room == 1000)
+    #expect(state.capacity == 1000)
     #expect(begin(&state, 8) == 3)
   }
 
   @Test func `A connection to a service that does not ask for it begins with as many streams as the server allows`() {
     var state = HTTP2ConnectionState<Int>(Self.timeouts, startsWithOneStream: false, now: start)
     state.settings(maxConcurrentStreams: 1000)
-    #expect(state.room == 1000)
+    #expect(state.capacity == 1000)
   }
 
   @Test func `The server's limit is respected, even when it changes`() {
     var state = open(streams: 2)
     #expect(begin(&state, 1) == 3)
-    #expect(state.room == 1)
+    #expect(state.capacity == 1)
     #expect(begin(&state, 2) == 5)
-    #expect(state.room == 0)
+    #expect(state.capacity == 0)
     state.settings(maxConcurrentStreams: 3)
-    #expect(state.room == 1)
+    #expect(state.capacity == 1)
     state.settings(maxConcurrentStreams: 1)
-    #expect(state.room == 0)
+    #expect(state.capacity == 0)
     state.settings(maxConcurrentStreams: nil)
-    #expect(state.room == 0)
+    #expect(state.capacity == 0)
   }
 
   @Test func `A limit of zero stops even the first request`() {
     var state = state()
     state.settings(maxConcurrentStreams: 0)
-    #expect(state.room == 0)
+    #expect(state.capacity == 0)
   }
 
   @Test func `A server that announces no limit is given a hundred streams`() {
@@ -107,14 +107,14 @@ import Testing
     let stream = begin(&state, 1)
     _ = state.head(stream, status: 410, retryAfter: nil, isEnd: true)
     state.proven()
-    #expect(state.room == 100)
+    #expect(state.capacity == 100)
   }
 
   @Test func `The connection ends after the response on the last stream id`() {
     var state = state(firstStream: Int(Int32.max))
     state.settings(maxConcurrentStreams: 1000)
     let stream = begin(&state, 1)
-    #expect(state.room == 0)
+    #expect(state.capacity == 0)
     let actions = state.head(stream, status: 200, retryAfter: nil, isEnd: true)
     #expect(endings(actions) == [1: .answered(ServiceResponse(status: 200))])
     #expect(closes(actions) == ["Drained"])
@@ -178,7 +178,7 @@ import Testing
     let unprocessed = state.goAway(lastStream: 7, reason: "Shutdown")
     #expect(endings(unprocessed) == [4: .notProcessed(reason: "Shutdown"), 5: .notProcessed(reason: "Shutdown")])
     #expect(closes(unprocessed).isEmpty)
-    #expect(state.room == 0)
+    #expect(state.capacity == 0)
 
     #expect(
       endings(state.head(3, status: 200, retryAfter: nil, isEnd: true)) == [1: .answered(ServiceResponse(status: 200))])
@@ -237,7 +237,7 @@ import Testing
     #expect(state.isReady)
     state.close()
     #expect(!state.isReady)
-    #expect(state.room == 0)
+    #expect(state.capacity == 0)
     #expect(endings(state.closed(reason: "HandshakeFailed")) == [1: .lost(reason: "HandshakeFailed")])
     state.close()
     #expect(state.phase == .closed)
@@ -247,7 +247,7 @@ import Testing
     var state = open()
     let stream = begin(&state, 1)
     #expect(closes(state.retire()).isEmpty)
-    #expect(state.room == 0)
+    #expect(state.capacity == 0)
     #expect(closes(state.head(stream, status: 200, retryAfter: nil, isEnd: true)) == ["Drained"])
     var idle = open()
     #expect(closes(idle.retire()) == ["Drained"])
@@ -272,7 +272,7 @@ import Testing
     #expect(endings(actions) == [1: .lost(reason: "RequestTimeout")])
     #expect(resets(actions) == [late])
     #expect(state.openStreams == 1)
-    #expect(state.room == 999)
+    #expect(state.capacity == 999)
     state.received(now: start + .seconds(89))
     #expect(state.nextWake == start + .seconds(90))
   }
@@ -320,14 +320,14 @@ import Testing
     var state = open(streams: 1000)
     state.received(now: start)
     #expect(state.probe(now: start + .seconds(29)).isEmpty)
-    #expect(state.room == 1000)
+    #expect(state.capacity == 1000)
     #expect(pings(state.probe(now: start + .seconds(30))) == 1)
-    #expect(state.room == 0)
+    #expect(state.capacity == 0)
     // Asked again, it waits for the same PING.
     #expect(state.probe(now: start + .seconds(31)).isEmpty)
     #expect(state.nextWake == start + .seconds(35))
     state.received(now: start + .seconds(31))
-    #expect(state.room == 1000)
+    #expect(state.capacity == 1000)
     #expect(state.probe(now: start + .seconds(32)).isEmpty)
   }
 
@@ -343,11 +343,11 @@ import Testing
   @Test func `While a PING is not answered no request begins`() {
     var state = open(streams: 10)
     _ = begin(&state, 1)
-    #expect(state.room == 9)
+    #expect(state.capacity == 9)
     #expect(pings(state.wake(now: start + .seconds(15))) == 1)
-    #expect(state.room == 0)
+    #expect(state.capacity == 0)
     state.received(now: start + .seconds(16))
-    #expect(state.room == 9)
+    #expect(state.capacity == 9)
   }
 
   @Test func `A dead server is found within six seconds`() {
@@ -402,11 +402,11 @@ import Testing
   @Test func `A cautious connection opens up with each response`() {
     var state = HTTP2ConnectionState<Int>(Self.timeouts, startsWithOneStream: false, window: 2, now: start)
     state.settings(maxConcurrentStreams: 1000)
-    #expect(state.room == 2)
+    #expect(state.capacity == 2)
     let stream = begin(&state, 1)
-    #expect(state.room == 1)
+    #expect(state.capacity == 1)
     _ = state.head(stream, status: 200, retryAfter: nil, isEnd: true)
-    #expect(state.room == 3)
+    #expect(state.capacity == 3)
   }
 
   @Test func `GOAWAY tells how many requests the server took before it turned others back`() {

@@ -14,7 +14,6 @@ import Wire
 
     var name: String { "Echo" }
     var label: String { "echo" }
-    var startsWithOneStream: Bool { false }
 
     func authorization(whenReady: @escaping @Sendable () -> Void) -> AvailableAuthorization {
       .available(Authorization(value: "Bearer none"))
@@ -22,9 +21,6 @@ import Wire
     func classification(of response: ServiceResponse, to request: PushRequest) -> ResponseClassification {
       ResponseClassification(verdict: .payloadRefused(reason: "\(origin.authority): \(response.status)"))
     }
-    func replace(_ authorization: Authorization, _ recovery: Recovery) -> Bool { false }
-    func goAwayReason(_ debugData: [UInt8]) -> String? { nil }
-    func verdict(onGoAway reason: String) -> Verdict? { nil }
   }
 
   private static func request(to origin: ServiceAddress) -> PushRequest {
@@ -122,12 +118,12 @@ import Wire
   {
     try await withSimulator { simulator in
       let pools = try Self.pools(simulator) {
-        $0.strangerTimeout = .milliseconds(400)
+        $0.untrustedTimeout = .milliseconds(400)
         $0.placeTimeout = .zero
       }
       let silent = ClosedPort()
       let origin = try Self.origin(silent)
-      let most = pools.quotas.limits.unansweredByStrangers
+      let most = pools.quotas.limits.unansweredByUntrusted
       func send() async throws -> [Verdict] {
         var verdicts: [Verdict] = []
         let requests = Array(repeating: Self.request(to: origin), count: most + 5)

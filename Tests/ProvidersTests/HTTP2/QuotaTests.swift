@@ -44,7 +44,7 @@ import Wire
     for _ in 0..<2000 {
       let holder = Int.random(in: 0..<30, using: &generator)
       if Bool.random(using: &generator) {
-        let room = count.room(for: holder)
+        let room = count.capacity(for: holder)
         let taken = count.take(upTo: Int.random(in: 1...most, using: &generator), for: holder)
         #expect(taken <= room && (taken > 0) == (room > 0))
         held[holder, default: 0] += taken
@@ -64,7 +64,7 @@ import Wire
     let leases = Mutex<[PlaceLease]>([])
     func take(_ count: Int, _ customer: Int64, _ address: String) -> Int {
       let taken = Mutex(0)
-      quotas.take(count, of: Self.holder(customer), at: address, patience: .hours(1), on: Self.loop) { lease in
+      quotas.take(count, of: Self.holder(customer), at: address, timeout: .hours(1), on: Self.loop) { lease in
         taken.withLock { $0 += lease.count }
         leases.withLock { $0.append(lease) }
       } giveUp: { _, _ in
@@ -81,16 +81,16 @@ import Wire
     let quotas = Quotas(.init(places: 4, allPlaces: 64))
     let first = Mutex<PlaceLease?>(nil)
     let (outcomes, told) = AsyncStream.makeStream(of: Int.self)
-    quotas.take(2, of: Self.holder(1), at: "a", patience: .hours(1), on: Self.loop) { lease in
+    quotas.take(2, of: Self.holder(1), at: "a", timeout: .hours(1), on: Self.loop) { lease in
       first.withLock { $0 = lease }
     } giveUp: { _, _ in
     }
     // Its lease ends with the closure.
-    quotas.take(3, of: Self.holder(1), at: "a", patience: .seconds(600), on: Self.loop) {
+    quotas.take(3, of: Self.holder(1), at: "a", timeout: .seconds(600), on: Self.loop) {
       told.yield($0.count)
     } giveUp: { _, _ in
     }
-    quotas.take(1, of: Self.holder(1), at: "a", patience: .zero, on: Self.loop) { _ in
+    quotas.take(1, of: Self.holder(1), at: "a", timeout: .zero, on: Self.loop) { _ in
     } giveUp: { count, _ in
       told.yield(-count)
     }
@@ -106,7 +106,7 @@ import Wire
 
   @Test func `Names that a customer's resolver does not answer take nobody else's threads`() async throws {
     let isReleased = Atomic(false)
-    let lookUps = LookUps(threads: 8, patience: .milliseconds(50)) { host, port, _ in
+    let lookUps = LookUps(threads: 8, timeout: .milliseconds(50)) { host, port, _ in
       if host.hasPrefix("slow") { while !isReleased.load(ordering: .acquiring) { sched_yield() } }
       return (try? [SocketAddress(ipAddress: "192.0.2.1", port: port)]) ?? []
     }

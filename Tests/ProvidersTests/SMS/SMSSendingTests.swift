@@ -289,7 +289,7 @@ import Wire
       let outcomes = silent.send(requests, to: .production, while: { true })
       var without = 0
       for await group in outcomes {
-        #expect(group.allSatisfy { $0.verdict == .unsent(reason: Verdict.noPlace) })
+        #expect(group.allSatisfy { $0.verdict == .unsent(reason: .hub(.noPlace)) })
         without += group.count
         if without == 600 - 64 { break }
       }

@@ -155,7 +155,7 @@ import Wire
       }
       let words = Set(
         Self.table.map(\.1).map { "\($0)" }.joined().split { !$0.isLetter && !$0.isNumber }.map(String.init))
-      #expect(MozillaErrno.allCases.allSatisfy { words.contains($0.word) })
+      #expect(MozillaErrno.allCases.allSatisfy { words.contains($0.reason) })
       #expect(AppleWebPushReason.allCases.allSatisfy { words.contains($0.rawValue) })
     }
   }
@@ -270,7 +270,7 @@ import Wire
     try await withSimulator(configure: { $0.streamLimits[.webpush] = 1 }) { simulator in
       var settings = PushServiceSettings(simulator)
       settings.connectionsPerPool = 1
-      settings.strangerTimeout = .milliseconds(400)
+      settings.untrustedTimeout = .milliseconds(400)
       // One after the other, all would take ten deadlines.
       simulator.webPush.rule(.any, .after(.milliseconds(80), .accept))
       let pools = try ConnectionPools(settings, logger: TestServer.logger, now: { Date() })

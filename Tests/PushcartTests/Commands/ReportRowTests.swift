@@ -127,7 +127,7 @@ import Wire
            (1, 31, 2, 'page', 'machine', '2026-11-03 11:10Z'), (1, 31, 2, 'page', 'machine', '2026-11-03 11:11Z')
     """,
     """
-    INSERT INTO datasync_notification (customer_id, at, app_id, subscription_id, service, event, outcome, reason)
+    INSERT INTO data_tree_notification (customer_id, at, app_id, subscription_id, service, event, outcome, reason)
     VALUES (1, '2026-11-03 12:00Z', 'com.acme.app', 41, 'fcm', 'Value.Changed', 'accepted', NULL),
            (1, '2026-11-03 12:01Z', 'com.acme.app', 41, 'fcm', 'Value.Changed', 'accepted', NULL),
            (1, '2026-11-03 12:02Z', 'com.acme.app', 42, 'hms', 'Children.Updated', 'revoked', '80300007')

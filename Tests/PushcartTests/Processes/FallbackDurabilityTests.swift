@@ -151,14 +151,14 @@ import Wire
 
     /// Waits until the provider has got more messages than these.
     func messages(after count: Int) async throws {
-      let end = ContinuousClock.now + Self.patience
+      let end = ContinuousClock.now + Self.timeout
       try await waitUntil {
         try #require(.now < end, "the provider got no further message")
         return simulator.sms.messages.count > count
       }
     }
 
-    private static let patience = Duration.seconds(120)
+    private static let timeout = Duration.seconds(120)
 
     // MARK: The database
 
@@ -193,7 +193,7 @@ import Wire
 
     /// Waits until every push has its outcome.
     func outcomes() async throws -> [Outcome] {
-      let end = ContinuousClock.now + Self.patience
+      let end = ContinuousClock.now + Self.timeout
       try await waitUntil {
         let open = try await query("SELECT push::text FROM push WHERE state IN ('queued', 'waiting') LIMIT 3")
         let texts = try open.map { try $0.decode(String.self) }

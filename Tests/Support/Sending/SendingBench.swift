@@ -21,7 +21,7 @@ public struct SendingBench: Sendable {
   public let app: PushApp
 
   public var pool: Pool { database.pool }
-  public var sendouts: SendoutStore { SendoutStore(pool) }
+  public var sendouts: TestSendouts { TestSendouts(pool: pool) }
   public var ledger: Ledger { Ledger(pool) }
 
   public static let appID = "com.acme.app"
@@ -114,5 +114,75 @@ extension SendingBench {
         "UPDATE \(table) SET not_before = now() - interval '1 second' WHERE sendout_id = $1::bigint AND not_before > now()",
         key.sendout.rawValue)
     }
+  }
+}
+
+/// The store of sendouts, with a transaction for each change, as operations have one.
+public struct TestSendouts: Sendable {
+  let pool: Pool
+
+  private func atomically<Answer: Sendable>(
+    _ customer: CustomerID, _ body: @escaping @Sendable (SendoutStore) async throws -> Answer
+  ) async throws -> Answer {
+    try await pool.transaction(
+      of: customer.rawValue, limit: Ledger.wholeSendoutLimit, isLong: false, locks: .brief
+    ) { try await body(SendoutStore($0)) }
+  }
+
+  public func create(_ customer: CustomerID, _ request: SendoutRequest) async throws -> SendoutReply {
+    try await atomically(customer) { try await $0.create(customer, request) }
+  }
+
+  public func apply(
+    _ verb: SendoutVerb, to sendout: SendoutID, of customer: CustomerID
+  ) async throws -> (before: SendoutState, sendout: SendoutReply) {
+    try await atomically(customer) { try await $0.apply(verb, to: sendout, of: customer) }
+  }
+
+  @discardableResult
+  public func start(_ customer: CustomerID, _ sendout: SendoutID) async throws -> SendoutReply {
+    try await counted(.start, sendout, customer)
+  }
+
+  @discardableResult
+  public func pause(_ customer: CustomerID, _ sendout: SendoutID) async throws -> SendoutReply {
+    try await counted(.pause, sendout, customer)
+  }
+
+  @discardableResult
+  public func resume(_ customer: CustomerID, _ sendout: SendoutID) async throws -> SendoutReply {
+    try await counted(.resume, sendout, customer)
+  }
+
+  @discardableResult
+  public func cancel(_ customer: CustomerID, _ sendout: SendoutID) async throws -> SendoutReply {
+    try await counted(.cancel, sendout, customer)
+  }
+
+  private func counted(_ verb: SendoutVerb, _ sendout: SendoutID, _ customer: CustomerID) async throws -> SendoutReply {
+    var reply = try await apply(verb, to: sendout, of: customer).sendout
+    reply.counts = try await find(customer, sendout).counts
+    return reply
+  }
+
+  public func find(_ customer: CustomerID, _ sendout: SendoutID) async throws -> SendoutReply {
+    try await SendoutStore(pool).find(customer, sendout)
+  }
+
+  public func list(
+    _ customer: CustomerID, _ page: PageRequest<SendoutID> = PageRequest()
+  ) async throws -> Page<SendoutReply, SendoutID> {
+    try await SendoutStore(pool).list(customer, page)
+  }
+
+  public func pushes(
+    _ customer: CustomerID, _ sendout: SendoutID, state: PushState? = nil,
+    _ page: PageRequest<PushNumber> = PageRequest()
+  ) async throws -> Page<PushReply, PushNumber> {
+    try await SendoutStore(pool).pushes(customer, sendout, state: state, page)
+  }
+
+  public func why(_ customer: CustomerID, _ sendout: SendoutID, originalID: String) async throws -> WhyReply {
+    try await SendoutStore(pool).why(customer, sendout, originalID: originalID)
   }
 }

@@ -92,7 +92,7 @@ public struct WholeWebServer: Sendable {
             pool, messages: messageService, apps: pushApps, hybridApps: hybridCache,
             registrations: registrations)),
         geoIP: GeoIPRoutes(countries: nil, authenticate: hybrid.authenticate),
-        datasync: DatasyncRoutes(
+        dataTree: DataTreeRoutes(
           authenticator: authenticator, tree: DataTree(pool), subscriptions: SubscriptionStore(pool, vault: vault),
           webhooks: WebhookStore(pool, vault: vault), rule: endpoints.webhook,
           replies: IdempotentReplies(pool, vault: vault)),

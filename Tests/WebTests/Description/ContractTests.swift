@@ -82,7 +82,7 @@ private struct Tour: Sendable {
     try await softphones()
     var examples = ExampleRequests()
     // They need devices, phones or a state that others do not.
-    let byHand: [APIOperation.Tag] = [.sendouts, .reports, .hybrid, .datasync]
+    let byHand: [APIOperation.Tag] = [.sendouts, .reports, .hybrid, .dataTrees]
     for operation in ManagementOperations.all.map(\.description)
     where !byHand.contains(operation.tag) && !["addApp", "saveSMS"].contains(operation.id) {
       let (path, json) = examples.request(for: operation)

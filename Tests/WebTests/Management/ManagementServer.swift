@@ -35,7 +35,7 @@ struct ManagementServer: Sendable {
     let tables = [
       "access_key", "push_app", "push_credential", "list", "contact", "device", "device_event", "template", "sendout",
       "push", "push_batch", "open_event", "audit_log", "message", "trigger", "hybrid_app",
-      "hybrid_registration", "datasync_app", "datasync_node", "datasync_subscription", "datasync_due",
+      "hybrid_registration", "data_tree_app", "data_tree_node", "data_tree_subscription", "data_tree_due",
     ]
     let each = tables.map { "SELECT '\($0)' || t::text AS row FROM \($0) AS t WHERE customer_id = $1::bigint" }
     return try await database.query(

@@ -29,7 +29,7 @@ import Wire
         """)
       try await managed.database.query(
         """
-        INSERT INTO datasync_subscription (customer_id, app_id, path_key, path, event, added, changed, removed, service, target,
+        INSERT INTO data_tree_subscription (customer_id, app_id, path_key, path, event, added, changed, removed, service, target,
                                            target_key, expires_at)
         SELECT 1, 'com.acme.app', '', '/', 'value', false, false, false, 'fcm', repeat('a', 4000) || n,
                decode(md5(n::text), 'hex'), 'infinity'

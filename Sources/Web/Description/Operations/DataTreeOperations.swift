@@ -40,7 +40,7 @@ enum DataTreeOperations {
     "The value is not what `If-Match` or `If-None-Match` wants it to be.", SubscriptionsError.conditionFailed)
 
   private static let read = APIOperation(
-    method: .get, path: dataPath, id: "readValue", tag: .datasync, security: .key(.datasync), summary: "Read a value",
+    method: .get, path: dataPath, id: "readValue", tag: .dataTrees, security: .key(.datasync), summary: "Read a value",
     description: """
       `null` if there is none. A path has at most 32 names of at most 768 bytes, in Unicode's form NFC. Values of more than \
       \(DataTree.fewLeaves) leaves or \(DataTree.fewBytes / 1024) KiB are read one at a time, and their replies are to be taken within a \
@@ -63,7 +63,7 @@ enum DataTreeOperations {
     ])
 
   private static let put = APIOperation(
-    method: .put, path: dataPath, id: "replaceValue", tag: .datasync, security: .key(.datasync),
+    method: .put, path: dataPath, id: "replaceValue", tag: .dataTrees, security: .key(.datasync),
     summary: "Replace a value",
     description: """
       Whatever stood there is replaced. `null` and an empty object remove it. A text, number, boolean or array that stands above is \
@@ -73,7 +73,7 @@ enum DataTreeOperations {
     responses: [.ok("The body.", value), printedNothing], errors: [notEnabled, boundElsewhere, changed])
 
   private static let patch = APIOperation(
-    method: .patch, path: dataPath, id: "replaceChildren", tag: .datasync, security: .key(.datasync),
+    method: .patch, path: dataPath, id: "replaceChildren", tag: .dataTrees, security: .key(.datasync),
     summary: "Replace children",
     description: "Each member of the body replaces the child of its name, and no others. `null` removes a child.",
     parameters: writeParameters,
@@ -83,13 +83,13 @@ enum DataTreeOperations {
     responses: [.ok("The body.", value), printedNothing], errors: [notEnabled, boundElsewhere, changed])
 
   private static let post = APIOperation(
-    method: .post, path: dataPath, id: "addChild", tag: .datasync, security: .key(.datasync), summary: "Add a child",
+    method: .post, path: dataPath, id: "addChild", tag: .dataTrees, security: .key(.datasync), summary: "Add a child",
     description: "The hub makes its name. Names sort in the order in which they were made.",
     parameters: dataParameters + [silent], requestBody: value, bodyLimit: DataTree.longestValue,
-    responses: [.ok("The child's name.", DatasyncChild.example), printedNothing], errors: [notEnabled, boundElsewhere])
+    responses: [.ok("The child's name.", DataTreeChild.example), printedNothing], errors: [notEnabled, boundElsewhere])
 
   private static let remove = APIOperation(
-    method: .delete, path: dataPath, id: "removeValue", tag: .datasync, security: .key(.datasync),
+    method: .delete, path: dataPath, id: "removeValue", tag: .dataTrees, security: .key(.datasync),
     summary: "Remove a value", description: "The same as to replace it by `null`.",
     parameters: writeParameters,
     responses: [.ok("`null`.", APIContent(Schema(.anything), examples: [.null])), printedNothing],
@@ -98,7 +98,8 @@ enum DataTreeOperations {
   // MARK: Subscriptions
 
   private static let subscribe = APIOperation(
-    method: .post, path: "/datasync/v2/{app}/subscriptions", id: "subscribe", tag: .datasync, security: .key(.datasync),
+    method: .post, path: "/datasync/v2/{app}/subscriptions", id: "subscribe", tag: .dataTrees,
+    security: .key(.datasync),
     summary: "Subscribe a device or webhook",
     description: """
       The same place, event and target again is the same subscription, with the new settings. What is there already is not told. With \
@@ -108,7 +109,7 @@ enum DataTreeOperations {
     responses: [.ok("The subscription.", SubscriptionReply.example)], errors: [notEnabled, boundElsewhere])
 
   private static let listSubscriptions = APIOperation(
-    method: .get, path: "/datasync/v2/{app}/subscriptions", id: "listSubscriptions", tag: .datasync,
+    method: .get, path: "/datasync/v2/{app}/subscriptions", id: "listSubscriptions", tag: .dataTrees,
     security: .key(.datasync), summary: "List the subscriptions",
     description: "Lists the subscriptions that have not ended, the oldest first.",
     parameters: [app, .after("subscription"), .limit],
@@ -116,7 +117,7 @@ enum DataTreeOperations {
     errors: [boundElsewhere])
 
   private static let unsubscribe = APIOperation(
-    method: .delete, path: "/datasync/v2/{app}/subscriptions/{subscriptionId}", id: "unsubscribe", tag: .datasync,
+    method: .delete, path: "/datasync/v2/{app}/subscriptions/{subscriptionId}", id: "unsubscribe", tag: .dataTrees,
     security: .key(.datasync), summary: "End a subscription",
     description: "Nothing more is sent. The device is not told.",
     parameters: [app, .path("subscriptionId", .id, "The subscription's number.", example: 12)],
@@ -130,20 +131,20 @@ enum DataTreeOperations {
   // MARK: Settings
 
   private static let settings = APIOperation(
-    method: .get, path: "/datasync/v2/{app}/settings", id: "showDatasyncSettings", tag: .datasync,
+    method: .get, path: "/datasync/v2/{app}/settings", id: "showDatasyncSettings", tag: .dataTrees,
     security: .key(.datasync), summary: "Show the settings", description: "The app's webhooks.",
-    parameters: [app], responses: [.ok("The settings.", DatasyncSettings.example)],
+    parameters: [app], responses: [.ok("The settings.", DataTreeSettings.example)],
     errors: [notEnabled, boundElsewhere, sealed])
 
   private static let saveWebhooks = APIOperation(
-    method: .put, path: "/datasync/v2/{app}/settings/webhooks", id: "saveWebhooks", tag: .datasync,
+    method: .put, path: "/datasync/v2/{app}/settings/webhooks", id: "saveWebhooks", tag: .dataTrees,
     security: .key(.datasync), summary: "Replace the webhooks",
     description: """
       Each has at least one https address, at a host of the internet or one that `PUSHCART_WEBHOOK_ALLOWED_HOSTS` names. Certificates \
       are always checked. The only header is `X-webcom-webhook-token`.
       """,
     parameters: [app], requestBody: APIContent(WebhookSettings.example),
-    responses: [.ok("The settings.", DatasyncSettings.example)], errors: [notEnabled, boundElsewhere])
+    responses: [.ok("The settings.", DataTreeSettings.example)], errors: [notEnabled, boundElsewhere])
 
   private static let app = APIParameter.path("app", .string(), "The `appId` of the app.", example: "com.acme.app")
   private static let notEnabled = APIResponse.error(
@@ -151,5 +152,5 @@ enum DataTreeOperations {
   private static let boundElsewhere = APIResponse.error(
     "The secret is of another app.", HTTPErrorResponse.boundElsewhere)
   private static let sealed = APIResponse.error(
-    "The settings cannot be decrypted.", RegistryError.sealed(what: "datasync_app/1/com.acme.app"))
+    "The settings cannot be decrypted.", RegistryError.sealed(what: "data_tree_app/1/com.acme.app"))
 }

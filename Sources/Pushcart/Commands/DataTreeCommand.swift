@@ -2,7 +2,7 @@ import ArgumentParser
 import Operations
 import Wire
 
-struct DatasyncCommand: AsyncParsableCommand {
+struct DataTreeCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "datasync", abstract: "Give apps data trees, and list them.",
     discussion: """
@@ -12,7 +12,7 @@ struct DatasyncCommand: AsyncParsableCommand {
     subcommands: [Enable.self, List.self])
 
   struct Enable: OperationCommand {
-    static let operation = DatasyncOperations.enable
+    static let operation = DataTreeAppOperations.enable
     static let configuration = CommandConfiguration(
       abstract: "Give an app a data tree, and show a new secret once.",
       discussion: """
@@ -26,9 +26,9 @@ struct DatasyncCommand: AsyncParsableCommand {
     @Option(help: "App id. \(MessagingService.inWords)") var app: String
     @OptionGroup var options: ManagementOptions
 
-    var body: DatasyncRequest { DatasyncRequest(app: app) }
+    var body: DataTreeRequest { DataTreeRequest(app: app) }
 
-    func text(_ secret: DatasyncSecret) -> String {
+    func text(_ secret: DataTreeSecret) -> String {
       """
       The data tree of \(secret.app) is enabled. Its secret, key \(secret.keyId), is shown this once:
       \(secret.secret)
@@ -38,7 +38,7 @@ struct DatasyncCommand: AsyncParsableCommand {
   }
 
   struct List: ListingCommand {
-    static let operation = DatasyncOperations.list
+    static let operation = DataTreeAppOperations.list
     static let configuration = CommandConfiguration(
       abstract: "List the apps that have a data tree.", discussion: "Example: pushcart datasync list --customer 1")
     static let things = "data trees"

@@ -4,7 +4,7 @@ public import Registry
 public import Wire
 
 /// Which apps have a data tree.
-public struct DatasyncApps: Sendable {
+public struct DataTreeApps: Sendable {
   private let database: any Querying
 
   public init(_ database: any Querying) { self.database = database }
@@ -16,15 +16,15 @@ public struct DatasyncApps: Sendable {
   public func enable(_ customer: CustomerID, app: String, createdBy: AccessKeyID?) async throws -> NewAccessKey {
     let key = try await AccessKeys(database).make(
       customer, name: String("datasync \(app)".prefix(200)), scope: .datasync, appID: app, createdBy: createdBy)
-    try await database.query(DatasyncQueries.enable, customer.rawValue, app)
+    try await database.query(DataTreeQueries.enable, customer.rawValue, app)
     return key
   }
 
   /// The customer's apps that have a data tree, in the order of their ids.
-  public func list(_ customer: CustomerID) async throws -> [DatasyncApp] {
-    try await database.query(DatasyncQueries.list, customer.rawValue).map { row in
+  public func list(_ customer: CustomerID) async throws -> [DataTreeApp] {
+    try await database.query(DataTreeQueries.list, customer.rawValue).map { row in
       let (app, createdAt) = try row.decode(String.self, Date.self)
-      return DatasyncApp(app: app, createdAt: Timestamp(createdAt))
+      return DataTreeApp(app: app, createdAt: Timestamp(createdAt))
     }
   }
 }

@@ -1,5 +1,5 @@
 /// What a subscription's notification says (Webcom, "Parsing the notification payload").
-public enum DatasyncEvent: Sendable, Hashable {
+public enum DataTreeEvent: Sendable, Hashable {
   /// The value is another one; null if there is none any more.
   case valueChanged(JSONValue)
   /// The value is another one, and too large for the messaging service.
@@ -81,7 +81,7 @@ public enum DatasyncEvent: Sendable, Hashable {
   }
 
   /// The next smaller form of the event for a messaging service that finds it too large; nil if there is none.
-  public var smaller: DatasyncEvent? {
+  public var smaller: DataTreeEvent? {
     switch self {
     case .valueChanged: .valueTooBig
     case .childrenUpdated(let update):
@@ -92,7 +92,7 @@ public enum DatasyncEvent: Sendable, Hashable {
 }
 
 /// The names in a notification's flat map.
-public enum DatasyncPayload {
+public enum DataTreePayload {
   public static let app = "webcom.app"
   /// Begins with a slash.
   public static let path = "webcom.path"
@@ -105,20 +105,20 @@ public enum DatasyncPayload {
 
   /// JSON of an event may be nested more deeply: names of a path, an array below them, and what the event puts around it.
   static let rules: JSONReader.Rules = {
-    var rules = DatasyncPath.rules
-    rules.deepest += DatasyncPath.maximumDepth + 4
+    var rules = DataTreePath.rules
+    rules.deepest += DataTreePath.maximumDepth + 4
     return rules
   }()
 
   /// The flat map of an event that is not encrypted.
-  public static func map(_ event: DatasyncEvent, app appID: String, path: String) -> [String: String] {
+  public static func map(_ event: DataTreeEvent, app appID: String, path: String) -> [String: String] {
     var map = [app: appID, self.path: path, self.event: event.name]
     map[data] = event.data.map { String(decoding: $0.json, as: UTF8.self) }
     return map
   }
 
   /// What is encrypted of an event: its name, and its data as JSON.
-  public static func plaintext(_ event: DatasyncEvent) -> [UInt8] {
+  public static func plaintext(_ event: DataTreeEvent) -> [UInt8] {
     var members: [UTF8String: JSONValue] = ["event": .string(event.name)]
     members["data"] = event.data
     return JSONValue.object(members).json
@@ -128,16 +128,16 @@ public enum DatasyncPayload {
   public static func authenticated(app: String, path: String) -> [UInt8] { Array((app + path).utf8) }
 
   /// The event of a flat map that is not encrypted; nil if there is none in it.
-  public static func event(in map: [String: String]) -> DatasyncEvent? {
+  public static func event(in map: [String: String]) -> DataTreeEvent? {
     guard let name = map[event] else { return nil }
-    return DatasyncEvent(name: name, data: map[data].flatMap { try? JSONValue(json: Array($0.utf8), rules: rules) })
+    return DataTreeEvent(name: name, data: map[data].flatMap { try? JSONValue(json: Array($0.utf8), rules: rules) })
   }
 
   /// The event of what was encrypted; nil if there is none in it.
-  public static func event(plaintext: [UInt8]) -> DatasyncEvent? {
+  public static func event(plaintext: [UInt8]) -> DataTreeEvent? {
     guard let object = try? JSONValue(json: plaintext, rules: rules), let name = object["event"]?.text else {
       return nil
     }
-    return DatasyncEvent(name: name, data: object["data"])
+    return DataTreeEvent(name: name, data: object["data"])
   }
 }

@@ -2,14 +2,14 @@
 ///
 /// An object is nothing but its members, so one that is empty is the same as null, and neither has a leaf. An array is one value,
 /// whose items are no places. Two values are equal if their leaves are.
-public struct DatasyncLeaves: Sendable, Equatable {
+public struct DataTreeLeaves: Sendable, Equatable {
   public var json: [String: String]
 
   public init(json: [String: String] = [:]) { self.json = json }
 
   /// The leaves of a value that stands at `path`.
   /// - Throws: `JSONProblem` for names that no path has, and more than 32 of them.
-  public init(_ value: JSONValue, at path: DatasyncPath) throws(JSONProblem) {
+  public init(_ value: JSONValue, at path: DataTreePath) throws(JSONProblem) {
     json = [:]
     var left = Self.longestPaths
     try add(value, path, &left)
@@ -19,7 +19,7 @@ public struct DatasyncLeaves: Sendable, Equatable {
   /// gigabytes.
   public static let longestPaths = 16 << 20
 
-  private mutating func add(_ value: JSONValue, _ path: DatasyncPath, _ left: inout Int) throws(JSONProblem) {
+  private mutating func add(_ value: JSONValue, _ path: DataTreePath, _ left: inout Int) throws(JSONProblem) {
     guard value != .null else { return }
     let stored = path.stored
     left -= stored.utf8.count
@@ -54,7 +54,7 @@ public struct DatasyncLeaves: Sendable, Equatable {
   private static func value(_ leaves: ArraySlice<Leaf>, from offset: Int) -> JSONValue {
     guard let first = leaves.first else { return .null }
     guard offset < first.path.count else {
-      return (try? JSONValue(json: Array(first.json.utf8), rules: DatasyncPath.rules)) ?? .null
+      return (try? JSONValue(json: Array(first.json.utf8), rules: DataTreePath.rules)) ?? .null
     }
     var members: [UTF8String: JSONValue] = [:]
     var rest = leaves

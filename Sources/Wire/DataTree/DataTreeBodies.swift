@@ -1,12 +1,12 @@
 /// Body of `POST /api/v1/datasync`.
-public struct DatasyncRequest: APIRequest, Equatable {
+public struct DataTreeRequest: APIRequest, Equatable {
   public var app: String
 
   public init(app: String) { self.app = app }
 
   public static let schemaName: String? = "DatasyncRequest"
   public static let schemaDescription = "An app that gets a data tree."
-  public static let example = DatasyncRequest(app: "com.acme.app")
+  public static let example = DataTreeRequest(app: "com.acme.app")
 
   public static let fieldTable: FieldTable = [
     "app": FieldDescription("The `appId` of the app.", limits: 1...200)
@@ -14,7 +14,7 @@ public struct DatasyncRequest: APIRequest, Equatable {
 }
 
 /// An app's data tree, and the only sight of a new secret.
-public struct DatasyncSecret: APIObject, Equatable {
+public struct DataTreeSecret: APIObject, Equatable {
   public var app: String
   public var secret: String
   public var keyId: AccessKeyID
@@ -27,7 +27,7 @@ public struct DatasyncSecret: APIObject, Equatable {
 
   public static let schemaName: String? = "DatasyncSecret"
   public static let schemaDescription = "A data tree that is enabled, with a new secret."
-  public static let example = DatasyncSecret(
+  public static let example = DataTreeSecret(
     app: "com.acme.app", secret: "pck_1_…", keyId: AccessKeyID(3))
 
   public static let fieldTable: FieldTable = [
@@ -38,7 +38,7 @@ public struct DatasyncSecret: APIObject, Equatable {
 }
 
 /// An app's data tree.
-public struct DatasyncApp: APIObject, Equatable {
+public struct DataTreeApp: APIObject, Equatable {
   public var app: String
   public var createdAt: Timestamp
 
@@ -49,7 +49,7 @@ public struct DatasyncApp: APIObject, Equatable {
 
   public static let schemaName: String? = "DatasyncApp"
   public static let schemaDescription = "An app's data tree."
-  public static let example = DatasyncApp(app: "com.acme.app", createdAt: .example)
+  public static let example = DataTreeApp(app: "com.acme.app", createdAt: .example)
 
   public static let fieldTable: FieldTable = [
     "app": "The app.",
@@ -58,14 +58,14 @@ public struct DatasyncApp: APIObject, Equatable {
 }
 
 /// What POST of a value answers: the name of the new child.
-public struct DatasyncChild: APIObject, Equatable {
+public struct DataTreeChild: APIObject, Equatable {
   public var name: String
 
   public init(name: String) { self.name = name }
 
   public static let schemaName: String? = "DatasyncChild"
   public static let schemaDescription = "A child that was added."
-  public static let example = DatasyncChild(name: "0198f2a34b5c7d6e8f90a1b2")
+  public static let example = DataTreeChild(name: "0198f2a34b5c7d6e8f90a1b2")
 
   public static let fieldTable: FieldTable = [
     "name": "Its name, which the hub has made. Later names sort after earlier ones."

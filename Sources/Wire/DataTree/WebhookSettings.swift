@@ -109,14 +109,14 @@ public struct DestinationURI: APIRequest, Equatable {
 }
 
 /// Reply of `GET /datasync/v2/{app}/settings`.
-public struct DatasyncSettings: APIObject, Equatable {
+public struct DataTreeSettings: APIObject, Equatable {
   public var webhooks: WebhookSettings
 
   public init(webhooks: WebhookSettings) { self.webhooks = webhooks }
 
   public static let schemaName: String? = "DatasyncSettings"
   public static let schemaDescription = "The settings of an app's data tree."
-  public static let example = DatasyncSettings(webhooks: .example)
+  public static let example = DataTreeSettings(webhooks: .example)
 
   public static let fieldTable: FieldTable = [
     "webhooks": "Where webhooks lead. Values of headers are secrets, and shown here as they are."

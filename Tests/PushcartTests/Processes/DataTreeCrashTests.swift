@@ -8,7 +8,7 @@ import Wire
 
 /// Changes of a data tree survive kills of the hub. `PUSHCART_SOAK` sets the number of changes. The hub is killed once per 5,000 of
 /// them.
-@Suite struct DatasyncCrashTests {
+@Suite struct DataTreeCrashTests {
   private static let size = ProcessInfo.processInfo.environment["PUSHCART_SOAK"].flatMap { Int($0) } ?? 600
   private static let kills = max(3, size / 5000)
   private static let places = 1...24
@@ -56,17 +56,17 @@ import Wire
             "SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'pushcart hub'"
           try await waitUntil { try await fixture.database.query(connected).isEmpty }
           try await fixture.database.query(
-            "UPDATE datasync_due SET lease_until = now() - interval '1 s' WHERE lease_until IS NOT NULL")
+            "UPDATE data_tree_due SET lease_until = now() - interval '1 s' WHERE lease_until IS NOT NULL")
           continue
         }
         let busy =
-          "SELECT FROM datasync_due WHERE coalesce(pending, sending) IS NOT NULL OR hub_id IS NOT NULL"
+          "SELECT FROM data_tree_due WHERE coalesce(pending, sending) IS NOT NULL OR hub_id IS NOT NULL"
         try await waitUntil { try await fixture.database.query(busy).isEmpty }
         for place in Self.places { try await Self.check(place, tree, hub, fixture) }
         await hub.process.die()
       }
       let killed = try await fixture.database.query(
-        "SELECT FROM datasync_notification WHERE outcome = 'uncertain' AND reason = 'hub_stopped'")
+        "SELECT FROM data_tree_notification WHERE outcome = 'uncertain' AND reason = 'hub_stopped'")
       #expect(!killed.isEmpty)
     }
   }
@@ -100,7 +100,7 @@ import Wire
     let rows = try await fixture.database.query(
       """
       SELECT count(*) FILTER (WHERE outcome = 'accepted'), count(*) FILTER (WHERE outcome = 'uncertain')
-        FROM datasync_notification JOIN datasync_subscription USING (customer_id, subscription_id)
+        FROM data_tree_notification JOIN data_tree_subscription USING (customer_id, subscription_id)
        WHERE target = 'phone' || $1::int8
       """, Int64(place))
     let (accepted, uncertain) = try rows[0].decode(Int.self, Int.self)

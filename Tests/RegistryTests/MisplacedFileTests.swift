@@ -5,7 +5,7 @@ import Wire
 @testable import Registry
 
 /// Files of push services that are given where others belong.
-@Suite struct ForeignFileTests {
+@Suite struct MisplacedFileTests {
   /// Where a file can be given.
   enum Field: String, CaseIterable {
     case signingKey, productionCertificate, clientSecret, vapidPrivateKey

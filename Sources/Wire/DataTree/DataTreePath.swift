@@ -1,5 +1,5 @@
 /// A place in an app's data tree: the names from its root down.
-public struct DatasyncPath: Sendable, Hashable {
+public struct DataTreePath: Sendable, Hashable {
   /// None for the root.
   public let names: [String]
 
@@ -13,7 +13,7 @@ public struct DatasyncPath: Sendable, Hashable {
     rules.longestName = longestName
     return rules
   }()
-  public static let root = DatasyncPath(checked: [])
+  public static let root = DataTreePath(checked: [])
 
   private init(checked names: [String]) { self.names = names }
 
@@ -58,23 +58,23 @@ public struct DatasyncPath: Sendable, Hashable {
 
   /// The place of a child.
   /// - Throws: as `init(names:)`.
-  public func child(_ name: some StringProtocol) throws(JSONProblem) -> DatasyncPath {
+  public func child(_ name: some StringProtocol) throws(JSONProblem) -> DataTreePath {
     guard names.count < Self.maximumDepth else {
       throw JSONProblem("has more than \(Self.maximumDepth) names", at: "path")
     }
     let name = String(name)
     try Self.check(name)
-    return DatasyncPath(checked: names + [name])
+    return DataTreePath(checked: names + [name])
   }
 
   /// The path with a slash at its end, as it is stored: what lies below begins with it.
   public var stored: String { names.isEmpty ? "/" : "/\(names.joined(separator: "/"))/" }
 
   /// The places above, from the root on.
-  public var ancestors: [DatasyncPath] { names.indices.map { DatasyncPath(checked: Array(names[..<$0])) } }
+  public var ancestors: [DataTreePath] { names.indices.map { DataTreePath(checked: Array(names[..<$0])) } }
 }
 
-extension DatasyncPath: CustomStringConvertible {
+extension DataTreePath: CustomStringConvertible {
   /// As subscriptions and notifications name it: `/users/alice`, or `/`.
   public var description: String { "/" + names.joined(separator: "/") }
 }

@@ -3,7 +3,7 @@ import Support
 import Testing
 import Wire
 
-@Suite struct DatasyncRouteTests {
+@Suite struct DataTreeRouteTests {
   @Test func `Values are read, replaced, patched, added and removed`() async throws {
     try await withTree { tree in
       #expect(try await tree.send("GET", "/nothing").text == "null")
@@ -253,7 +253,7 @@ import Wire
       #expect(try await managed.send("DELETE", path, key: secrets[1]).status == 200)
       #expect(try await managed.send("GET", path, key: secrets[0]).text == "1")
       #expect(
-        try await managed.database.query("SELECT FROM datasync_due WHERE pending IS NOT NULL").isEmpty)
+        try await managed.database.query("SELECT FROM data_tree_due WHERE pending IS NOT NULL").isEmpty)
     }
   }
 

@@ -1,6 +1,6 @@
-/// Writes the JSON of a value of a data tree from its leaves, one after the other. The value itself is never made: of 200,000 leaves it
-/// takes twenty times the memory of its JSON.
-public struct DatasyncValueWriter {
+/// Writes the JSON of a value of a data tree from its leaves, one after the other: a value of 200,000 leaves takes twenty times the memory
+/// of its JSON.
+public struct DataTreeValueWriter {
   private var writer = JSONWriter()
   /// The path of the last leaf.
   private var path: [UInt8] = []

@@ -3,7 +3,7 @@ import Wire
 
 /// A file that a push service made for some purpose, and somebody gave for another one. Every credential that is refused is looked
 /// at for these first.
-enum ForeignFile {
+enum MisplacedFile {
   /// One that a push service's console made.
   case known(KnownFile, of: PushServiceName)
   case oauthClient

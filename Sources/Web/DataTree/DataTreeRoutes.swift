@@ -10,7 +10,7 @@ public import Wire
 /// Webcom's REST for back ends: data trees of apps, and the subscriptions to what changes in them.
 ///
 /// The secret of an app is an access key of scope `datasync`, which is bound to it. The key decides the customer.
-public struct DatasyncRoutes: RouteSet {
+public struct DataTreeRoutes: RouteSet {
   let authenticator: Authenticator
   let tree: DataTree
   let subscriptions: SubscriptionStore
@@ -108,7 +108,7 @@ public struct DatasyncRoutes: RouteSet {
       throw HTTPErrorResponse.badRequest(
         "If-Match and If-None-Match mean nothing where the hub makes the child's name.")
     }
-    let child = DatasyncChild(name: Self.childName(at: Date()))
+    let child = DataTreeChild(name: Self.childName(at: Date()))
     try await tree.write(
       .put(try await Self.value(request)), access.customer, app: app, at: try path.child(child.name))
     return Self.reply(Array(try JSONReply.encode(child)), options.print)
@@ -132,14 +132,14 @@ public struct DatasyncRoutes: RouteSet {
 
   private static func value(_ request: Request) async throws -> JSONValue {
     let bytes = try await request.jsonBytes(upTo: DataTree.longestValue)
-    return try JSONValue(json: Array(bytes.readableBytesView), rules: DatasyncPath.rules)
+    return try JSONValue(json: Array(bytes.readableBytesView), rules: DataTreePath.rules)
   }
 
   /// The place that the path names behind `/data`, name by name: what the router made of it has lost empty ones.
-  private static func path(_ request: Request) throws -> DatasyncPath {
+  private static func path(_ request: Request) throws -> DataTreePath {
     var parts = request.uri.path.split(separator: "/", omittingEmptySubsequences: false).dropFirst(5)
     if parts == [""] { parts = [] }
-    return try DatasyncPath(
+    return try DataTreePath(
       names: try parts.map { part in
         guard let name = PercentEncoding.decode(part.utf8) else {
           throw HTTPErrorResponse.badRequest("path: the path is not percent-encoded UTF-8.")
@@ -183,7 +183,7 @@ public struct DatasyncRoutes: RouteSet {
   private func showSettings(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     let (access, app) = try await accessWithoutOptions(request, context)
     return try JSONReply.make(
-      .ok, DatasyncSettings(webhooks: try await webhooks.settings(access.customer, app: app).shown))
+      .ok, DataTreeSettings(webhooks: try await webhooks.settings(access.customer, app: app).shown))
   }
 
   private func saveWebhooks(_ request: Request, _ context: WebRequestContext) async throws -> Response {

@@ -10,7 +10,7 @@ import Wire
 @testable import Subscriptions
 
 /// A customer with a data tree, whose Firebase app sends to the Simulator.
-struct DatasyncBench: Sendable {
+struct DataTreeBench: Sendable {
   let bench: SendingBench
   private let firebase: PushAppID
   /// The key file of the Firebase app's service account.
@@ -32,7 +32,7 @@ struct DatasyncBench: Sendable {
         appID: SendingBench.appID, type: .firebase, name: "Acme",
         service: PushServiceFields([.serviceAccount: Secret(serviceAccount)]))
     ).id
-    _ = try await DatasyncApps(bench.pool).enable(bench.customer, app: SendingBench.appID, createdBy: nil)
+    _ = try await DataTreeApps(bench.pool).enable(bench.customer, app: SendingBench.appID, createdBy: nil)
   }
 
   /// Runs `body` while so many hubs send notifications; they are killed when that ends.
@@ -41,10 +41,10 @@ struct DatasyncBench: Sendable {
   ///   - clock: by which closed lanes are tried again.
   ///   - services: send in place of the bench's own.
   ///   - vault: opens what is sealed, in place of the bench's own.
-  ///   - batchSize: how many are claimed at once; nil for as many as hubs do.
+  ///   - groupSize: how many are claimed at once; nil for as many as hubs do.
   func withRunner(
     _ count: Int = 1, lease: Duration = .seconds(20), jitter: Double = 0, clock: SteerableClock? = nil,
-    services: PushServices? = nil, vault: Vault? = nil, batchSize: Int? = nil,
+    services: PushServices? = nil, vault: Vault? = nil, groupSize: Int? = nil,
     dispatch configure: (inout DispatchSettings) -> Void = { _ in }, _ body: () async throws -> Void
   ) async throws {
     var hub = TestHub()
@@ -54,7 +54,7 @@ struct DatasyncBench: Sendable {
     var settings = NotificationRunner.Settings()
     settings.scanEvery = .milliseconds(50)
     settings.lease = lease
-    if let batchSize { settings.batchSize = batchSize }
+    if let groupSize { settings.groupSize = groupSize }
     try await withThrowingTaskGroup(of: Void.self) { group in
       for _ in 0..<count {
         let runner = NotificationRunner(
@@ -69,7 +69,7 @@ struct DatasyncBench: Sendable {
 
   func put(_ path: String, _ json: String) async throws {
     try await DataTree(bench.pool).write(
-      .put(try JSONValue(parsing: Array(json.utf8))), bench.customer, app: name, at: try DatasyncPath(text: path))
+      .put(try JSONValue(parsing: Array(json.utf8))), bench.customer, app: name, at: try DataTreePath(text: path))
   }
 
   @discardableResult
@@ -102,7 +102,7 @@ struct DatasyncBench: Sendable {
   /// Waits until nothing is due or on its way.
   func untilIdle() async throws {
     let busy = """
-      SELECT 1 FROM datasync_due
+      SELECT 1 FROM data_tree_due
       WHERE pending IS NOT NULL OR sending IS NOT NULL OR revoked IS NOT NULL OR lease_until IS NOT NULL
       """
     try await waitUntil { try await query(busy).isEmpty }
@@ -114,21 +114,21 @@ struct DatasyncBench: Sendable {
   func untilScanned() async throws {
     let probe = "customer_id = \(bench.customer) AND app_id = 'probe'"
     try await query(
-      "INSERT INTO datasync_app (customer_id, app_id) VALUES (\(bench.customer), 'probe') ON CONFLICT DO NOTHING")
+      "INSERT INTO data_tree_app (customer_id, app_id) VALUES (\(bench.customer), 'probe') ON CONFLICT DO NOTHING")
     // It ends, since there is no webhook of that name.
     try await query(
       """
-      INSERT INTO datasync_subscription (customer_id, app_id, path_key, path, event, added, changed, removed, service, target,
+      INSERT INTO data_tree_subscription (customer_id, app_id, path_key, path, event, added, changed, removed, service, target,
         target_key, expires_at)
       VALUES (\(bench.customer), 'probe', '', '/', 'value', false, false, false, 'webhook', 'none', '', 'infinity')
       """)
     try await query(
       """
-      INSERT INTO datasync_due (customer_id, subscription_id, app_id, service, webhook, pending, due_at)
-      SELECT customer_id, subscription_id, app_id, service, target, '{}', now() FROM datasync_subscription WHERE \(probe)
+      INSERT INTO data_tree_due (customer_id, subscription_id, app_id, service, webhook, pending, due_at)
+      SELECT customer_id, subscription_id, app_id, service, target, '{}', now() FROM data_tree_subscription WHERE \(probe)
       """)
-    try await waitUntil { try await query("SELECT FROM datasync_subscription WHERE \(probe)").isEmpty }
-    try await query("DELETE FROM datasync_notification WHERE \(probe)")
+    try await waitUntil { try await query("SELECT FROM data_tree_subscription WHERE \(probe)").isEmpty }
+    try await query("DELETE FROM data_tree_notification WHERE \(probe)")
   }
 
   /// Waits until every subscription's notification has failed so often, and gives the seconds until each is tried again.
@@ -138,9 +138,9 @@ struct DatasyncBench: Sendable {
       let rows = try await query(
         """
         SELECT CASE WHEN attempts = \(attempts) AND lease_until IS NULL
-                    THEN extract(epoch FROM due_at - (SELECT max(at) FROM datasync_notification AS n
+                    THEN extract(epoch FROM due_at - (SELECT max(at) FROM data_tree_notification AS n
                                                        WHERE n.subscription_id = s.subscription_id))::float8 END
-          FROM datasync_due AS s WHERE customer_id > 0
+          FROM data_tree_due AS s WHERE customer_id > 0
         """)
       delays = try rows.compactMap { try $0.decode(Double?.self) }
       return !rows.isEmpty && delays.count == rows.count
@@ -150,27 +150,27 @@ struct DatasyncBench: Sendable {
 
   /// Ends all subscriptions a second ago.
   func expire() async throws {
-    try await query("UPDATE datasync_subscription SET expires_at = now() - interval '1 s'")
+    try await query("UPDATE data_tree_subscription SET expires_at = now() - interval '1 s'")
     try await query(
       """
-      INSERT INTO datasync_due (customer_id, subscription_id, app_id, service, webhook, expires_at, due_at)
+      INSERT INTO data_tree_due (customer_id, subscription_id, app_id, service, webhook, expires_at, due_at)
       SELECT customer_id, subscription_id, app_id, service, CASE WHEN service = 'webhook' THEN target ELSE '' END, expires_at, expires_at
-        FROM datasync_subscription
+        FROM data_tree_subscription
       ON CONFLICT (customer_id, subscription_id) DO UPDATE SET due_at = excluded.due_at, expires_at = excluded.expires_at
       """)
   }
 
-  func makeDue() async throws { try await query("UPDATE datasync_due SET due_at = now() WHERE attempts > 0") }
+  func makeDue() async throws { try await query("UPDATE data_tree_due SET due_at = now() WHERE attempts > 0") }
 
   /// The log, the oldest line first: outcomes with their reasons.
   func outcomes() async throws -> [String] {
-    try await query("SELECT concat_ws(' ', outcome, reason) FROM datasync_notification ORDER BY notification_id").map {
+    try await query("SELECT concat_ws(' ', outcome, reason) FROM data_tree_notification ORDER BY notification_id").map {
       try $0.decode(String.self)
     }
   }
 
   func subscriptionCount() async throws -> Int {
-    try await query("SELECT count(*) FROM datasync_subscription")[0].decode(Int.self)
+    try await query("SELECT count(*) FROM data_tree_subscription")[0].decode(Int.self)
   }
 
   /// The flat maps that phones were given, by token.
@@ -193,8 +193,8 @@ struct DatasyncBench: Sendable {
 }
 
 /// Runs `body` on a bench of its own.
-func withDatasync(_ body: @Sendable (DatasyncBench) async throws -> Void) async throws {
-  try await withSendingBench { bench in try await body(try await DatasyncBench(bench)) }
+func withDataTree(_ body: @Sendable (DataTreeBench) async throws -> Void) async throws {
+  try await withSendingBench { bench in try await body(try await DataTreeBench(bench)) }
 }
 
 extension SubscriptionStore {

@@ -2,9 +2,9 @@ import Support
 import Testing
 import Wire
 
-@Suite struct DatasyncValueWriterTests {
-  private static func write(_ leaves: DatasyncLeaves, isShallow: Bool = false) -> (json: JSONValue?, places: Int) {
-    var writer = DatasyncValueWriter(isShallow: isShallow)
+@Suite struct DataTreeValueWriterTests {
+  private static func write(_ leaves: DataTreeLeaves, isShallow: Bool = false) -> (json: JSONValue?, places: Int) {
+    var writer = DataTreeValueWriter(isShallow: isShallow)
     for (path, json) in leaves.json.map({ (String($0.key.dropFirst()), $0.value) })
       .sorted(by: { Array($0.0.utf8).lexicographicallyPrecedes(Array($1.0.utf8)) })
     {
@@ -20,7 +20,7 @@ import Wire
   ])
   func `Leaves in their order make the value they came from`(json: String) throws {
     let value = try JSONValue(parsing: json.utf8)
-    #expect(Self.write(try DatasyncLeaves(value, at: .root)).json == value)
+    #expect(Self.write(try DataTreeLeaves(value, at: .root)).json == value)
   }
 
   @Test func `Random values come back, with as many places as they have`() throws {
@@ -40,7 +40,7 @@ import Wire
     }
     for _ in 0..<500 {
       let made = value(0)
-      let leaves = try DatasyncLeaves(made, at: .root)
+      let leaves = try DataTreeLeaves(made, at: .root)
       let written = Self.write(leaves)
       #expect(written.json == made && written.places == places(made))
       var shallow = made
