@@ -1,6 +1,7 @@
 import Content
 import Delivery
 import Postgres
+import Providers
 import Registry
 import Sendouts
 import Simulator
