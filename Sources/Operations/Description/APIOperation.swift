@@ -25,7 +25,7 @@ package struct APIOperation: Sendable {
   package var description: String
   package var parameters: [APIParameter] = []
   package var requestBody: APIContent?
-  /// The same request as XML, where the operation takes that, too.
+  /// An example of the body as XML; `nil` where the operation takes none.
   package var xmlBody: String?
   /// The body's limit in bytes.
   package var bodyLimit = Limits.body
