@@ -277,7 +277,7 @@ import Wire
       let rule = settings.endpoints.webPush
       let account = WebPushAccount(
         customer: CustomerID(1), credentials: .sample(Self.key, contact: "mailto:a@acme.com"),
-        endpoint: WebPushSender(settings.webPush, rule, pools))
+        endpoint: WebPushSender(contact: settings.webPushContact, rule: rule, pools: pools))
       let signer = try account.endpoint.signer(account.credentials)
       let token = simulator.webPush.subscription(
         named: "one", vapidKey: VAPIDKey.sample(Self.key).publicKey
