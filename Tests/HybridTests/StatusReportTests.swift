@@ -27,9 +27,9 @@ import Wire
       )[0].decode(Int32.self, Bool.self)
       #expect(attempts == 1 && isLater)
       // What nobody was asked is no attempt.
-      for reason in [Verdict.noPlace, Verdict.noAnswer] {
+      for reason in [HubReason.noPlace, .noAnswer] {
         try await hybrid.bench.database.query("UPDATE outbox SET not_before = now() WHERE customer_id > 0")
-        #expect(try await posts.reporter(hybrid, answer: .unsent(reason: reason)).postDue() == 1)
+        #expect(try await posts.reporter(hybrid, answer: .unsent(reason: .hub(reason))).postDue() == 1)
         let asked = try await hybrid.bench.database.query("SELECT attempts FROM outbox WHERE customer_id > 0")
         #expect(try asked.map { try $0.decode(Int32.self) } == [1])
       }
