@@ -67,8 +67,8 @@ import Web
     #expect(
       try await read([(Setting(.smsAllowedHosts), "localhost:8449")], enough).pushServices.endpoints.sms.listed
         == HostList("localhost:8449"))
-    #expect(settings.pushServices.webPush.contact == "https://p.example.com")
-    #expect(try await read([], enough).pushServices.webPush.contact == "mailto:postmaster@127.0.0.1")
+    #expect(settings.pushServices.webPushContact == "https://p.example.com")
+    #expect(try await read([], enough).pushServices.webPushContact == "mailto:postmaster@127.0.0.1")
     #expect(
       try await problems(
         [(Setting(.webpushAllowedHosts), "https://push.example.com"), (Setting(.wnsAllowedHosts), "a,,b")], enough) == [
