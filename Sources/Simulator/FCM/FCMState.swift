@@ -9,11 +9,11 @@ struct FCMState {
 
   /// Why a message is refused: access first, then form, then its registration token.
   /// - Parameter access: what is known of its access token; nil if it is unknown.
-  func refusal(of request: FCMRequest, _ access: AccessToken?, now: Date) -> SimulatedFCM.Refusal? {
+  func refusal(of request: FCMRequest, _ access: IssuedToken?, now: Date) -> SimulatedFCM.Refusal? {
     accessRefusal(of: request, access, now: now) ?? request.formRefusal ?? registrationRefusal(of: request)
   }
 
-  private func accessRefusal(of request: FCMRequest, _ access: AccessToken?, now: Date) -> SimulatedFCM.Refusal? {
+  private func accessRefusal(of request: FCMRequest, _ access: IssuedToken?, now: Date) -> SimulatedFCM.Refusal? {
     guard request.isSend else { return .noSuchAddress }
     guard request.isSigned else {
       return .google(

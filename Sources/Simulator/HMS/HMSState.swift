@@ -14,13 +14,13 @@ struct HMSState {
 
   /// Why a message is refused, whatever its tokens: access first, then form.
   /// - Parameter access: what is known of its access token; nil if it is unknown.
-  func refusal(of request: HMSRequest, _ access: AccessToken?, now: Date) -> SimulatedHMS.Refusal? {
+  func refusal(of request: HMSRequest, _ access: IssuedToken?, now: Date) -> SimulatedHMS.Refusal? {
     if let refusal = accessRefusal(of: request, access, now: now) ?? request.formRefusal { return refusal }
     return request.message.isUrgent
       ? .code("80300011", message: "No permission to send messages of high priority.") : nil
   }
 
-  private func accessRefusal(of request: HMSRequest, _ access: AccessToken?, now: Date) -> SimulatedHMS.Refusal? {
+  private func accessRefusal(of request: HMSRequest, _ access: IssuedToken?, now: Date) -> SimulatedHMS.Refusal? {
     guard request.isSend else { return .noSuchAddress }
     guard let bearer = request.bearer else { return .code("80200001", message: "The authorization is missing.") }
     if request.isOfProject {

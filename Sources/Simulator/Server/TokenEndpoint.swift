@@ -5,14 +5,14 @@ import Locking
 final class TokenEndpoint<Refusal: Sendable & Hashable>: Sendable {
   let rules = ReplyRules<Refusal>()
   let requests: RequestLog<ReceivedTokenRequest<Refusal>>
-  private let issued = Mutex<[String: AccessToken]>([:])
+  private let issued = Mutex<[String: IssuedToken]>([:])
 
   init(_ context: SimulatorContext) { requests = RequestLog(keeping: context.settings.requestsKept) }
 
   /// What is known of an access token; nil if it was never issued, or ended an hour ago.
-  subscript(token: String) -> AccessToken? { issued.withLock { $0[token] } }
+  subscript(token: String) -> IssuedToken? { issued.withLock { $0[token] } }
 
-  fileprivate func issue(_ token: String, _ known: AccessToken, now: Date) {
+  fileprivate func issue(_ token: String, _ known: IssuedToken, now: Date) {
     issued.withLock { issued in
       issued = issued.filter { $0.value.end > now.addingTimeInterval(-3600) }
       issued[token] = known
@@ -28,7 +28,7 @@ final class TokenEndpoint<Refusal: Sendable & Hashable>: Sendable {
 }
 
 /// What a token endpoint remembers of an access token.
-struct AccessToken: Sendable {
+struct IssuedToken: Sendable {
   /// Who got it.
   let client: String
   /// The only project that it opens; nil for any.
@@ -92,7 +92,7 @@ extension SignInService {
     let (refusal, project) = check(request, now: now)
     if refusal == nil {
       let end = now.addingTimeInterval(Double(request.lifetime))
-      endpoint.issue(token, AccessToken(client: client, project: project, end: end), now: now)
+      endpoint.issue(token, IssuedToken(client: client, project: project, end: end), now: now)
     }
     let reply = refusal.map(Reply.refuse) ?? endpoint.rules.reply(to: client) ?? .accept
     endpoint.requests.append {

@@ -9,7 +9,7 @@ struct WNSState {
 
   /// Why a request to a channel is refused: the method first, then the access token, the channel, and the notification.
   /// - Parameter access: what is known of its access token; nil if it is unknown.
-  func refusal(of request: WNSRequest, _ access: AccessToken?, now: Date) -> SimulatedWNS.Refusal? {
+  func refusal(of request: WNSRequest, _ access: IssuedToken?, now: Date) -> SimulatedWNS.Refusal? {
     if let refusal = request.methodRefusal { return refusal }
     guard let access, access.end > now else {
       return .status(401, "The access token is missing, unknown or has expired")
