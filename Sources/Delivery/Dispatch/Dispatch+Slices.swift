@@ -15,27 +15,43 @@ extension Dispatch {
       window.releaseUnsent(capacity.held)
       return await endSlice(of: run)
     }
-    guard run.preparedAt + dispatcher.settings.recipientAge < .now else {
-      await send(slice, of: run, &capacity)
-      return await endSlice(of: run)
+    let end = ContinuousClock.now + dispatcher.settings.connectTimeout
+    var waited = slice.pushes
+    if run.preparedAt + dispatcher.settings.recipientAge >= .now {
+      waited = await send(slice, of: run, readAt: run.preparedAt, until: end, &capacity)
     }
-    // It waited: its messages may have expired meanwhile, and its tokens may be other contacts'.
-    guard let again = await prepare(slice.pushes, of: run), !Task.isCancelled else {
-      window.releaseUnsent(capacity.held)
-      return await endSlice(of: run)
+    // Messages of pushes that waited may have expired meanwhile, and their tokens may be other contacts'.
+    while !waited.isEmpty {
+      guard let again = await prepare(waited, of: run), !Task.isCancelled else {
+        window.releaseUnsent(capacity.held)
+        break
+      }
+      outcomeWriter.add(again.settlements, capacity: capacity.answered(again.settlements.count))
+      let readAt = ContinuousClock.now
+      waited = []
+      for slice in again.slices { waited += await send(slice, of: run, readAt: readAt, until: end, &capacity) }
     }
-    outcomeWriter.add(again.settlements, capacity: capacity.answered(again.settlements.count))
-    for slice in again.slices { await send(slice, of: run, &capacity) }
     await endSlice(of: run)
   }
 
-  func send(_ slice: PreparedBatch.Slice, of run: BatchRun, _ capacity: inout SliceCapacity) async {
+  /// Sends a slice.
+  /// - Parameters:
+  ///   - readAt: when its recipients were read.
+  ///   - end: until when its pushes may wait for a connection.
+  /// - Returns: the pushes that could leave only when their recipients were known for too long. They keep their capacity.
+  private func send(
+    _ slice: PreparedBatch.Slice, of run: BatchRun, readAt: ContinuousClock.Instant, until end: ContinuousClock.Instant,
+    _ capacity: inout SliceCapacity
+  ) async -> [QueuedPush] {
     var isOpen = [Bool](repeating: true, count: slice.pushes.count)
+    var waited: [QueuedPush] = []
     var service = ServiceAvailability()
     let isOurs = { @Sendable [leases, stop] in leases.holds(run.claim) && !stop.isStopped }
-    var end = ContinuousClock.now + dispatcher.settings.connectTimeout
+    var end = end
     if let expiry = slice.expiresAt { end = min(end, .now + .seconds(expiry.timeIntervalSince(dispatcher.now()))) }
-    let isWanted = { @Sendable [end] in isOurs() && .now < end }
+    let isInTime = { @Sendable [end] in isOurs() && .now < end }
+    let isKnownUntil = readAt + dispatcher.settings.recipientAge
+    let isWanted = { @Sendable in isInTime() && .now < isKnownUntil }
     if !slice.refused.isEmpty {
       for outcome in slice.refused { isOpen[outcome.index] = false }
       await take(OutcomePartition(slice.refused, slice, run.outcomePolicy), in: slice.environment, of: run, &capacity)
@@ -45,7 +61,11 @@ extension Dispatch {
       for answer in answers {
         let index = slice.requested[answer.index]
         isOpen[index] = false
-        if answer.verdict.isUnwanted, !isWanted() {
+        if answer.verdict.isUnwanted, isInTime() {
+          waited.append(slice.pushes[index])
+          continue
+        }
+        if answer.verdict.isUnwanted {
           // It stays queued until its batch is released. If only the connection kept it, that says something about the service.
           window.releaseUnsent(capacity.answered(1))
           if isOurs(), slice.expiresAt.map({ $0 > dispatcher.now() }) ?? true {
@@ -62,14 +82,16 @@ extension Dispatch {
       for outcome in outcomes { service.record(outcome.verdict) }
       await take(OutcomePartition(outcomes, slice, run.outcomePolicy), in: slice.environment, of: run, &capacity)
     }
-    guard !Task.isCancelled else { return }
+    guard !Task.isCancelled else { return [] }
     let missing = slice.pushes.indices.filter { isOpen[$0] }.map {
       PushOutcome(index: $0, verdict: .uncertain(reason: .hub(.noOutcome)), sentAt: dispatcher.now())
     }
     if !missing.isEmpty {
       await take(OutcomePartition(missing, slice, run.outcomePolicy), in: slice.environment, of: run, &capacity)
     }
-    if slice.environment == lane.environment, isOurs() { updateLane(service) }
+    // Those that are sent again say more of the lane.
+    if slice.environment == lane.environment, isOurs(), waited.count < slice.pushes.count { updateLane(service) }
+    return waited
   }
 
   /// The verdict with the least delay that the service wants.

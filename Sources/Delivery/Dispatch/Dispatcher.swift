@@ -284,7 +284,8 @@ public struct DispatchSettings: Sendable {
   public var window = 500
   /// How long a push that is not answered counts for the window. After it, it counts for its lane alone.
   public var verdictTimeout: Duration = .seconds(1)
-  /// How old what is known of a recipient may be when a push leaves. After it, the recipient is read again.
+  /// How old what is known of a recipient may be when a push leaves. After it, the recipient is read again. It has to be longer than the
+  /// way from the reading to a connection that waits.
   public var recipientAge: Duration = .seconds(1)
   /// How long a push may wait for a connection before it goes back to the ledger.
   public var connectTimeout: Duration = .seconds(3)
