@@ -50,8 +50,8 @@ extension Dispatch {
     var end = end
     if let expiry = slice.expiresAt { end = min(end, .now + .seconds(expiry.timeIntervalSince(dispatcher.now()))) }
     let isInTime = { @Sendable [end] in isOurs() && .now < end }
-    let isKnownUntil = readAt + dispatcher.settings.recipientAge
-    let isWanted = { @Sendable in isInTime() && .now < isKnownUntil }
+    let knownUntil = readAt + dispatcher.settings.recipientAge
+    let isWanted = { @Sendable in isInTime() && .now < knownUntil }
     if !slice.refused.isEmpty {
       for outcome in slice.refused { isOpen[outcome.index] = false }
       await take(OutcomePartition(slice.refused, slice, run.outcomePolicy), in: slice.environment, of: run, &capacity)
