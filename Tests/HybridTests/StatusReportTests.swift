@@ -49,7 +49,7 @@ import Wire
   @Test func `A report says by the provider's code and words why a message was not delivered`() async throws {
     try await withHybridBench(statusURL: "https://crm.example.com/status") { hybrid in
       try await hybrid.addNumbers(2)
-      hybrid.simulator.apns.rule(.token("cc"), .refuse(status: 400, reason: "PayloadEmpty"), times: 1)
+      hybrid.simulator.apns.rule(.prefix("cc"), .refuse(status: 400, reason: "PayloadEmpty"), times: 1)
       try await hybrid.send(hybrid.message(1, channels: [.sms], reference: "refused"))
       _ = try await hybrid.until { $0[0].status == "Rejected" }
       try await hybrid.send(hybrid.message(2, channels: [.sms], reference: "undelivered"))
