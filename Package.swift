@@ -227,7 +227,7 @@ let package = Package(
       of: "Hybrid",
       imports: [
         "Hybrid", "Sendouts", "Delivery", "Outbox", "Registry", "Content", "Providers", "Simulator", "Postgres", "Wire",
-        "Locking", crypto, lifecycle, logging,
+        "Locking", "Retrying", crypto, lifecycle, logging,
       ]),
     tests(
       of: "PushcartClient",

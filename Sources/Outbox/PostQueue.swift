@@ -70,7 +70,7 @@ public struct PostQueue: Sendable {
     try await database.query(PostQueries.delete, lane.customer.rawValue, lane.kind, lane.receiver)
   }
 
-  /// Deletes a customer's rows that are 7 days old, whether or not there is an address for them.
+  /// Deletes a customer's rows that are given up (`RetryPolicy.posts`), whether or not there is an address for them.
   public func forgetExpired(_ customer: CustomerID) async throws {
     try await database.deleteInPortions(PostQueries.deleteExpired, customer.rawValue)
   }
@@ -126,5 +126,5 @@ package enum PostQueries {
     "outbox.delete_expired", .write,
     Portions.delete(
       from: "outbox", by: "created_at",
-      before: "now() - interval '\(RetryPolicy.statusReports.giveUpAfter.components.seconds) seconds'"))
+      before: "now() - interval '\(RetryPolicy.posts.giveUpAfter.components.seconds) seconds'"))
 }

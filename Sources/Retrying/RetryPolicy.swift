@@ -112,8 +112,8 @@ extension RetryPolicy {
   /// A request for the provider token that all hubs share.
   public static let providerTokens = Duration.seconds(2)
 
-  /// A status report that its customer's address did not take.
-  public static let statusReports = RetryPolicy(
+  /// A post of the outbox, of any kind, that its customer's address did not take.
+  public static let posts = RetryPolicy(
     first: .seconds(30), longest: .seconds(6 * 3600), jitter: .equal, giveUpAfter: .seconds(7 * 86_400))
 
   /// A post of the outbox for which its customer has no place at the moment, or whose address is silent.
