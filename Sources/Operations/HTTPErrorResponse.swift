@@ -64,9 +64,6 @@ extension HTTPErrorResponse {
       .tooManyRequests, "There are too many requests. Try again later.", headers: [.retryAfter: "\(seconds)"])
   }
 
-  /// Of a client that does not take its reply. Nobody reads it.
-  package static let tooSlow = HTTPErrorResponse(.requestTimeout, "The reply was not taken in time.")
-
   public static let notJSON = HTTPErrorResponse(
     .unsupportedMediaType, "The body must be JSON, sent as Content-Type: application/json.")
 
