@@ -151,7 +151,9 @@ let package = Package(
     // 5th floor
     room(
       "Operations",
-      imports: ["Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "Wire", httpTypes]),
+      imports: [
+        "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "Wire", "Retrying", httpTypes,
+      ]),
 
     // 6th floor
     room(

@@ -31,7 +31,7 @@ public struct OutboxRunner: Service {
 
   /// - Parameters:
   ///   - interval: how often it looks for what is due.
-  ///   - timeLimit: how long a post may take; less than a minute, since another hub may post it then.
+  ///   - timeLimit: how long a post may take; less than `RetryPolicy.lostPosts`, since another hub may post it then.
   ///   - post: as `Poster.post`.
   public init(
     _ database: any Querying, _ kinds: [any OutboxKind], interval: Duration = .seconds(1),
