@@ -151,7 +151,9 @@ let package = Package(
     // 5th floor
     room(
       "Operations",
-      imports: ["Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "Wire", httpTypes]),
+      imports: [
+        "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "Wire", "Retrying", httpTypes,
+      ]),
 
     // 6th floor
     room(
@@ -227,7 +229,7 @@ let package = Package(
       of: "Hybrid",
       imports: [
         "Hybrid", "Sendouts", "Delivery", "Outbox", "Registry", "Content", "Providers", "Simulator", "Postgres", "Wire",
-        "Locking", crypto, lifecycle, logging,
+        "Locking", "Retrying", crypto, lifecycle, logging,
       ]),
     tests(
       of: "PushcartClient",

@@ -2,6 +2,9 @@ import Postgres
 import Wire
 
 /// How often PINs are sent to a number, or to phones at an address.
+///
+/// Each moment is kept, up to twenty, so no hour and no day has more than these. `RateShare` keeps one, so it takes limits of any size. But it
+/// returns uses while time passes, so a period that begins unspent can have twice its limit: too many SMS and calls to one number.
 struct PINRate {
   let subject: String
   let hourly: Int32

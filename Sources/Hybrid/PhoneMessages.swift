@@ -15,7 +15,8 @@ public struct MessageConfirmation: Sendable {
 
 /// The messages of a phone: those to its app and its number since it verified that, whether they came by push or by SMS.
 public struct PhoneMessages: Sendable {
-  /// Takes a confirmation of a phone of this app and number.
+  /// Takes a confirmation of a phone of this app and number, as `HybridMessages.confirm` does. It is a closure, since `HybridMessages` needs all
+  /// that sends messages, and reading them needs the database alone.
   public typealias Confirm =
     @Sendable (_ app: HybridApp, _ number: PhoneNumber, MessageConfirmation) async throws -> Void
 

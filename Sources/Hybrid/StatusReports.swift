@@ -2,21 +2,19 @@ import FoundationEssentials
 public import Outbox
 public import Postgres
 public import Providers
-public import Retrying
 import Wire
 
 /// Tells customers what became of their messages.
 ///
-/// Each status is posted to the address of its app, in the form of CM's status reports. That goes on until the answer is 200 to 299, for 7
-/// days at most. Delivery writes reports into the outbox together with the statuses. A message's app is the receiver, the message is the item
-/// and the status is the event.
+/// Each status is posted to the address of its app, in the form of CM's status reports, until the answer is 200 to 299 or the outbox gives it
+/// up. Delivery writes reports into the outbox together with the statuses. A message's app is the receiver, the message is the item and the
+/// status is the event.
 public struct StatusReports: OutboxKind {
   private let database: any Querying
 
   public init(_ database: any Querying) { self.database = database }
 
   public let name = Self.kind
-  public let retry = RetryPolicy.statusReports
 
   private static let kind = "message_status"
 

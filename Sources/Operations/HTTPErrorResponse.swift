@@ -1,4 +1,5 @@
 public import HTTPTypes
+import Retrying
 public import Wire
 
 /// Why a request was refused or failed: a status and one sentence for the client, without any value it sent.
@@ -64,9 +65,6 @@ extension HTTPErrorResponse {
       .tooManyRequests, "There are too many requests. Try again later.", headers: [.retryAfter: "\(seconds)"])
   }
 
-  /// Of a client that does not take its reply. Nobody reads it.
-  package static let tooSlow = HTTPErrorResponse(.requestTimeout, "The reply was not taken in time.")
-
   public static let notJSON = HTTPErrorResponse(
     .unsupportedMediaType, "The body must be JSON, sent as Content-Type: application/json.")
 
@@ -89,9 +87,12 @@ extension HTTPErrorResponse {
         + commands.joined(separator: ", or by ") + ".")
   }
 
+  /// When to try again, of a hub that cannot serve now.
+  package static let inAMoment: HTTPFields = [.retryAfter: "\(RetryPolicy.clients.components.seconds)"]
+
   /// The database cannot be reached: nothing was done.
   public static let unavailable = HTTPErrorResponse(
-    .serviceUnavailable, "The hub cannot reach its database. Try again in a moment.", headers: [.retryAfter: "2"])
+    .serviceUnavailable, "The hub cannot reach its database. Try again in a moment.", headers: inAMoment)
 
   /// Others have locked for long what is to be changed: nothing was done.
   public static let locked = conflict(
@@ -99,12 +100,12 @@ extension HTTPErrorResponse {
 
   /// The hub or its database is overloaded: nothing was done.
   public static let busy = HTTPErrorResponse(
-    .serviceUnavailable, "The hub is overloaded. Try again in a moment.", headers: [.retryAfter: "2"])
+    .serviceUnavailable, "The hub is overloaded. Try again in a moment.", headers: inAMoment)
 
   /// The connection to the database broke in the middle: the request may have been done or not.
   public static let outcomeUnknown = HTTPErrorResponse(
     .serviceUnavailable, "The hub lost its database connection. Whether this was done is unknown.",
-    headers: [.retryAfter: "2"])
+    headers: inAMoment)
 
   public static func internalError(requestID: String) -> HTTPErrorResponse {
     HTTPErrorResponse(

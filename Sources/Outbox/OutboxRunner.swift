@@ -1,7 +1,7 @@
 public import Logging
 public import Postgres
 public import Providers
-public import Retrying
+import Retrying
 public import ServiceLifecycle
 public import Wire
 
@@ -9,8 +9,6 @@ public import Wire
 public protocol OutboxKind: Sendable {
   /// As in the column `kind`.
   var name: String { get }
-  /// When a post is tried again that was not taken.
-  var retry: RetryPolicy { get }
 
   /// The receivers that have an address and something that is due, of all customers.
   func due() async throws -> [PostQueue.Lane]
@@ -33,7 +31,7 @@ public struct OutboxRunner: Service {
 
   /// - Parameters:
   ///   - interval: how often it looks for what is due.
-  ///   - timeLimit: how long a post may take; less than a minute, since another hub may post it then.
+  ///   - timeLimit: how long a post may take; less than `RetryPolicy.lostPosts`, since another hub may post it then.
   ///   - post: as `Poster.post`.
   public init(
     _ database: any Querying, _ kinds: [any OutboxKind], interval: Duration = .seconds(1),
@@ -82,7 +80,7 @@ public struct OutboxRunner: Service {
       return await withTaskGroup(of: Bool.self) { group in
         for (entry, post) in zip(begun, posts) {
           guard let post else { continue }
-          group.addTask { await send(post, of: entry, to: lane, kind.retry) }
+          group.addTask { await send(post, of: entry, to: lane) }
         }
         return await group.reduce(false) { $0 || $1 }
       }
@@ -95,9 +93,7 @@ public struct OutboxRunner: Service {
   }
 
   /// - Returns: whether it was taken.
-  private func send(
-    _ post: JSONPost, of entry: PostQueue.Entry, to lane: PostQueue.Lane, _ retry: RetryPolicy
-  ) async -> Bool {
+  private func send(_ post: JSONPost, of entry: PostQueue.Entry, to lane: PostQueue.Lane) async -> Bool {
     let verdict = await inTime(post, lane.customer)
     do {
       guard let reason = verdict.problem else {
@@ -106,7 +102,7 @@ public struct OutboxRunner: Service {
       }
       // Where the customer has no place now, or its address has answered none for long, it was not asked.
       let isAsked = !verdict.lacksCapacity && verdict != .unsent(reason: .hub(.noAnswer))
-      let delay = isAsked ? retry.delay(after: entry.attempts) : RetryPolicy.postsWithoutPlace
+      let delay = isAsked ? RetryPolicy.posts.delay(after: entry.attempts) : RetryPolicy.postsWithoutPlace
       try await queue.postpone(entry, of: lane, for: delay, isAsked: isAsked)
       logger.info(
         "post not taken, posted again later",

@@ -6,8 +6,8 @@ public import Wire
 /// Events that are yet to be posted to customers, a row each.
 ///
 /// A row is committed together with its event, and deleted once its address has taken it. Its kind makes the content when
-/// it is posted. A hub that begins to post one moves its next attempt a minute ahead. If the hub is killed, another posts it then: it can come
-/// twice, and none is lost.
+/// it is posted. A hub that begins to post one moves its next attempt ahead (`RetryPolicy.lostPosts`). If the hub is killed, another posts it
+/// then: it can come twice, and none is lost.
 public struct PostQueue: Sendable {
   private let database: any Querying
 
@@ -41,7 +41,7 @@ public struct PostQueue: Sendable {
   /// Most that is posted to a receiver at a time: a customer has 128 places at its addresses, and the others are to find some free.
   static let most: Int64 = 16
 
-  /// Begins some that are due; no other hub posts them for a minute.
+  /// Begins some that are due; no other hub posts them before `RetryPolicy.lostPosts`.
   func begin(_ lane: Lane) async throws -> [Entry] {
     try await database.query(PostQueries.begin, lane.customer.rawValue, lane.kind, lane.receiver, Self.most).map {
       row in
@@ -70,7 +70,7 @@ public struct PostQueue: Sendable {
     try await database.query(PostQueries.delete, lane.customer.rawValue, lane.kind, lane.receiver)
   }
 
-  /// Deletes a customer's rows that are 7 days old, whether or not there is an address for them.
+  /// Deletes a customer's rows that are given up (`RetryPolicy.posts`), whether or not there is an address for them.
   public func forgetExpired(_ customer: CustomerID) async throws {
     try await database.deleteInPortions(PostQueries.deleteExpired, customer.rawValue)
   }
@@ -89,7 +89,7 @@ package enum PostQueries {
     "outbox.begin", .write,
     """
     WITH due AS MATERIALIZED (
-      SELECT sendout_id, item_no, event, now() + interval '1 minute' AS until
+      SELECT sendout_id, item_no, event, now() + interval '\(RetryPolicy.lostPosts.components.seconds) seconds' AS until
         FROM outbox
        WHERE customer_id = $1::bigint AND kind = $2::text AND receiver = $3::text AND not_before <= now()
        ORDER BY not_before
@@ -126,5 +126,5 @@ package enum PostQueries {
     "outbox.delete_expired", .write,
     Portions.delete(
       from: "outbox", by: "created_at",
-      before: "now() - interval '\(RetryPolicy.statusReports.giveUpAfter.components.seconds) seconds'"))
+      before: "now() - interval '\(RetryPolicy.posts.giveUpAfter.components.seconds) seconds'"))
 }

@@ -1,5 +1,8 @@
-/// When something that failed is tried again. Every delay of the hub stands in this file, by name. There are two exceptions: what a push
-/// service's documentation asks for stands in the table of its reasons, and how long an attempt may take stands with what it limits.
+/// When something that failed is tried again. The hub's delays stand in this file, by name.
+///
+/// Four kinds stand elsewhere. What a push service's documentation asks for stands in the table of its reasons. How long an attempt may take,
+/// and how long a lease lasts, stands with what it limits. What a rate limit tells is computed from its rate. How often a service looks for work
+/// stands with that service.
 ///
 /// The delay doubles with each failure in a row, from `first` up to `longest`.
 public struct RetryPolicy: Sendable, Equatable {
@@ -112,12 +115,22 @@ extension RetryPolicy {
   /// A request for the provider token that all hubs share.
   public static let providerTokens = Duration.seconds(2)
 
-  /// A status report that its customer's address did not take.
-  public static let statusReports = RetryPolicy(
+  /// A post of the outbox, of any kind, that its customer's address did not take.
+  public static let posts = RetryPolicy(
     first: .seconds(30), longest: .seconds(6 * 3600), jitter: .equal, giveUpAfter: .seconds(7 * 86_400))
+
+  /// A post that a hub began and has not answered for, such as one that was killed. Another hub may begin it then.
+  public static let lostPosts = Duration.seconds(60)
 
   /// A post of the outbox for which its customer has no place at the moment, or whose address is silent.
   public static let postsWithoutPlace = Duration.seconds(5)
+}
+
+// MARK: Clients
+
+extension RetryPolicy {
+  /// What clients are told by `Retry-After` while the hub cannot serve them.
+  public static let clients = Duration.seconds(2)
 }
 
 // MARK: The database

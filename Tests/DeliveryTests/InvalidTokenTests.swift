@@ -33,7 +33,7 @@ import Wire
     try await withSendingBench { bench in
       try await bench.addDevices(60)
       try await bench.addDevices(10, from: 61, prefix: "bb")
-      bench.simulator.apns.rule(.token("bb"), .refuse(status: 400, reason: "BadDeviceToken"))
+      bench.simulator.apns.rule(.prefix("bb"), .refuse(status: 400, reason: "BadDeviceToken"))
       try await bench.withHubs(1, { $0.runner.batchSize = 1000 }) {
         let key = try await bench.send()
         #expect(try await bench.until(key, .finished).counts?.failed == 10)
@@ -75,7 +75,7 @@ import Wire
       try await bench.addDevices(100)
       try await bench.addDevices(5, from: 101, prefix: "bb")
       try await bench.addDevices(60, from: 106, prefix: "bb", sandbox: true)
-      bench.simulator.apns.rule(.token("bb"), .refuse(status: 400, reason: "BadDeviceToken"))
+      bench.simulator.apns.rule(.prefix("bb"), .refuse(status: 400, reason: "BadDeviceToken"))
       try await bench.withHubs(1, { $0.runner.batchSize = 1000 }) {
         let key = try await bench.send()
         try await bench.until(key, .finished)
@@ -102,7 +102,7 @@ import Wire
       try await bench.addDevices(40 - invalidEach, from: batch * 40 + 1)
       try await bench.addDevices(invalidEach, from: batch * 40 + 41 - invalidEach, prefix: "bb")
     }
-    bench.simulator.apns.rule(.token("bb"), .refuse(status: 400, reason: "BadDeviceToken"))
+    bench.simulator.apns.rule(.prefix("bb"), .refuse(status: 400, reason: "BadDeviceToken"))
     let key = try await bench.send()
     try await bench.pool.transaction { transaction in
       _ = try await Ledger(transaction).freeze(key, apps: [bench.app.id], audience: .all, batchSize: 40)
@@ -132,7 +132,7 @@ import Wire
       #expect(alarm.contains("no device of this sendout is retired any more, after up to 10 were"))
       // It stays open for every later run, even for one that sees no invalid token but few.
       bench.simulator.apns.removeRules()
-      bench.simulator.apns.rule(.token(bench.token(120, prefix: "bb")), .refuse(status: 400, reason: "BadDeviceToken"))
+      bench.simulator.apns.rule(.prefix(bench.token(120, prefix: "bb")), .refuse(status: 400, reason: "BadDeviceToken"))
       try await makeDue(bench, batch: 2)
       try await sendBatches(bench, key)
       #expect(try await invalidated(bench) == 10)

@@ -19,7 +19,7 @@ import Wire
     try await withSendingBench { bench in
       try await bench.addDevices(2)
       let device = try await bench.addDevices(1, from: 3, prefix: "bb", registeredAt: registeredAt)[0]
-      bench.simulator.apns.rule(.token("bb"), reply, times: times)
+      bench.simulator.apns.rule(.prefix("bb"), reply, times: times)
       try await bench.withHubs(1, configure) {
         let key = try await bench.send("Hello", onUncertain: policy)
         var push: PushReply?

@@ -24,7 +24,7 @@ enum House {
       "Registry", "Content", "Providers", "Delivery", "Outbox", "Sendouts", "Postgres", "Wire", "Locking", "Retrying",
     ],
     "Subscriptions": ["Registry", "Delivery", "Outbox", "Postgres", "Wire", "Locking", "Retrying"],
-    "Operations": ["Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "Wire"],
+    "Operations": ["Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "Wire", "Retrying"],
     "Web": [
       "CMaxMindDB", "Embedded", "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "Operations",
       "Wire", "Locking", "XML",

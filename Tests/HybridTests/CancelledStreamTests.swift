@@ -47,7 +47,7 @@ import Wire
   @Test func `What is in flight when its stream is cancelled has the status that its outcome says`() async throws {
     try await withHybridBench(statusURL: "https://example.com/status") { hybrid in
       try await hybrid.addNumbers(1)
-      hybrid.simulator.apns.rule(.token("aa"), .ignore)
+      hybrid.simulator.apns.rule(.prefix("aa"), .ignore)
       try await hybrid.send(hybrid.message(1))
       _ = await hybrid.simulator.apns.received(count: 1)
       for stream in try await streams(hybrid) {

@@ -24,7 +24,7 @@ import Wire
     try await withHybridBench(statusURL: "https://example.com/status") { hybrid in
       // So many that are put off close the lane. Each waits for the 15 minutes that Apple asks for, or as long as it lives.
       try await hybrid.addNumbers(20)
-      hybrid.simulator.apns.rule(.token("aa"), Self.unavailable)
+      hybrid.simulator.apns.rule(.prefix("aa"), Self.unavailable)
       try await Self.leave((1...20).map { hybrid.message($0, kind: .otp) }, to: hybrid)
       try await hybrid.bench.withHubs {
         _ = try await hybrid.until { $0.allSatisfy { $0.pushes == ["waiting ServiceUnavailable"] } }
@@ -107,7 +107,7 @@ import Wire
   @Test func `Refused credentials are logged once, however many messages and streams there are`() async throws {
     try await withHybridBench { hybrid in
       try await hybrid.addNumbers(600)
-      hybrid.simulator.apns.rule(.token("aa"), Self.refused)
+      hybrid.simulator.apns.rule(.prefix("aa"), Self.refused)
       let kinds: [HybridMessage.Kind] = [.standard, .critical]
       try await Self.leave((1...600).map { hybrid.message($0, kind: kinds[$0 % 2]) }, to: hybrid)
       let capture = LogCapture()
@@ -127,7 +127,7 @@ import Wire
   @Test func `An SMS that was answered after another hub gave it up is accepted, and so is its message`() async throws {
     try await withHybridBench(statusURL: "https://example.com/status") { hybrid in
       try await hybrid.addNumbers(1, phones: 0)
-      hybrid.simulator.apns.rule(.token("cc"), .ignore)
+      hybrid.simulator.apns.rule(.prefix("cc"), .ignore)
       try await hybrid.send(hybrid.message(1))
       _ = await hybrid.simulator.apns.received(count: 1)
       // As if its hub had stood still for longer than its lease.

@@ -25,7 +25,7 @@ import Wire
   @Test func `A default message goes by SMS once every push has failed`() async throws {
     try await withHybridBench { hybrid in
       try await hybrid.addNumbers(1, phones: 2)
-      hybrid.simulator.apns.rule(.token("aa"), Self.refusal)
+      hybrid.simulator.apns.rule(.prefix("aa"), Self.refusal)
       try await hybrid.bench.withHubs {
         try await hybrid.send(hybrid.message(1))
         let rows = try await hybrid.until { $0[0].status == "Accepted" }
@@ -38,7 +38,7 @@ import Wire
   @Test func `Of two phones that fail at the same time, one is the last, and the SMS goes once`() async throws {
     try await withHybridBench { hybrid in
       try await hybrid.addNumbers(100, phones: 2)
-      hybrid.simulator.apns.rule(.token("aa"), Self.refusal)
+      hybrid.simulator.apns.rule(.prefix("aa"), Self.refusal)
       try await hybrid.bench.withHubs(2) {
         let answers = try await hybrid.messages.accept(
           hybrid.bench.customer, (1...100).map { hybrid.message($0) }, allOrNothing: false)
@@ -113,7 +113,7 @@ import Wire
   @Test func `A critical message whose push fails does not wait for its time`() async throws {
     try await withHybridBench { hybrid in
       try await hybrid.addNumbers(1)
-      hybrid.simulator.apns.rule(.token("aa"), Self.refusal)
+      hybrid.simulator.apns.rule(.prefix("aa"), Self.refusal)
       try await hybrid.bench.withHubs {
         try await hybrid.send(hybrid.message(1, kind: .critical))
         let rows = try await hybrid.until { $0[0].sms == "accepted" }
@@ -151,7 +151,7 @@ import Wire
   @Test func `A one-time password is withdrawn by a later SMS, and expires by itself`() async throws {
     try await withHybridBench { hybrid in
       try await hybrid.addNumbers(2)
-      hybrid.simulator.apns.rule(.token("aa"), .refuse(status: 503, reason: "ServiceUnavailable"))
+      hybrid.simulator.apns.rule(.prefix("aa"), .refuse(status: 503, reason: "ServiceUnavailable"))
       try await hybrid.send(
         hybrid.message(1, "Code 1", kind: .otp, reference: "a"), hybrid.message(2, "Code 2", kind: .otp))
       _ = try await hybrid.until { $0.allSatisfy { $0.pushes == ["waiting ServiceUnavailable"] && $0.sms == nil } }
@@ -206,7 +206,7 @@ import Wire
   @Test func `A push that is refused together with its app's credentials goes by SMS at once`() async throws {
     try await withHybridBench { hybrid in
       try await hybrid.addNumbers(300)
-      hybrid.simulator.apns.rule(.token("aa"), .refuse(status: 403, reason: "InvalidProviderToken"))
+      hybrid.simulator.apns.rule(.prefix("aa"), .refuse(status: 403, reason: "InvalidProviderToken"))
       try await hybrid.bench.withHubs {
         let kinds: [HybridMessage.Kind] = [.standard, .critical]
         _ = try await hybrid.messages.accept(
@@ -272,7 +272,7 @@ import Wire
   @Test func `An SMS that was never answered is uncertain, and of a critical message it is sent again`() async throws {
     try await withHybridBench { hybrid in
       try await hybrid.addNumbers(2, phones: 0)
-      hybrid.simulator.apns.rule(.token("cc"), .ignore)
+      hybrid.simulator.apns.rule(.prefix("cc"), .ignore)
       // The hub that accepts them is killed while it waits for the provider.
       let (dispatcher, messages) = HybridBench.hub(hybrid.bench, confirmationTime: .seconds(30))
       for message in [hybrid.message(1), hybrid.message(2, kind: .critical)] {
@@ -389,7 +389,7 @@ import Wire
   @Test func `Each status of a message whose app has an address is kept for its customer, once`() async throws {
     try await withHybridBench(statusURL: "https://example.com/status") { hybrid in
       try await hybrid.addNumbers(2)
-      hybrid.simulator.apns.rule(.token("aa" + String(repeating: "0", count: 60) + "2"), Self.refusal)
+      hybrid.simulator.apns.rule(.prefix("aa" + String(repeating: "0", count: 60) + "2"), Self.refusal)
       try await hybrid.send(hybrid.message(1), hybrid.message(2, channels: [.push]))
       _ = try await hybrid.until { $0.map(\.status).sorted() == ["Accepted", "Failed"] }
       let ids = try await hybrid.updateIDs()

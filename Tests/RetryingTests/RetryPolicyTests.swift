@@ -1,3 +1,4 @@
+import Foundation
 import Retrying
 import Testing
 
@@ -31,13 +32,23 @@ import Testing
   }
 
   @Test func `Equal jitter takes between half of the delay and all of it`() {
-    #expect(Self.seconds(.statusReports, 1...12, random: 1).suffix(3) == [15_360, 21_600, 21_600])
-    #expect(Self.seconds(.statusReports, 1...2, random: 0) == [15, 30])
+    #expect(Self.seconds(.posts, 1...12, random: 1).suffix(3) == [15_360, 21_600, 21_600])
+    #expect(Self.seconds(.posts, 1...2, random: 0) == [15, 30])
   }
 
   @Test func `What is unavailable is tried after 1, 2, 4, up to 30 seconds`() {
     #expect(Self.seconds(.unavailable, 1...7, random: 0.3) == [1, 2, 4, 8, 16, 30, 30])
     #expect(RetryPolicy.unavailable.delay(after: .max) == .seconds(30))
     #expect(RetryPolicy.unavailable.delay(after: 1, atLeast: .seconds(60)) == .seconds(60))
+  }
+
+  @Test func `The page of CM Hybrid says how posts of the outbox are tried again`() throws {
+    let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent()
+    let page = try String(contentsOf: root.appending(path: "docs/dialects/cm-hybrid.md"), encoding: .utf8)
+    let policy = RetryPolicy.posts
+    let (first, longest) = (Int(policy.first / .seconds(1)), Int(policy.longest / .seconds(3600)))
+    #expect(page.contains("again after \(first) seconds, then") && page.contains("minutes, up to \(longest) hours"))
+    #expect(page.contains("\(Int(policy.giveUpAfter / .seconds(86_400))) days are over"))
   }
 }

@@ -44,7 +44,7 @@ import Wire
       func alarm() async throws -> String? {
         try await PushApps(bench.pool).find(bench.customer, app.id)?.alarm?.reason
       }
-      bench.simulator.fcm.rule(.token("apple-"), .refuse(.thirdPartyAuth))
+      bench.simulator.fcm.rule(.prefix("apple-"), .refuse(.thirdPartyAuth))
       try await bench.withHubs(1, { $0.dispatch.slice = 10 }) {
         let key = try await bench.send()
         try await bench.until(key) { $0.counts?.accepted == 20 && $0.counts?.waiting == 40 }
@@ -64,7 +64,7 @@ import Wire
   @Test func `A push beyond Google's quota waits a minute where no time is named`() async throws {
     try await withSendingBench { bench in
       _ = try await SendoutService.fcm.addApp(bench, contacts: 4)
-      bench.simulator.fcm.rule(.token("android-2:"), .refuse(.quotaExceeded()), times: 1)
+      bench.simulator.fcm.rule(.prefix("android-2:"), .refuse(.quotaExceeded()), times: 1)
       try await bench.withHubs {
         let key = try await bench.send()
         let waiting = """

@@ -41,7 +41,7 @@ import Wire
     try await withSendingBench { bench in
       try await bench.addDevices(100)
       try await bench.addDevices(20, from: 101, prefix: "bb")
-      bench.simulator.apns.rule(.token("bb"), .ignore)
+      bench.simulator.apns.rule(.prefix("bb"), .ignore)
       // At its end the provider waits for answers.
       defer { bench.simulator.apns.answerIgnored() }
       let key = try await killedHub(bench, .resend)
@@ -62,7 +62,7 @@ import Wire
     try await withSendingBench { bench in
       try await bench.addDevices(100)
       try await bench.addDevices(20, from: 101, prefix: "bb")
-      bench.simulator.apns.rule(.token("bb"), .ignore)
+      bench.simulator.apns.rule(.prefix("bb"), .ignore)
       // At its end the provider waits for answers.
       defer { bench.simulator.apns.answerIgnored() }
       let key = try await killedHub(bench, .skip)
@@ -80,7 +80,7 @@ import Wire
     try await withSendingBench(simulator: { $0.requestsKept = 5000 }) { bench in
       try await bench.addDevices(1)
       try await bench.addDevices(2499, from: 2, prefix: "bb")
-      bench.simulator.apns.rule(.token("bb"), .ignore)
+      bench.simulator.apns.rule(.prefix("bb"), .ignore)
       defer { bench.simulator.apns.answerIgnored() }
       let window = DispatchSettings().window
       let key = try await bench.withHubs(1, { $0.runner.batchSize = 1000 }) {
@@ -129,7 +129,7 @@ import Wire
     try await withSendingBench(simulator: { $0.requestsKept = 5000 }) { bench in
       try await bench.addDevices(1)
       try await bench.addDevices(199, from: 2, prefix: "bb")
-      bench.simulator.apns.rule(.token("bb"), .ignore)
+      bench.simulator.apns.rule(.prefix("bb"), .ignore)
       defer { bench.simulator.apns.answerIgnored() }
       let keys = try await bench.withHubs(1, { $0.dispatch.window = 50 }) {
         var keys: [SendoutKey] = []
@@ -158,7 +158,7 @@ import Wire
       try await bench.addDevices(200, prefix: "bb", sandbox: true, list: slow)
       try await bench.addDevices(100, from: 201, list: quick)
       bench.simulator.apns.rule(.nth(1), .accept)
-      bench.simulator.apns.rule(.token("bb"), .ignore)
+      bench.simulator.apns.rule(.prefix("bb"), .ignore)
       defer { bench.simulator.apns.answerIgnored() }
       try await bench.withHubs(1, { $0.dispatch.window = 50 }) {
         _ = try await bench.send(audience: .list(slow))
@@ -173,7 +173,7 @@ import Wire
     try await withSendingBench { bench in
       try await bench.addDevices(100)
       try await bench.addDevices(20, from: 101, prefix: "bb")
-      bench.simulator.apns.rule(.token("bb"), .ignore)
+      bench.simulator.apns.rule(.prefix("bb"), .ignore)
       defer { bench.simulator.apns.answerIgnored() }
       let key = try await killedHub(bench, .resend)
       try await bench.sendouts.cancel(bench.customer, key.sendout)

@@ -76,9 +76,9 @@ enum SendoutService: CaseIterable, Sendable {
     case .apns, .webPush: return ("", "", "")
     case .fcm:
       simulator.fcm.unregister(token: "android-1:APA91b")
-      simulator.fcm.rule(.token("android-2:"), .refuse(.unavailable()), times: 1)
+      simulator.fcm.rule(.prefix("android-2:"), .refuse(.unavailable()), times: 1)
       simulator.fcm.rule(
-        .token("android-3:"), .refuse(.fcm(400, "INVALID_ARGUMENT", "INVALID_ARGUMENT", "The message is invalid")))
+        .prefix("android-3:"), .refuse(.fcm(400, "INVALID_ARGUMENT", "INVALID_ARGUMENT", "The message is invalid")))
       return ("UNREGISTERED", "UNAVAILABLE", "INVALID_ARGUMENT")
     case .hms:
       simulator.hms.unregister(token: "huawei-1")

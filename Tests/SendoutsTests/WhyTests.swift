@@ -21,7 +21,7 @@ import Wire
     try await withSendingBench { bench in
       let devices = try await bench.addDevices(1)
       try await bench.addDevices(1, from: 2, prefix: "dd")
-      bench.simulator.apns.rule(.token("dd"), .refuse(status: 400, reason: "BadDeviceToken"))
+      bench.simulator.apns.rule(.prefix("dd"), .refuse(status: 400, reason: "BadDeviceToken"))
       let draft = try await bench.sendouts.create(
         bench.customer,
         SendoutRequest(appId: SendingBench.appID, audience: .all, message: MessageBody(alert: "Hello")))

@@ -98,7 +98,7 @@ import Wire
 
   @Test func `The first matching rule decides, as often as it applies`() {
     let rules = ReplyRules<APNsRefusal>(ignoresCase: true)
-    #expect(rules.add(.token("AB"), .cut, times: 1) == 1)
+    #expect(rules.add(.prefix("AB"), .cut, times: 1) == 1)
     #expect(rules.add(.nth(2), .ignore, times: nil) == 2)
     #expect(rules.add(RequestMatch(environment: .sandbox), .refuseStream, times: nil) == 3)
     #expect(rules.reply(to: "cd", environment: .production) == nil)

@@ -93,12 +93,12 @@ import Wire
   @Test func `A longer Retry-After wins, a shorter one does not, and others are not held up by it`() async throws {
     try await withDataTree { tree in
       for number in 1...12 { try await tree.subscribe("phone\(number)", "/n", .value) }
-      tree.fcm.rule(.token("phone"), .refuse(.quotaExceeded(retryAfter: "90")))
+      tree.fcm.rule(.prefix("phone"), .refuse(.quotaExceeded(retryAfter: "90")))
       try await tree.put("/n", "1")
       try await tree.withRunner(jitter: 1) {
         #expect(try await tree.delays(after: 1) == [Double](repeating: 90, count: 12))
         tree.fcm.removeRules()
-        tree.fcm.rule(.token("phone"), .refuse(.unavailable(retryAfter: "2")))
+        tree.fcm.rule(.prefix("phone"), .refuse(.unavailable(retryAfter: "2")))
         try await tree.makeDue()
         #expect(try await tree.delays(after: 2) == [Double](repeating: 3, count: 12))
         try await tree.subscribe("other", "/m", .value)
@@ -251,7 +251,7 @@ import Wire
       try await tree.subscribe("refused", "/n", .value)
       tree.fcm.unregister(token: "dead")
       tree.fcm.rule(
-        .token("refused"), .refuse(.fcm(400, "INVALID_ARGUMENT", "INVALID_ARGUMENT", "The message is invalid")))
+        .prefix("refused"), .refuse(.fcm(400, "INVALID_ARGUMENT", "INVALID_ARGUMENT", "The message is invalid")))
       try await tree.put("/n", "1")
       try await tree.withRunner { try await tree.untilIdle() }
       let left = try await tree.query("SELECT target FROM data_tree_subscription ORDER BY target").map {
@@ -267,7 +267,7 @@ import Wire
   @Test func `A token of another sender ends its subscriptions, as sendouts retire its device`() async throws {
     try await withDataTree { tree in
       for name in ["foreign", "alive"] { try await tree.subscribe(name, "/n", .value) }
-      tree.fcm.rule(.token("foreign"), .refuse(.senderIDMismatch))
+      tree.fcm.rule(.prefix("foreign"), .refuse(.senderIDMismatch))
       try await tree.put("/n", "1")
       try await tree.withRunner { try await tree.untilIdle() }
       #expect(try await tree.subscriptionCount() == 1)
@@ -301,7 +301,7 @@ import Wire
   {
     try await withDataTree { tree in
       for name in ["apple", "android"] { try await tree.subscribe(name, "/n", .value) }
-      tree.fcm.rule(.token("apple"), .refuse(.thirdPartyAuth))
+      tree.fcm.rule(.prefix("apple"), .refuse(.thirdPartyAuth))
       try await tree.put("/n", "1")
       try await tree.withRunner {
         try await tree.untilAlarm()
@@ -517,8 +517,8 @@ import Wire
       let old = try await tree.subscribe("phone", "/n", .value).subscriptionId
       try await tree.subscribe("phone", "/m", .value)
       try await tree.subscribe("slow", "/n", .value)
-      tree.fcm.rule(.token("phone"), .refuse(.fcm(404, "NOT_FOUND", "UNREGISTERED", "Not found")))
-      tree.fcm.rule(.token("slow"), .ignore)
+      tree.fcm.rule(.prefix("phone"), .refuse(.fcm(404, "NOT_FOUND", "UNREGISTERED", "Not found")))
+      tree.fcm.rule(.prefix("slow"), .ignore)
       defer { tree.fcm.answerIgnored() }
       try await tree.put("/n", "1")
       try await tree.withRunner {

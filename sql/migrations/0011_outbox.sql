@@ -18,7 +18,7 @@ CREATE INDEX outbox_due ON outbox (customer_id, kind, receiver, not_before);
 INSERT INTO outbox (customer_id, kind, receiver, sendout_id, item_no, event, not_before)
 SELECT 0, '', n, -n, n, '', 'infinity' FROM generate_series(1, 2000) AS n;
 
-COMMENT ON TABLE  outbox             IS 'What customers have yet to be told by HTTP. A row is written together with what it tells, and deleted once it is answered, or after 7 days. Its text is made when it is posted. The rows of customer 0 keep the planner from taking the table for empty.';
+COMMENT ON TABLE  outbox             IS 'What customers have yet to be told by HTTP. A row is written together with what it tells, and deleted once it is answered, or given up. Its text is made when it is posted. The rows of customer 0 keep the planner from taking the table for empty.';
 COMMENT ON COLUMN outbox.customer_id IS 'The customer.';
 COMMENT ON COLUMN outbox.kind        IS 'message_status: the status of a message to a number.';
 COMMENT ON COLUMN outbox.receiver    IS 'Who gets it: of message_status the app id of the app whose address it is, report_app of the message.';

@@ -44,10 +44,8 @@ public struct RequestMatch: Sendable, Hashable {
 
   public static func nth(_ number: Int) -> Self { Self(nth: number) }
 
+  /// Requests whose push token, or what stands for it, begins so.
   public static func prefix(_ prefix: String) -> Self { Self(prefix: prefix) }
-
-  /// A push token's prefix.
-  public static func token(_ prefix: String) -> Self { Self(prefix: prefix) }
 
   /// Whether it is for a request, apart from its number.
   fileprivate func covers(_ name: String, _ environment: SimulatedAPNs.Environment?, _ project: String?) -> Bool {

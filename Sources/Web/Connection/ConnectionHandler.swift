@@ -13,9 +13,9 @@ import Operations
 
 /// Serves one HTTP/1.1 connection on its event loop. It stands before Hummingbird's channel.
 ///
-/// Fast routes are answered here, without a task. All other requests are passed on, one at a time. Here, too, connections are
-/// kept honest: heads are checked, stalled clients are cut off, and the last reply reaches its reader. What Hummingbird and NIO
-/// have of this, and what they lack, is in docs/design/http.md.
+/// Fast routes are answered here, without a task. All other requests are passed on, one at a time, and their replies come back as
+/// events, each whole. Here, too, heads are checked, stalled clients are cut off, and the last reply reaches its reader. What
+/// Hummingbird and NIO have of this, and what they lack, is in docs/design/http.md.
 final class ConnectionHandler: ChannelDuplexHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias InboundOut = HTTPServerRequestPart
@@ -32,13 +32,11 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
   /// The request that is being answered.
   private struct Current {
-    var method: HTTPMethod
     var isHTTP10: Bool
     /// The request and what has arrived of its body, if it may be answered from here once all of it is there.
     var collected: (request: Head, body: ByteBuffer)?
     /// Whether Hummingbird's channel answers it.
     var isForwarded = false
-    var hasReplyBegun = false
     /// What a large reply holds until its client has taken it, and until when that has to be.
     var memory: (held: any AnyObject & Sendable, until: NIODeadline)?
   }
@@ -49,8 +47,6 @@ final class ConnectionHandler: ChannelDuplexHandler {
   private let limits: ConnectionLimits
   private var state = ConnectionState<Head>()
   private var monitor: ProgressMonitor
-  /// Where bytes pass on their way from and to the socket.
-  weak var transport: TransportHandler?
   private var chunkFraming = ChunkFraming()
   private var context: ChannelHandlerContext?
   private var current: Current?
@@ -59,6 +55,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
   private var isReading = false
   /// A reply is written to the channel, whose client has not taken enough of it yet.
   private var isReplyHeld = false
+  /// Completes once the system has taken all replies that were written.
+  private var repliesTaken: EventLoopFuture<Void>?
   private var isResuming = false
   private var idleSince = NIODeadline.now()
   /// When the first byte of the next head arrived.
@@ -162,7 +160,7 @@ extension ConnectionHandler {
       }
       if current?.isForwarded == true { context.fireErrorCaught(BodyBrokeOff()) }
     case .refuse(let error):
-      current = Current(method: .GET, isHTTP10: false)
+      current = Current(isHTTP10: false)
       reply(JSONReply.make(error))
     case .linger: afterReplies(context) { self.linger($0) }
     case .close: afterReplies(context) { $0.close(promise: nil) }
@@ -171,7 +169,7 @@ extension ConnectionHandler {
 
   private func answer(_ request: Head, _ context: ChannelHandlerContext) {
     let head = request.head
-    current = Current(method: head.method, isHTTP10: head.version.minor == 0)
+    current = Current(isHTTP10: head.version.minor == 0)
     if requestHandler.takesBody(of: head, request.framing) {
       current?.collected = (request, ByteBuffer())
     } else {
@@ -211,75 +209,44 @@ extension ConnectionHandler {
 // MARK: - Replies
 
 extension ConnectionHandler {
-  /// Writes a whole reply from this side of Hummingbird's channel.
+  /// Writes a reply that is made on this side of Hummingbird's channel.
   func reply(_ response: Response) {
     Task.immediate { [this = context.map { NIOLoopBound(self, eventLoop: $0.eventLoop) }] in
-      let body = BodyCollector()
       do {
-        if response.body.contentLength != 0 { try await response.body.write(body) }
-        this?.execute { [head = response.head, bytes = body.bytes, memory = body.memory] in
-          $0.write(head, bytes, holding: memory)
-        }
+        let reply = try await WholeReply(response)
+        this?.execute { $0.write(reply) }
       } catch {
         this?.execute { $0.perform($0.state.close()) }
       }
     }
   }
 
-  private func write(_ head: HTTPResponse, _ body: ByteBuffer?, holding memory: (any AnyObject & Sendable)?) {
-    guard let context, state.takesReply else { return }
-    current?.memory = memory.map { ($0, .now() + TimeAmount(JSONReply.longestTaking)) }
-    write(.head(HTTPResponseHead(head)), context, nil)
-    if let body { write(.body(.byteBuffer(body)), context, nil) }
-    write(.end(nil), context, nil)
-    context.flush()
-  }
-
-  func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-    guard state.takesReply, current?.isForwarded == true, !isReplyHeld else {
-      promise?.fail(ChannelError.ioOnClosedChannel)
-      return
+  private func write(_ reply: WholeReply) {
+    guard let context, state.takesReply, !isReplyHeld else { return }
+    current?.memory = reply.memory.map { ($0, .now() + TimeAmount(limits.largeReply)) }
+    let taken = context.eventLoop.makePromise(of: Void.self)
+    repliesTaken = taken.futureResult
+    context.write(wrapOutboundOut(.head(head(of: reply))), promise: reply.body == nil ? taken : nil)
+    if let body = reply.body {
+      writtenBytes += body.readableBytes
+      context.write(wrapOutboundOut(.body(.byteBuffer(body))), promise: taken)
     }
-    write(unwrapOutboundIn(data), context, promise)
+    // Every reply says its length. So its end is no byte, and NIO would make an empty write of it for a promise.
+    context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+    // The next request waits until the channel can take its reply.
+    if state.isLast || context.channel.isWritable { replyEnded() } else { isReplyHeld = true }
   }
 
-  private func write(
-    _ part: HTTPServerResponsePart, _ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?
-  ) {
-    switch part {
-    case .head(var head):
-      prepare(&head)
-      context.write(wrapOutboundOut(.head(head)), promise: promise)
-    case .body(let bytes):
-      writtenBytes += bytes.readableBytes
-      context.write(wrapOutboundOut(part), promise: promise)
-    case .end:
-      context.write(wrapOutboundOut(part), promise: promise)
-      replyWritten(context)
-    }
-  }
-
-  /// Adds what the connection has to say to the head of a reply.
-  private func prepare(_ head: inout HTTPResponseHead) {
-    guard let current else { return }
-    self.current?.hasReplyBegun = true
-    let saysLength = !head.status.mayHaveResponseBody || head.headers.contains(name: "Content-Length")
-    // A reply to HEAD cannot end with a last chunk, and HTTP/1.0 knows no chunks.
-    let isDelimited = saysLength || !(current.isHTTP10 || current.method == .HEAD)
-    let isLast = state.replyBegins(isDelimited: isDelimited)
-    // Of this version the encoder writes no chunks.
-    if !isDelimited { head.version = .http1_0 }
+  /// The head of a reply with what the connection has to say.
+  private func head(of reply: WholeReply) -> HTTPResponseHead {
+    var head = HTTPResponseHead(reply.head)
     head.headers.add(name: "Date", value: HTTPDate.now)
-    if isLast {
+    if state.replyBegins() {
       head.headers.add(name: "Connection", value: "close")
-    } else if current.isHTTP10 {
+    } else if current?.isHTTP10 == true {
       head.headers.add(name: "Connection", value: "keep-alive")
     }
-  }
-
-  /// The next request waits until the channel can take its reply.
-  private func replyWritten(_ context: ChannelHandlerContext) {
-    if state.isLast || context.channel.isWritable { replyEnded() } else { isReplyHeld = true }
+    return head
   }
 
   func channelWritabilityChanged(context: ChannelHandlerContext) {
@@ -299,11 +266,15 @@ extension ConnectionHandler {
   }
 
   func triggerUserOutboundEvent(context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?) {
-    if event is Abort { return abort(context) }
-    guard event is BodyWanted else { return context.triggerUserOutboundEvent(event, promise: promise) }
-    if case .body = state.awaited, let current, current.isForwarded, !current.hasReplyBegun {
-      let head = HTTPResponseHead(version: .http1_1, status: .continue)
-      context.writeAndFlush(wrapOutboundOut(.head(head)), promise: nil)
+    switch event {
+    case is Abort: abort(context)
+    case let reply as WholeReply: if current?.isForwarded == true { write(reply) }
+    case is BodyWanted:
+      if case .body = state.awaited, state.takesReply, !isReplyHeld, current?.isForwarded == true {
+        let head = HTTPResponseHead(version: .http1_1, status: .continue)
+        context.writeAndFlush(wrapOutboundOut(.head(head)), promise: nil)
+      }
+    default: return context.triggerUserOutboundEvent(event, promise: promise)
     }
     promise?.succeed()
   }
@@ -347,11 +318,10 @@ extension ConnectionHandler {
     context = nil
   }
 
-  /// Does what is next once the system has taken all replies.
+  /// Does what is next once the system has taken all replies. NIO drops what it still holds when it closes a connection.
   private func afterReplies(_ context: ChannelHandlerContext, _ next: @escaping (ChannelHandlerContext) -> Void) {
-    let taken = context.eventLoop.makePromise(of: Void.self)
-    taken.futureResult.assumeIsolated().whenComplete { _ in self.context.map(next) }
-    if let transport { transport.flush(taken) } else { taken.succeed() }
+    guard let repliesTaken else { return next(context) }
+    repliesTaken.assumeIsolated().whenComplete { _ in self.context.map(next) }
   }
 
   private func linger(_ context: ChannelHandlerContext) {

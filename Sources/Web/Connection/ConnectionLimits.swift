@@ -10,6 +10,8 @@ public struct ConnectionLimits: Sendable {
   /// A client that sends a body or takes a reply has to move `minimumBytes` in each window.
   public var window = Duration.seconds(15)
   public var minimumBytes = 4096
+  /// How long a client may take for a large reply, whose memory its customer's others wait for.
+  public var largeReply = Duration.seconds(60)
   /// How long and how much input is discarded after the last reply, so that its client can read that.
   public var linger = Duration.seconds(5)
   public var lingerBytes = 8 * 1024 * 1024

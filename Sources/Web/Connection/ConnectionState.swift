@@ -121,12 +121,10 @@ extension ConnectionState {
 
 extension ConnectionState {
   /// Says whether the reply that is about to be written is the last one. It is when the client said so, or the server
-  /// is stopping. It is, too, when it overtakes a long body, or when only the connection's end can tell the client
-  /// where it ends.
-  /// - Parameter isDelimited: whether length or chunks tell the client where the reply ends.
-  mutating func replyBegins(isDelimited: Bool) -> Bool {
+  /// is stopping. It is, too, when it overtakes a long body.
+  mutating func replyBegins() -> Bool {
     if case .receiving = phase, missing.map({ $0 > Self.largestDiscardedRest }) ?? true { isLast = true }
-    if isQuiescing || !isDelimited { isLast = true }
+    if isQuiescing { isLast = true }
     return isLast
   }
 

@@ -47,9 +47,7 @@ extension HTTPServer: HTTPChannelHandler {
   struct TooManyConnections: Error {}
 
   var responder: HTTPChannelHandler.Responder {
-    { [requestHandler] request, writer, channel in
-      try await requestHandler.respond(to: request, writer, on: channel)
-    }
+    { [requestHandler] request, _, channel in try await requestHandler.respond(to: request, on: channel) }
   }
 
   func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<HTTP1Channel.Value> {
@@ -101,32 +99,17 @@ extension NIOLoopBound<ConnectionHandler> {
   }
 }
 
-/// Stands next to the socket: counts input before it is decoded, and knows when all output is taken.
-final class TransportHandler: ChannelDuplexHandler {
+/// Stands next to the socket and counts input before it is decoded.
+final class TransportHandler: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
   typealias InboundOut = ByteBuffer
-  typealias OutboundIn = IOData
-  typealias OutboundOut = IOData
 
   private let connection: ConnectionHandler
-  private var context: ChannelHandlerContext?
 
-  init(_ connection: ConnectionHandler) {
-    self.connection = connection
-    connection.transport = self
-  }
-
-  func handlerAdded(context: ChannelHandlerContext) { self.context = context }
-  func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
+  init(_ connection: ConnectionHandler) { self.connection = connection }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     if connection.receive(unwrapInboundIn(data).readableBytes) { context.fireChannelRead(data) }
-  }
-
-  /// - Parameter taken: completes once the system has taken all that was written.
-  func flush(_ taken: EventLoopPromise<Void>) {
-    guard let context else { return taken.succeed() }
-    context.writeAndFlush(wrapOutboundOut(.byteBuffer(ByteBuffer())), promise: taken)
   }
 }
 

@@ -68,7 +68,8 @@ struct RequestFraming: Equatable {
   }
 }
 
-/// Counts what a chunked body costs beside its payload: extensions, sizes and trailers, which NIO's decoder drops uncounted.
+/// Counts what a chunked body costs beside its payload: sizes and extensions, which NIO's decoder drops uncounted, and trailers, which it
+/// counts as fields of the head.
 struct ChunkFraming {
   /// Bytes beside the payload that any body may have.
   static let allowance = 16 * 1024

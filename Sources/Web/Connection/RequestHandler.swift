@@ -76,8 +76,8 @@ final class RequestHandler: Sendable {
     return true
   }
 
-  /// Answers a request through the router.
-  func respond(to request: Request, _ writer: consuming ResponseWriter, on channel: any Channel) async throws {
+  /// Answers a request through the router. The connection gets the reply in one piece.
+  func respond(to request: Request, on channel: any Channel) async throws {
     var context = WebRequestContext(source: ApplicationRequestContextSource(channel: channel, logger: logger))
     context.clientAddress = trustedProxies.client(
       of: IPAddress(channel.remoteAddress), request.headers[values: .forwardedFor])
@@ -85,16 +85,8 @@ final class RequestHandler: Sendable {
     if request.headers[.expect]?.lowercasedASCII == "100-continue" {
       request.body = RequestBody(asyncSequence: HeldBackBody(body: request.body, channel: channel))
     }
-    var response = try await responder.respond(to: request, context: context)
-    if response.body.contentLength.map({ $0 > PacedWriter.short }) ?? true {
-      response.body = PacedWriter.pacing(response.body, on: channel.eventLoop)
-    }
-    do {
-      try await writer.write(response: response.head, body: response.body)
-    } catch {
-      logger.debug("reply not finished, closing the connection", metadata: ["error": "\(error)"])
-      throw error
-    }
+    let reply = try await WholeReply(try await responder.respond(to: request, context: context))
+    channel.triggerUserOutboundEvent(reply, promise: nil)
   }
 }
 
@@ -113,27 +105,4 @@ private struct HeldBackBody: AsyncSequence, Sendable {
     channel.triggerUserOutboundEvent(ConnectionHandler.BodyWanted(), promise: nil)
     return Iterator(parts: body.makeAsyncIterator())
   }
-}
-
-/// Waits after each piece of a long body until the event loop has written it. A writer that is not made to wait could hand over
-/// everything before the event loop learns that the client takes no more.
-private struct PacedWriter: ResponseBodyWriter {
-  /// Bytes of a body that are written without waiting.
-  static let short = 64 * 1024
-
-  var writer: any ResponseBodyWriter
-  let eventLoop: any EventLoop
-
-  static func pacing(_ body: ResponseBody, on eventLoop: any EventLoop) -> ResponseBody {
-    ResponseBody(contentLength: body.contentLength) { writer in
-      try await body.write(PacedWriter(writer: writer, eventLoop: eventLoop))
-    }
-  }
-
-  mutating func write(_ buffer: ByteBuffer) async throws {
-    try await writer.write(buffer)
-    try await eventLoop.submit {}.get()
-  }
-
-  consuming func finish(_ trailers: HTTPFields?) async throws { try await writer.finish(trailers) }
 }

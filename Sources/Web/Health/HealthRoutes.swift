@@ -12,7 +12,9 @@ public enum UnavailableReason: Sendable, CaseIterable {
   case shuttingDown
 
   /// What `/readyz` answers.
-  var error: HTTPErrorResponse { HTTPErrorResponse(.serviceUnavailable, sentence, headers: [.retryAfter: "2"]) }
+  var error: HTTPErrorResponse {
+    HTTPErrorResponse(.serviceUnavailable, sentence, headers: HTTPErrorResponse.inAMoment)
+  }
 
   private var sentence: String {
     switch self {

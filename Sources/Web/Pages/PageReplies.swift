@@ -15,7 +15,7 @@ final class PageReplies: Sendable {
     headers = Self.headers(settings)
     notFound = Self.plain(.notFound, "There is nothing here", headers)
     var later = headers
-    later[.retryAfter] = "2"
+    later[.retryAfter] = HTTPErrorResponse.inAMoment[.retryAfter]
     unavailable = Self.plain(.serviceUnavailable, "Try again in a moment", later)
     read = Response(status: .noContent, headers: [.cacheControl: "no-store"])
   }

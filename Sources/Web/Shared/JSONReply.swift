@@ -21,11 +21,8 @@ public enum JSONReply {
     make(status, bytes: ByteBuffer(bytes: json))
   }
 
-  /// How long a client may take for a large reply.
-  static let longestTaking = Duration.seconds(60)
-
-  /// From bytes that are JSON already, and what holds their memory. They are sent at the client's pace, and a client that takes more
-  /// than a minute for them is disconnected.
+  /// From bytes that are JSON already, and what holds their memory. The connection holds it until the client has taken the reply, and
+  /// ends when that takes longer than `ConnectionLimits.largeReply`.
   static func make(
     _ status: HTTPResponse.Status = .ok, bytes: ByteBuffer, headers: HTTPFields = [:],
     holding memory: (any AnyObject & Sendable)?
@@ -33,20 +30,9 @@ public enum JSONReply {
     var response = make(status, bytes: bytes, headers: headers)
     guard let memory else { return response }
     response.body = ResponseBody(contentLength: bytes.readableBytes) { writer in
-      if let collector = writer as? BodyCollector {
-        // The connection holds it until the client has taken the reply.
-        collector.memory = memory
-        try await collector.write(bytes)
-        return try await writer.finish(nil)
-      }
-      let end = ContinuousClock.now + longestTaking
-      var bytes = bytes
-      while let part = bytes.readSlice(length: min(bytes.readableBytes, 16384)), part.readableBytes > 0 {
-        guard ContinuousClock.now < end else { throw HTTPErrorResponse.tooSlow }
-        try await writer.write(part)
-      }
+      (writer as? BodyCollector)?.memory = memory
+      try await writer.write(bytes)
       try await writer.finish(nil)
-      withExtendedLifetime(memory) {}
     }
     return response
   }

@@ -9,7 +9,7 @@ import Wire
 @Suite struct OutcomeTests {
   @Test func `Pushes of one call have verdicts of their own`() async throws {
     try await withAPNs { simulator, apns in
-      simulator.apns.rule(.token("aa"), .refuse(status: 400, reason: "DeviceTokenNotForTopic"))
+      simulator.apns.rule(.prefix("aa"), .refuse(status: 400, reason: "DeviceTokenNotForTopic"))
       var tooLong = APNsPush.sample()
       tooLong.payload = [UInt8](repeating: 32, count: 4097)
       let pushes = [APNsPush.sample(token: "aa00"), tooLong, .sample(token: "bb00"), .sample(token: "not hex")]
@@ -26,7 +26,7 @@ import Wire
 
   @Test func `Concurrent calls get their own outcomes`() async throws {
     try await withAPNs { simulator, apns in
-      simulator.apns.rule(.token("aa"), .refuse(status: 429, reason: "TooManyRequests"))
+      simulator.apns.rule(.prefix("aa"), .refuse(status: 429, reason: "TooManyRequests"))
       async let refused = apns.verdicts((0..<300).map { _ in .sample(token: "aa00") })
       async let accepted = apns.verdicts((0..<300).map { _ in .sample(token: "bb00") })
       #expect(Set(await refused) == [.retry(after: .seconds(60), reason: "TooManyRequests")])

@@ -127,7 +127,7 @@ import Wire
       $0.requestTimeout = .seconds(10)
     }) { simulator, apns in
       #expect(await apns.verdicts([.sample()]) == [.accepted])
-      simulator.apns.rule(.token("dd"), .ignore)
+      simulator.apns.rule(.prefix("dd"), .ignore)
       let pushes = [APNsPush.sample(token: "dd00")] + APNsPush.samples(10)
       #expect(
         await apns.verdicts(pushes)

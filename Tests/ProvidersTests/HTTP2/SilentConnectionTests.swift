@@ -68,7 +68,7 @@ import Wire
       $0.overtakenTimeout = .milliseconds(100)
     }) { simulator, services in
       #expect(await services.verdicts([.sample()]) == [.accepted])
-      simulator.apns.rule(.token("dd"), .ignore)
+      simulator.apns.rule(.prefix("dd"), .ignore)
       let verdicts = await services.verdicts([.sample(token: "dd00")] + APNsPush.samples(200))
       #expect(
         verdicts == [.uncertain(reason: "RequestTimeout")] + Array(repeating: .accepted, count: 200))
@@ -82,7 +82,7 @@ import Wire
       $0.requestTimeout = .seconds(10)
     }) { simulator, services in
       #expect(await services.verdicts([.sample()]) == [.accepted])
-      simulator.apns.rule(.token("dd"), .ignore)
+      simulator.apns.rule(.prefix("dd"), .ignore)
       let lost = (0..<3).map { APNsPush.sample(token: "dd0\($0)") }
       #expect(Set(await services.verdicts(lost)) == [.uncertain(reason: "RequestTimeout")])
       #expect(await services.verdicts([.sample()]) == [.accepted])

@@ -110,7 +110,7 @@ import Wire
         """, bench.customer.rawValue, number, SendingBench.appID)
     }
     let devices = try await bench.addDevices(4)
-    bench.simulator.apns.rule(.token("dead"), .refuse(status: 400, reason: "BadDeviceToken"))
+    bench.simulator.apns.rule(.prefix("dead"), .refuse(status: 400, reason: "BadDeviceToken"))
     try await bench.addDevices(1, from: 5, prefix: "dead")
     let key = try await bench.send(template: "offer")
     try await bench.withHubs { _ = try await bench.until(key, .finished) }

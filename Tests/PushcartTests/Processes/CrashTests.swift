@@ -10,7 +10,7 @@ import Wire
     try await withProcessFixture(configure: { $0.requestsKept = 100_000 }) { fixture in
       try await fixture.addDevices(3000)
       // Numbers 256 to 271: those that the hub has in hand when it is killed.
-      fixture.simulator.apns.rule(.token("ab" + String(repeating: "0", count: 59) + "10"), .ignore)
+      fixture.simulator.apns.rule(.prefix("ab" + String(repeating: "0", count: 59) + "10"), .ignore)
       fixture.simulator.apns.rule(.any, .after(.milliseconds(20), .accept))
       let first = try await fixture.serve()
       let sendout = try await fixture.send(through: first.server)

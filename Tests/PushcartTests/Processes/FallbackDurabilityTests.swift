@@ -242,7 +242,7 @@ import Wire
     try await cluster.createDatabase("durable")
     try await withSimulator(configure: { $0.requestsKept = Self.size * 20 }) { simulator in
       simulator.sms.register(productToken: "c0ffee")
-      simulator.apns.rule(.token("dd"), .refuse(status: 400, reason: "BadMessageId"))
+      simulator.apns.rule(.prefix("dd"), .refuse(status: 400, reason: "BadMessageId"))
       var pushcart = Pushcart(
         databaseURL: cluster.connectionString(database: "durable"), masterKey: MasterKeys.generate())
       pushcart.environment = Dictionary(uniqueKeysWithValues: simulator.addresses.map { ($0.variable, $0.value) })

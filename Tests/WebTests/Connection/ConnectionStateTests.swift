@@ -41,14 +41,6 @@ import Testing
     #expect(state.read(.head(2, .length(0))).name == (isLast ? "none" : "answer 2"))
   }
 
-  @Test func `A reply whose end only the connection's end can tell is the last one`() {
-    var state = State()
-    _ = (state.read(.head(1, .length(0))), state.read(.end))
-    let isLast = state.replyBegins(isDelimited: false)
-    #expect(isLast)
-    #expect(state.replyEnded().name == "linger")
-  }
-
   @Test func `A client that wants no further request gets its reply and no more`() {
     var state = State()
     _ = (state.read(.head(1, RequestFraming(bodyBytes: 0, keepsAlive: false))), state.read(.end))
@@ -172,7 +164,7 @@ private struct ConnectionRun {
     if !bodies[request.number].hasPrefix(request.body) { faults.append("\(request) was made up") }
     current = nil
     answered += 1
-    _ = state.replyBegins(isDelimited: true)
+    _ = state.replyBegins()
     perform(state.replyEnded())
     while let action = state.resume() { perform(action) }
   }
@@ -186,7 +178,7 @@ private struct ConnectionRun {
       current?.body += String(buffer: bytes)
     case .endBody: current?.isWhole = true
     case .refuse:
-      _ = state.replyBegins(isDelimited: true)
+      _ = state.replyBegins()
       perform(state.replyEnded())
     case .linger, .close: isOver = true
     }
@@ -203,7 +195,7 @@ private struct ConnectionRun {
 extension ConnectionState<Int> {
   /// Writes a reply; returns the names of all that follows from it, after `last` if it says that no other will come.
   fileprivate mutating func reply() -> [String] {
-    var names = replyBegins(isDelimited: true) ? ["last"] : []
+    var names = replyBegins() ? ["last"] : []
     names.append(replyEnded().name)
     while let action = resume() { names.append(action.name) }
     return names

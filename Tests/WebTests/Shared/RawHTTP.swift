@@ -64,16 +64,6 @@ struct RawHTTP {
     }
   }
 
-  /// Sends, waits for `pause` to return before anything is read, and reads to the end.
-  func send(_ text: String, pausing pause: @escaping @Sendable () -> Void) async throws -> Reply? {
-    try await onSocket { socket in
-      send(Array(text.utf8), to: socket)
-      shutdown(socket, Int32(SHUT_WR))
-      pause()
-      return reply(try readToEnd(socket))
-    }
-  }
-
   /// Sends, and closes the connection without reading once `isTime`.
   /// - Returns: whether it came to that within a minute.
   func send(_ text: String, leaving isTime: @escaping @Sendable () -> Bool) async throws -> Bool {

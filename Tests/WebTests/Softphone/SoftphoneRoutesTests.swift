@@ -268,7 +268,7 @@ import Wire
     try await withSoftphoneGateway(verdictTimeout: .seconds(5)) { gateway in
       let fcm = gateway.bench.simulator.fcm
       fcm.unregister(token: "DeadToken")
-      fcm.rule(.token("SilentToken"), .ignore)
+      fcm.rule(.prefix("SilentToken"), .ignore)
       func push(_ token: String) -> String {
         gateway.push("NotifyReprovision", to: "valid.appid", token: Data(token.utf8).base64EncodedString())
       }
@@ -282,8 +282,8 @@ import Wire
   @Test func `Where most tokens of a list look dead, the app may be at fault, and none is told as dead`() async throws {
     try await withSoftphoneGateway(verdictTimeout: .seconds(5)) { gateway in
       let fcm = gateway.bench.simulator.fcm
-      fcm.rule(.token("Silent"), .ignore)
-      fcm.rule(.token("Dead"), .refuse(.unregistered))
+      fcm.rule(.prefix("Silent"), .ignore)
+      fcm.rule(.prefix("Dead"), .refuse(.unregistered))
       let pushes = (["SilentToken"] + (1...60).map { "DeadToken\($0)" }).map { token in
         gateway.push("NotifyReprovision", to: "valid.appid", token: Data(token.utf8).base64EncodedString())
       }

@@ -7,10 +7,31 @@ import Locking
   import Glibc
 #endif
 
-/// Takes a reply's body in one piece, for replies that are short and made already.
+/// A reply that is whole in memory, as all of the hub are. Sent outwards, it is the reply to the request that Hummingbird's channel has.
+struct WholeReply: Sendable {
+  let head: HTTPResponse
+  let body: ByteBuffer?
+  /// What a large reply holds until its client has taken it.
+  let memory: (any AnyObject & Sendable)?
+
+  /// - Throws: what keeps the body from being made.
+  init(_ response: Response) async throws {
+    let collector = BodyCollector()
+    if response.body.contentLength != 0 { try await response.body.write(collector) }
+    var head = response.head
+    // Only a body that is made piece by piece does not know its length.
+    if response.body.contentLength == nil {
+      head.headerFields[.contentLength] = String(collector.bytes?.readableBytes ?? 0)
+    }
+    self.head = head
+    body = collector.bytes
+    memory = collector.memory
+  }
+}
+
+/// Takes a reply's body in one piece, and what it holds.
 final class BodyCollector: ResponseBodyWriter {
   private(set) var bytes: ByteBuffer?
-  /// What a large reply holds until it is taken.
   var memory: (any AnyObject & Sendable)?
 
   func write(_ buffer: ByteBuffer) async throws {
