@@ -8,8 +8,9 @@ import Wire
 struct SimulatorCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "simulator",
-    abstract:
-      "Stand in for APNs, FCM, Push Kit, WNS, Web Push, CM and Twilio, with a page that shows what phones would.",
+    abstract: """
+      Stand in for \(PushSimulator.ports.map(\.name).joined(separator: ", ")), with a page that shows what phones would.
+      """,
     discussion: """
       It prints the settings that point a hub at it. PUSHCART_PAGE_FRAME_ANCESTORS lets its phone page show the hub's rich \
       pages. Without --trust and the other options of trust, anybody may sign in. With one of them it checks signatures and \
