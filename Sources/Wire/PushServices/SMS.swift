@@ -5,7 +5,7 @@ extension PushService {
     signIns: [
       SignIn(.smsAccount, [], .ownRequest, options: "--provider cm --product-token-file FILE --sender NAME")
     ],
-    neededField: "provider", settings: [.smsAllowedHosts])
+    neededField: "provider", guide: "", examples: [], settings: [.smsAllowedHosts])
 }
 
 extension ServiceSetting {
