@@ -61,8 +61,8 @@ extension PushService {
     .id(
       maximum: 64, punctuation: "-_",
       problem: "holds a character other than letters, digits, hyphens and underscores"),
-    help: "The app's Client ID in AppGallery Connect",
-    description: "The app's Client ID in AppGallery Connect, for Huawei")
+    help: "the app's Client ID in AppGallery Connect",
+    description: "the app's Client ID in AppGallery Connect, for Huawei")
 }
 
 extension MessagingService {

@@ -39,7 +39,7 @@ extension PushService {
 
   private static let clientID = CredentialField.clientID.of(
     .id(maximum: 100, punctuation: "-", problem: "is not the Application (client) ID of Microsoft Entra"),
-    help: "at Microsoft Entra",
+    help: "the Application (client) ID of its registration at Microsoft Entra",
     description: "the Application (client) ID of its registration at Microsoft Entra, for Windows")
 }
 
