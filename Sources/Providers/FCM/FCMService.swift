@@ -17,7 +17,7 @@ extension AccessTokenService {
 extension ServiceTable {
   static let fcm = ServiceTable(
     reasons: [.fcm], accessTokens: AccessTokenService.fcm, overrides: .fcm,
-    problem: { FCMPayload.problem(in: $0.fcm ?? [:]) },
+    problem: { FCMPayload.problem(in: $0.members[.fcm] ?? [:]) },
     payloadSize: { (FCMPayload.size($0, tag: nil), FCMPayload.limit) })
 }
 

@@ -54,6 +54,8 @@ extension PushService {
       --type huawei --app-id com.acme.app --name Acme --client-id 104567891 --client-secret-file client-secret.txt
       """
     ],
+    usualLifetime: "one day at Push Kit",
+    overriddenMembers: "Members of Push Kit's `message`. The target is the hub's.",
     settings: [.hmsURL, .hmsTokenURL], dataTree: .hms)
 
   /// It becomes part of a path.

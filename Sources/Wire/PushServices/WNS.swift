@@ -35,6 +35,8 @@ extension PushService {
       --client-id 1a2b3c4d-0000-1111-2222-333344445555 --client-secret-file client-secret.txt
       """,
     ],
+    usualLifetime: "none at WNS",
+    overriddenMembers: nil,
     settings: [.wnsTokenURL, .wnsAllowedHosts])
 
   private static let clientID = CredentialField.clientID.of(
