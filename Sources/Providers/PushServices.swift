@@ -10,7 +10,7 @@ public final class PushServices: Service {
   let pools: ConnectionPools
   let apns: APNsEndpoint
   /// The services to which apps sign in with access tokens.
-  private let withAccessTokens: [PushServiceName: AccessTokenService]
+  let withAccessTokens: [PushServiceName: AccessTokenService]
   private let windows: EndpointRule
   private let webPush: WebPushSender
   /// Posts to addresses that customers named.

@@ -123,24 +123,16 @@ import Wire
         let received = await waiting
         #expect(received.map(\.number) == [2, 3])
         // The access token was asked for on the first stream.
-        let first = [.fcm, .hms, .wns].contains(service) ? 3 : 1
+        let first = service.takesAccessTokens ? 3 : 1
         #expect(received.map(\.stream) == [first + 2, first + 4])
         #expect(Set(received.map(\.connection)) == [1])
         #expect(received.allSatisfy { $0.isAccepted && $0.reply == .accept && !$0.payload.isEmpty })
         #expect(received.allSatisfy { $0.header(":method") == "POST" })
         #expect(simulated.count == 3 && simulated.openConnections == 1)
       }
-      try await expectKept(clients.simulated(service))
-      for other in Self.services where other != service { #expect(clients.simulated(other).count == 0) }
-      let tokens: [String] =
-        switch service {
-        case .apns: simulator.apns.requests.map(\.token)
-        case .fcm: simulator.fcm.requests.map(\.token)
-        case .hms: simulator.hms.requests.flatMap(\.tokens)
-        case .wns: simulator.wns.requests.map { String($0.channel.suffix(4)) }
-        default: simulator.webPush.requests.map { String($0.token.prefix(4)) }
-        }
-      #expect(tokens == ["ab02", "ab03"])
+      try await expectKept(simulator.simulated(service))
+      for other in Self.services where other != service { #expect(simulator.simulated(other).count == 0) }
+      #expect(clients.tokens(service) == ["ab02", "ab03"])
     }
   }
 

@@ -9,7 +9,8 @@ import Wire
 
 /// Sends to each simulated service what it accepts unless a rule is against it.
 struct ServiceClients {
-  static let services: [PushServiceName] = [.apns, .fcm, .hms, .wns, .webpush]
+  /// SMS has no devices, and tests of its own.
+  static let services = PushServiceName.allCases.filter { $0 != .sms }
 
   let simulator: PushSimulator
   let apns: Requester
@@ -22,17 +23,6 @@ struct ServiceClients {
   static let wnsForm =
     "grant_type=client_credentials&client_id=ms-app%3A%2F%2Fs-1&client_secret=secret&scope=notify.windows.com"
 
-  func simulated(_ service: PushServiceName) -> any SimulatedService {
-    switch service {
-    case .apns: simulator.apns
-    case .fcm: simulator.fcm
-    case .hms: simulator.hms
-    case .wns: simulator.wns
-    case .webpush: simulator.webPush
-    case .sms: simulator.sms
-    }
-  }
-
   /// Asks the service's token endpoint for an access token.
   func signIn(_ service: PushServiceName) async throws -> ServiceAnswer {
     switch service {
@@ -43,9 +33,10 @@ struct ServiceClients {
     case .hms:
       let answer = try await hms.askForToken(Self.hmsForm)
       return ServiceAnswer(answer, answer.json.integer("error").map(String.init))
-    default:
+    case .wns:
       let answer = try await wns.askForToken(Self.wnsForm)
       return ServiceAnswer(answer, answer.json.string("error"))
+    case .apns, .webpush, .sms: preconditionFailure("\(service) issues no access tokens")
     }
   }
 
@@ -74,11 +65,24 @@ struct ServiceClients {
         answer, answer.header("x-wns-notificationstatus") ?? answer.header("x-wns-error-description"))
       said.retryAfter = answer.header("x-wns-continue-after")
       return said
-    default:
+    case .webpush:
       let browser = simulator.webPush.subscription(named: token, vapidKey: webPush.sender.vapidKey)
       let answer = try await webPush.push(
         try WebPushSender.sealed("Hello", for: browser), to: browser.endpoint, headers: isValid ? [:] : ["ttl": ""])
       return ServiceAnswer(answer, answer.errno.map { "\($0)" })
+    case .sms: preconditionFailure("SMS has tests of its own")
+    }
+  }
+
+  /// The devices that the service got requests for, by what `send` was given.
+  func tokens(_ service: PushServiceName) -> [String] {
+    switch service {
+    case .apns: simulator.apns.requests.map(\.token)
+    case .fcm: simulator.fcm.requests.map(\.token)
+    case .hms: simulator.hms.requests.flatMap(\.tokens)
+    case .wns: simulator.wns.requests.map { String($0.channel.suffix(4)) }
+    case .webpush: simulator.webPush.requests.map { String($0.token.prefix(4)) }
+    case .sms: preconditionFailure("SMS has tests of its own")
     }
   }
 }
