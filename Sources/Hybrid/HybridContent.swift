@@ -12,7 +12,7 @@ extension HybridMessage {
       verbatim: true, alert: text, priority: .high, silent: isSilent ? true : nil,
       fields: ["message": .string(text), "time_to_live": .string("\(lifetime ?? Self.unlimited)")], trackOpens: false,
       overrides: MessageOverrides(
-        apns: APNsOverride(payload: isSilent ? Self.silentApple : Self.apple), fcm: Self.android,
+        apns: APNsOverride(payload: isSilent ? Self.silentApple : Self.apple), members: Self.android,
         sms: SMSOverride(from: sender, coding: coding.sms, maximumParts: maximumParts)))
   }
 
@@ -23,9 +23,11 @@ extension HybridMessage {
   private static let silentApple: [UTF8String: JSONValue] = [
     "source": .null, "message": .null, "message_id": .null, "time_to_live": .null,
   ]
-  private static let android: [UTF8String: JSONValue] = [
-    "notification": .null, "data": ["source": .null, "alert": .null, "ref": .null],
-    "android": ["notification": .null],
+  private static let android: [PushServiceName: [UTF8String: JSONValue]] = [
+    .fcm: [
+      "notification": .null, "data": ["source": .null, "alert": .null, "ref": .null],
+      "android": ["notification": .null],
+    ]
   ]
 
   /// The longest time that push services keep a push, in seconds.

@@ -50,17 +50,35 @@ extension RenderedMessage {
   /// All fields of Carma's guide, and the message's own, as one JSON object.
   var fieldsAsJSON: [UInt8] {
     var json = JSONObjectText(capacity: 1024)
-    json.append("source", Array("\"carma\"".utf8))
-    json.append("alert", alert)
-    json.append("info", info)
-    json.append("url", url)
-    json.append("pushreadurl", pushreadurl)
-    json.append("badge", badge)
-    json.append("sound", sound)
-    json.append("category", category)
-    json.append("image", image)
+    eachFieldOfGuide { json.append($0, $1) }
     for field in fields { json.append(name: field.name, field.value) }
     json.endObject()
     return json.bytes
+  }
+
+  /// Hands out the same as texts: names and values as JSON strings. Of what is no string, the value is the JSON text.
+  /// - Parameter isTaken: whether a field of the message's own is among them.
+  func eachText(where isTaken: (Field) -> Bool = { _ in true }, _ take: (_ name: [UInt8], _ value: [UInt8]) -> Void) {
+    func text(_ json: [UInt8]) -> [UInt8] {
+      json.first == UInt8(ascii: "\"") ? json : JSONText.quoted(String(decoding: json, as: UTF8.self))
+    }
+    eachFieldOfGuide { take(JSONText.quoted($0.description), text($1)) }
+    for field in fields where isTaken(field) { take(field.name, text(field.value)) }
+  }
+
+  /// Hands out the fields of Carma's guide that the message has, with their values as JSON.
+  private func eachFieldOfGuide(_ take: (_ name: StaticString, _ value: [UInt8]) -> Void) {
+    func append(_ name: StaticString, _ value: [UInt8]?) {
+      if let value { take(name, value) }
+    }
+    append("source", Array("\"carma\"".utf8))
+    append("alert", alert)
+    append("info", info)
+    append("url", url)
+    append("pushreadurl", pushreadurl)
+    append("badge", badge)
+    append("sound", sound)
+    append("category", category)
+    append("image", image)
   }
 }

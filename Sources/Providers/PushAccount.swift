@@ -118,6 +118,11 @@ public struct OutgoingPush: Sendable {
     self.lifetime = lifetime
     self.priority = priority
   }
+
+  /// Whether the token can be one of a service that promises no form of them. Blanks and control characters have never been part of one.
+  var hasUsableToken: Bool {
+    (1...4096).contains(token.utf8.count) && token.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
+  }
 }
 
 /// A collapse key for services that take none of its length or characters.

@@ -9,9 +9,8 @@ public import Wire
 public final class PushServices: Service {
   let pools: ConnectionPools
   let apns: APNsEndpoint
-  private let fcm: AccessTokenService
-  private let hms: AccessTokenService
-  private let wns: AccessTokenService
+  /// The services to which apps sign in with access tokens.
+  let withAccessTokens: [PushServiceName: AccessTokenService]
   private let windows: EndpointRule
   private let webPush: WebPushSender
   /// Posts to addresses that customers named.
@@ -40,9 +39,11 @@ public final class PushServices: Service {
     pools = try ConnectionPools(settings, logger: logger, now: now)
     apns = try APNsEndpoint(
       settings, pools, ProviderTokens(tokens ?? UnsharedTokens(now: now), logger: logger, clock: clock))
-    fcm = try .fcm(settings, pools)
-    hms = try .hms(settings, pools)
-    wns = try .wns(settings, settings.endpoints.wns, pools)
+    var withAccessTokens: [PushServiceName: AccessTokenService] = [:]
+    for service in PushServiceName.allCases {
+      if let make = service.table.accessTokens { withAccessTokens[service] = try make(settings, pools) }
+    }
+    self.withAccessTokens = withAccessTokens
     windows = settings.endpoints.wns
     webPush = WebPushSender(contact: settings.webPushContact, rule: settings.endpoints.webPush, pools: pools)
     poster = Poster(rule: settings.endpoints.webhook, pools: pools)
@@ -72,10 +73,10 @@ public final class PushServices: Service {
       APNsAccount(
         topic: appID, takesCalls: kind == .pushkit,
         signIn: .certificates(customer, development: development, production: production), endpoint: apns)
-    case .fcm(let credentials): FCMAccount(customer: customer, credentials: credentials, endpoint: fcm)
-    case .hms(let credentials): HMSAccount(customer: customer, credentials: credentials, endpoint: hms)
-    case .wns(let credentials):
-      WNSAccount(customer: customer, credentials: credentials, endpoint: wns, rule: windows)
+    case .fcm(let account): FCMAccount(customer: customer, credentials: account, endpoint: endpoint(of: .fcm))
+    case .hms(let account): HMSAccount(customer: customer, credentials: account, endpoint: endpoint(of: .hms))
+    case .wns(let account):
+      WNSAccount(customer: customer, credentials: account, endpoint: endpoint(of: .wns), rule: windows)
     case .webPush(let credentials): WebPushAccount(customer: customer, credentials: credentials, endpoint: webPush)
     case .sms(let account):
       SMSPushAccount(
@@ -97,7 +98,12 @@ public final class PushServices: Service {
     type.service.name.table.payloadSize(message)
   }
 
-  private var withAccessTokens: [AccessTokenService] { [fcm, hms, wns] }
+  private func endpoint(of service: PushServiceName) -> AccessTokenService {
+    guard let endpoint = withAccessTokens[service] else {
+      preconditionFailure("The table of \(service) does not say where its accounts get access tokens")
+    }
+    return endpoint
+  }
 
   /// How long `run` waits for responses at its end. Whoever sends has ended before, so nobody waits for them.
   private static let shutdownLimit = Duration.seconds(1)
@@ -126,7 +132,7 @@ public final class PushServices: Service {
   /// An app of the customer has changed, or its credentials were accepted by a check of another process. Accounts that were refused a moment
   /// ago may sign in at once, and connections that may be of replaced credentials are closed once their requests have ended.
   public func credentialsChanged(of customer: CustomerID) {
-    for service in withAccessTokens { service.tokens.forgetRefusals() }
+    for service in withAccessTokens.values { service.tokens.forgetRefusals() }
     pools.close(of: customer)
   }
 
@@ -134,7 +140,7 @@ public final class PushServices: Service {
   func closeIdle() {
     let used = pools.closeIdle()
     apns.removeTokens(except: used)
-    for service in withAccessTokens { service.removeTokens(except: used) }
+    for service in withAccessTokens.values { service.removeTokens(except: used) }
   }
 
   /// Returns waiting pushes as `unsent`, waits for responses to sent ones for at most `requestTimeout`, and closes all connections.

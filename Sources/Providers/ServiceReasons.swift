@@ -39,6 +39,8 @@ public struct ServiceReasons: Sendable {
 struct ServiceTable: Sendable {
   /// What each of the service's reasons means.
   let reasons: [ServiceReasons]
+  /// Makes the service to which accounts sign in with access tokens; nil if they sign in otherwise.
+  let accessTokens: (@Sendable (PushServiceSettings, ConnectionPools) throws(ProviderError) -> AccessTokenService)?
   /// What an override may hold.
   let overrides: OverrideShape
   /// Why an override of that shape cannot be sent all the same; nil if it can.

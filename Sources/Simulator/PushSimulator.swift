@@ -14,7 +14,7 @@ public final class PushSimulator: Service {
   public static let ports = kinds.flatMap { $0.ports }
 
   let settings: SimulatorSettings
-  private let services: [any SteerableService]
+  let services: [any SteerableService]
   private let phoneLog: RequestLog<PhoneEntry>
   private let logger: Logger
   private let running = Mutex<Running?>(nil)

@@ -265,8 +265,8 @@ END
 settle() { psql -qc 'VACUUM ANALYZE' -c CHECKPOINT; } # or what came before is tidied up at the next figure's expense
 
 make_links() { # real links, as the Simulator's phone received them
-  "$PUSHCART" simulator --ca-file simulator.pem --apns-port $SIMULATOR_PORT --apns-sandbox-port $((SIMULATOR_PORT + 1)) \
-    --fcm-port 0 --hms-port 0 --wns-port 0 --webpush-port 0 --sms-port 0 --phone-port $PHONE_PORT >/dev/null 2>&1 &
+  "$PUSHCART" simulator --ca-file simulator.pem --free-ports --apns-port $SIMULATOR_PORT \
+    --phone-port $PHONE_PORT >/dev/null 2>&1 &
   local simulator=$!
   until curl -sf "http://127.0.0.1:$PHONE_PORT/" >/dev/null; do sleep 0.1; done
   serve_again "https://localhost:$SIMULATOR_PORT" simulator.pem

@@ -56,13 +56,13 @@ import Wire
   @Test func `Texts of overrides are templates, and their names are what is read of the recipient`() throws {
     let body = MessageBody(
       alert: "x",
-      overrides: MessageOverrides(fcm: ["data": ["a": "Hi {{firstName}}", "b": nil, "c": [1, "{{food}}"]]]))
+      overrides: MessageOverrides(members: [.fcm: ["data": ["a": "Hi {{firstName}}", "b": nil, "c": [1, "{{food}}"]]]]))
     let template = try MessageTemplate(body)
     #expect(template.isPersonal && template.recipientFields == ["firstName", "properties"])
     #expect(
       template.rendered(for: context).overrides
         == ["fcm": ["data": ["a": "Hi Lars", "b": nil, "c": [1, ""]]]])
-    let constant = MessageOverrides(hms: ["android": ["urgency": "HIGH"]])
+    let constant = MessageOverrides(members: [.hms: ["android": ["urgency": "HIGH"]]])
     #expect(try rendered(MessageBody(alert: "x", overrides: constant)).overrides == constant.value)
     #expect(try !MessageTemplate(MessageBody(alert: "x", overrides: constant)).isPersonal)
   }
@@ -94,9 +94,11 @@ import Wire
     (MessageBody(alert: "x", fields: ["image": 1]), "message.fields.image"),
     (MessageBody(), "message.alert"),
     (MessageBody(alert: "x", overrides: large), "message.overrides"),
-    (MessageBody(alert: "x", overrides: .init(fcm: ["data": ["a": "{{"]])), "message.overrides.fcm.data.a"),
+    (MessageBody(alert: "x", overrides: .init(members: [.fcm: ["data": ["a": "{{"]]])), "message.overrides.fcm.data.a"),
   ]
-  private static let large = MessageOverrides(fcm: ["data": ["a": .string(String(repeating: "x", count: 8192))]])
+  private static let large = MessageOverrides(members: [
+    .fcm: ["data": ["a": .string(String(repeating: "x", count: 8192))]]
+  ])
 
   @Test(arguments: refused)
   func `What cannot be sent is refused by its field`(_ message: MessageBody, _ field: String) {
@@ -116,7 +118,7 @@ import Wire
     for _ in 0..<12 { nested = [nested] }
     let messages = [
       (MessageBody(verbatim: isVerbatim, alert: "x", fields: ["a": nested]), 8),
-      (MessageBody(verbatim: isVerbatim, alert: "x", overrides: .init(fcm: ["data": nested])), 12),
+      (MessageBody(verbatim: isVerbatim, alert: "x", overrides: .init(members: [.fcm: ["data": nested]])), 12),
     ]
     for (message, limit) in messages {
       let error = #expect(throws: ContentError.self) { try MessageTemplate(message) }

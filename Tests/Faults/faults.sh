@@ -7,8 +7,9 @@ declare -A hubs=()
 start_simulator() { # its file of requests is $arrivals
   arrivals=$work/arrivals
   rm -f "$arrivals"
-  "$PUSHCART" simulator --ca-file simulator.pem --apns-port $SIMULATOR_PORT --apns-sandbox-port $((SIMULATOR_PORT + 1)) \
-    --fcm-port $((SIMULATOR_PORT + 2)) --hms-port $((SIMULATOR_PORT + 3)) --webpush-port $((SIMULATOR_PORT + 4)) --wns-port $((SIMULATOR_PORT + 5)) --sms-port $((SIMULATOR_PORT + 6)) --phone-port $PHONE_PORT --apns-requests "$arrivals" >/dev/null 2>>simulator.log &
+  "$PUSHCART" simulator --ca-file simulator.pem --free-ports --apns-port $SIMULATOR_PORT \
+    --fcm-port $((SIMULATOR_PORT + 2)) --hms-port $((SIMULATOR_PORT + 3)) --webpush-port $((SIMULATOR_PORT + 4)) \
+    --sms-port $((SIMULATOR_PORT + 6)) --phone-port $PHONE_PORT --apns-requests "$arrivals" >/dev/null 2>>simulator.log &
   simulator=$!
   until kill -0 $simulator && phone connections >/dev/null 2>&1; do sleep 0.1; done
   { cat simulator.pem && echo && cat stranger.crt; } >trusted.pem # the other is of servers of neighbours.py

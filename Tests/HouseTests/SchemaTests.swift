@@ -2,6 +2,7 @@ import Postgres
 import Registry
 import Support
 import Testing
+import Wire
 
 @testable import Pushcart
 
@@ -81,6 +82,32 @@ enum Schema {
         #expect(writes.contains { $0.contains(table) && $0.contains(name) }, "\(table).\(name)")
       }
       #expect(columns.count > 100)
+    }
+  }
+
+  @Test func `The schema has every platform, with its name, and every kind of credential`() async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      let comment = try await database.query(
+        """
+        SELECT col_description(attrelid, attnum) FROM pg_attribute
+        WHERE attrelid = 'push_app'::regclass AND attname = 'app_type'
+        """)[0].decode(String.self)
+      for type in AppType.allCases {
+        let name = try await database.query("SELECT report.platform($1::int2)", type.rawValue)[0].decode(String?.self)
+        #expect(name == type.platform)
+        #expect(comment.contains("\(type.rawValue) \(type.platform)"), "\(comment)")
+        try await database.query(
+          "INSERT INTO push_app (customer_id, app_id, app_type, name) VALUES ($1, 'com.acme.app', $2::int2, 'Acme')",
+          customer.rawValue, type.rawValue)
+      }
+      for kind in PushCredentialKind.allCases {
+        try await database.query(
+          """
+          INSERT INTO push_credential (customer_id, push_app_id, kind, sealed, master_key_id, fingerprint)
+          SELECT customer_id, push_app_id, $2, ''::bytea, 'k', 'f' FROM push_app WHERE customer_id = $1 AND app_type = 1
+          """, customer.rawValue, kind.rawValue)
+      }
     }
   }
 

@@ -24,19 +24,14 @@ import Wire
     }
 
     func simulated(_ simulator: PushSimulator) -> any TokenIssuingService {
-      switch self {
-      case .fcm: simulator.fcm
-      case .hms: simulator.hms
-      case .wns: simulator.wns
+      guard let service = simulator.simulated(type.service.name) as? any TokenIssuingService else {
+        preconditionFailure("\(self) has no token endpoint")
       }
+      return service
     }
 
     func expireAccessTokens(_ simulator: PushSimulator) {
-      switch self {
-      case .fcm: simulator.fcm.revokeAccessTokens()
-      case .hms: simulator.hms.expireAccessTokens()
-      case .wns: simulator.wns.expireAccessTokens()
-      }
+      if self == .fcm { simulator.fcm.revokeAccessTokens() } else { simulated(simulator).expireAccessTokens() }
     }
 
     /// Refuses every access token.
@@ -81,6 +76,11 @@ import Wire
       case .wns: (.wnsTokenURL, "")
       }
     }
+  }
+
+  @Test func `Every service that takes access tokens is among those of these tests`() {
+    let services = PushServiceName.allCases.filter(\.takesAccessTokens)
+    #expect(Set(Service.allCases.map(\.type.service.name)) == Set(services))
   }
 
   private func ignoreOneSignIn(_ service: some TokenIssuingService) { service.tokenRule(.any, .ignore, times: 1) }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Support
 import Testing
 import Wire
 
@@ -19,21 +20,40 @@ import Wire
   private static let request = PushRequest(headers: RequestHeaders(), body: [])
   private static let now = Date(timeIntervalSince1970: 1_700_000_000)
 
-  private static let readers: [(service: String, read: @Sendable (ServiceResponse) -> ResponseClassification)] = [
-    ("APNs", { ResponseClassification(APNsResponse($0)) }), ("FCM", { ResponseClassification(FCMResponse($0)) }),
-    ("HMS", { ResponseClassification(HMSResponse($0), tokens: []) }),
-    ("WNS", { ResponseClassification(WNSResponse($0)) }),
-    ("Web Push", { ResponseClassification(WebPushResponse($0)) }),
-    ("access tokens", { ResponseClassification(AccessTokenResponse($0)) }),
-    ("CM", { ResponseClassification(cm: $0, to: request, at: now) }),
-    ("CM's voice", { ResponseClassification(cmVoice: $0) }),
-    ("Twilio", { ResponseClassification(twilio: $0, to: request, at: now) }),
-    ("another provider of SMS", { ResponseClassification($0, by: template) }),
-  ]
+  private typealias Reader = (name: String, read: (ServiceResponse) -> ResponseClassification)
 
-  @Test(arguments: readers.indices)
-  func `A reply says no more than an empty one`(reader: Int) {
-    let (service, read) = Self.readers[reader]
+  /// What reads the replies of a push service.
+  private static func readers(_ name: PushServiceName, _ services: PushServices) -> [Reader] {
+    if let service = services.withAccessTokens[name] { return [(service.name, { service.classify($0, request) })] }
+    switch name {
+    case .apns: return [("APNs", { ResponseClassification(APNsResponse($0)) })]
+    case .webpush: return [("Web Push", { ResponseClassification(WebPushResponse($0)) })]
+    case .sms:
+      return [
+        ("CM", { ResponseClassification(cm: $0, to: request, at: now) }),
+        ("CM's voice", { ResponseClassification(cmVoice: $0) }),
+        ("Twilio", { ResponseClassification(twilio: $0, to: request, at: now) }),
+        ("another provider of SMS", { ResponseClassification($0, by: template) }),
+      ]
+    default: return []
+    }
+  }
+
+  @Test(arguments: PushServiceName.allCases)
+  func `A reply says no more than an empty one`(service: PushServiceName) async throws {
+    try await withProvider(PushServiceSettings()) { services in
+      let readers = Self.readers(service, services)
+      #expect(!readers.isEmpty)
+      for reader in readers { expectNoMore(reader) }
+    }
+  }
+
+  @Test func `A reply to a request for an access token says no more than an empty one`() {
+    expectNoMore(("access tokens", { ResponseClassification(AccessTokenResponse($0)) }))
+  }
+
+  private func expectNoMore(_ reader: Reader) {
+    let (service, read) = reader
     for status in [200, 400, 403, 503] {
       let empty = read(ServiceResponse(status: status))
       for (index, body) in Self.bodies.enumerated() {

@@ -1,5 +1,7 @@
 import FoundationEssentials
+import Support
 import Testing
+import Wire
 
 @testable import Providers
 @testable import Simulator
@@ -8,6 +10,33 @@ import Testing
 @Suite struct ListedRefusalTests {
   private func responses<Refusal: ListedRefusal>(_ listed: [Refusal], body: (Refusal) -> String?) -> [ServiceResponse] {
     listed.map { ServiceResponse(status: $0.status, body: Array((body($0) ?? "").utf8)) }
+  }
+
+  @Test(arguments: PushServiceName.allCases.filter(\.takesAccessTokens))
+  func `The rules of a service with access tokens have every reason that its table documents`(
+    name: PushServiceName
+  ) async throws {
+    let kind = try #require(PushSimulator.kinds.first { $0.service == name })
+    let request = PushRequest(headers: RequestHeaders(), body: [], recipients: [.init(token: [], index: 0)])
+    try await withProvider(PushServiceSettings()) { services in
+      let service = try #require(services.withAccessTokens[name])
+      let reasons = Set(refusals(kind).compactMap { service.classify($0, request).reason })
+      let documented = name.table.reasons.flatMap(\.reasons).map(\.name)
+      #expect(!documented.isEmpty && reasons.isSuperset(of: documented), "\(reasons)")
+    }
+  }
+
+  /// The responses that rules can bring about.
+  private func refusals<Service: SteerableService>(_: Service.Type) -> [ServiceResponse] {
+    (Service.Refusal.self as? any ListedRefusal.Type).map { responses($0) } ?? []
+  }
+
+  private func responses<Refusal: ListedRefusal>(_: Refusal.Type) -> [ServiceResponse] {
+    Refusal.listed.map { refusal in
+      let body = (refusal as? any TextRefusal)?.body ?? ""
+      let headers = (refusal as? SimulatedWNS.Refusal)?.headers ?? [:]
+      return ServiceResponse(status: refusal.status, body: Array(body.utf8), headers: headers)
+    }
   }
 
   @Test func `FCM's rules have every code, both meanings of INVALID_ARGUMENT, and what comes without a code`() {

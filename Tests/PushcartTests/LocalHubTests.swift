@@ -61,7 +61,7 @@ import Wire
       chmod(place.hub, mode)
       let named = try await place.list("--database-url", database.connectionString)
       #expect(named.status == 0, "\(named.text)")
-      let demo = try RunningDemo.launch(in: place.folder.path, Port.free(9))
+      let demo = try RunningDemo.launch(in: place.folder.path, RunningDemo.FreePorts())
       #expect(await demo.exit() == 1)
       #expect(demo.text.contains("run chmod go-w"), "\(demo.text)")
     }

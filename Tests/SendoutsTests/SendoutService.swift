@@ -9,7 +9,7 @@ enum SendoutService: CaseIterable, Sendable {
   case apns, fcm, hms, wns, webPush
 
   /// Those to which apps sign in for access tokens.
-  static let withAccessTokens = [fcm, hms, wns]
+  static let withAccessTokens = allCases.filter(\.type.service.name.takesAccessTokens)
 
   var type: AppType {
     switch self {
@@ -126,12 +126,20 @@ enum SendoutService: CaseIterable, Sendable {
   }
 
   /// How often apps signed in.
-  func signIns(_ simulator: PushSimulator) -> Int {
-    switch self {
-    case .apns, .webPush: 0
-    case .fcm: simulator.fcm.tokenRequestCount
-    case .hms: simulator.hms.tokenRequestCount
-    case .wns: simulator.wns.tokenRequestCount
+  func signIns(_ simulator: PushSimulator) -> Int { simulator.signIns(type.service.name) }
+
+  /// How long the service was told to keep pushes, in seconds; of APNs, which is told a moment, what was left when the request came.
+  func lifetimes(_ simulator: PushSimulator) -> [Int?] {
+    func seconds(_ text: String?) -> Int? { text.flatMap { Int($0.dropLast()) } }
+    return switch self {
+    case .apns:
+      simulator.apns.requests.map { request in
+        request.header("apns-expiration").flatMap(Int.init).map { $0 - Int(request.at.timeIntervalSince1970) }
+      }
+    case .fcm: simulator.fcm.requests.map { seconds($0.message["android"]?.string("ttl")) }
+    case .hms: simulator.hms.requests.map { seconds($0.message["android"]?.string("ttl")) }
+    case .wns: simulator.wns.requests.map { $0.header("x-wns-ttl").flatMap(Int.init) }
+    case .webPush: simulator.webPush.requests.map { $0.header("ttl").flatMap(Int.init) }
     }
   }
 }

@@ -10,6 +10,10 @@ import Wire
 
 /// Sendouts that go to the push services which take access tokens.
 @Suite struct ServiceSendoutTests {
+  @Test func `Every push service that apps are added for is among those of these tests`() {
+    #expect(Set(SendoutService.allCases.map(\.type.service.name)) == Set(PushServiceName.allCases).subtracting([.sms]))
+  }
+
   @Test(arguments: SendoutService.withAccessTokens)
   func `A sendout arrives on the devices of its contacts, each with its own text`(service: SendoutService) async throws
   {

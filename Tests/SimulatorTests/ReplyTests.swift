@@ -9,43 +9,6 @@ import Wire
 @Suite struct ReplyTests {
   private static let services = ServiceClients.services
 
-  /// What each test token that refuses is answered with.
-  private static let refusals: [PushServiceName: [String: ServiceAnswer]] = [
-    .apns: [
-      "fade0400": .init(400, "BadDeviceToken"), "fade1400": .init(400, "DeviceTokenNotForTopic"),
-      "fade0403": .init(403, "InvalidProviderToken"), "fade1403": .init(403, "ExpiredProviderToken"),
-      "fade0410": .init(410, "Unregistered"), "fade1410": .init(410, "Unregistered"),
-      "fade2410": .init(410, "ExpiredToken"), "fade0413": .init(413, "PayloadTooLarge"),
-      "fade0429": .init(429, "TooManyRequests"), "fade0500": .init(500, "InternalServerError"),
-      "fade0503": .init(503, "ServiceUnavailable"), "fade1503": .init(503, "Shutdown"),
-    ],
-    .fcm: [
-      "fade0400": .init(400, "INVALID_ARGUMENT"), "fade0401": .init(401, "THIRD_PARTY_AUTH_ERROR"),
-      "fade0403": .init(403, "SENDER_ID_MISMATCH"), "fade0404": .init(404, "UNREGISTERED"),
-      "fade0429": .init(429, "QUOTA_EXCEEDED"), "fade1429": .init(429, "QUOTA_EXCEEDED", retryAfter: "60"),
-      "fade0500": .init(500, "INTERNAL"), "fade0503": .init(503, "UNAVAILABLE"),
-      "fade1503": .init(503, "UNAVAILABLE", retryAfter: "1"),
-    ],
-    .hms: [
-      "fade0400": .init(400, "80100001"), "fade0401": .init(401, "80200001"), "fade0403": .init(200, "80300002"),
-      "fade0404": .init(200, "80300007"), "fade0500": .init(500, "81000001"), "fade0503": .init(503, nil),
-      "fade1503": .init(503, nil, retryAfter: "1"),
-    ],
-    .wns: [
-      "fade0400": .init(400, nil), "fade0401": .init(401, nil),
-      "fade0403": .init(403, "The cloud service is not authorized to send a notification to this URI"),
-      "fade0404": .init(404, "The channel URI is not valid"), "fade0406": .init(406, nil, retryAfter: "1"),
-      "fade0410": .init(410, "The channel expired"), "fade0500": .init(500, nil), "fade0503": .init(503, nil),
-      "fade2001": .init(200, "dropped"), "fade2002": .init(200, "channelthrottled", retryAfter: "1"),
-    ],
-    .webpush: [
-      "fade0400": .init(400, "110"), "fade0401": .init(401, "109"), "fade0404": .init(404, "102"),
-      "fade0410": .init(410, "106"), "fade0413": .init(413, "104"), "fade0429": .init(429, nil),
-      "fade0500": .init(500, "999"), "fade0503": .init(503, "201", retryAfter: "120"),
-      "fade1503": .init(503, "201", retryAfter: "1"),
-    ],
-  ]
-
   /// The prefixes of the test tokens that refuse, and their meanings.
   private func meanings<Service: SteerableService>(_ service: Service.Type) -> [String: String] {
     let table = Service.testTokens.table
@@ -62,7 +25,7 @@ import Wire
     service: PushServiceName
   ) async throws {
     let kind = try #require(PushSimulator.kinds.first { $0.service == service })
-    let (meanings, refusals) = (meanings(kind), try #require(Self.refusals[service]))
+    let (meanings, refusals) = (meanings(kind), try #require(ServiceClients.refusals[service]))
     #expect(Set(meanings.keys) == Set(refusals.keys))
     try await withServices { _, clients, _ in
       for (prefix, answer) in refusals {
@@ -123,24 +86,16 @@ import Wire
         let received = await waiting
         #expect(received.map(\.number) == [2, 3])
         // The access token was asked for on the first stream.
-        let first = [.fcm, .hms, .wns].contains(service) ? 3 : 1
+        let first = service.takesAccessTokens ? 3 : 1
         #expect(received.map(\.stream) == [first + 2, first + 4])
         #expect(Set(received.map(\.connection)) == [1])
         #expect(received.allSatisfy { $0.isAccepted && $0.reply == .accept && !$0.payload.isEmpty })
         #expect(received.allSatisfy { $0.header(":method") == "POST" })
         #expect(simulated.count == 3 && simulated.openConnections == 1)
       }
-      try await expectKept(clients.simulated(service))
-      for other in Self.services where other != service { #expect(clients.simulated(other).count == 0) }
-      let tokens: [String] =
-        switch service {
-        case .apns: simulator.apns.requests.map(\.token)
-        case .fcm: simulator.fcm.requests.map(\.token)
-        case .hms: simulator.hms.requests.flatMap(\.tokens)
-        case .wns: simulator.wns.requests.map { String($0.channel.suffix(4)) }
-        default: simulator.webPush.requests.map { String($0.token.prefix(4)) }
-        }
-      #expect(tokens == ["ab02", "ab03"])
+      try await expectKept(simulator.simulated(service))
+      for other in Self.services where other != service { #expect(simulator.simulated(other).count == 0) }
+      #expect(clients.tokens(service) == ["ab02", "ab03"])
     }
   }
 

@@ -85,17 +85,17 @@ import Wire
 
   @Test(arguments: services)
   func `Connections are counted for one service, and take its orders`(service: PushServiceName) async throws {
-    try await withServices { _, clients, phone in
+    try await withServices { simulator, clients, phone in
       func counts() async throws -> JSONValue { try await phone.ask(.GET, "/connections?service=\(service)").json }
       let before = try #require(try await counts().integer("opened"))
       let rule = #"{"service":"\#(service)","reply":"ignore"}"#
       #expect(try await phone.ask(.POST, "/rules", rule).status == 201)
       async let answer = clients.send(service, "ab01")
-      await Self.awaitRequest(clients.simulated(service))
-      // The clients of FCM, HMS and WNS have signed in on it.
+      await Self.awaitRequest(simulator.simulated(service))
+      // The clients of services with access tokens have signed in on it.
       let during = try await counts()
       #expect(during["open"] == 1 && during["opened"] == 1 && during["streamsBeyondLimit"] == 0)
-      #expect(before == ([.fcm, .hms, .wns].contains(service) ? 1 : 0))
+      #expect(before == (service.takesAccessTokens ? 1 : 0))
       let order = #"{"service":"\#(service)","order":"answerIgnored"}"#
       #expect(try await phone.ask(.POST, "/connections", order).status == 204)
       #expect(try await answer.isAccepted)
@@ -177,9 +177,10 @@ import Wire
         try await phone.ask(.GET, "/connections?service=email"),
         try await phone.ask(.POST, "/connections", #"{"service":"email","order":"cut"}"#),
       ]
+      let services = PushServiceName.allCases.map(\.rawValue).joined(separator: ", ")
       for answer in answers {
         #expect(answer.status == 400)
-        #expect(answer.text.contains("There is no service email. Give one of: apns, fcm, hms, wns, webpush, sms."))
+        #expect(answer.text.contains("There is no service email. Give one of: \(services)."))
       }
       let two = try await phone.ask(.POST, "/rules?service=fcm", #"{"service":"hms","reply":"cut"}"#)
       #expect(two.status == 400 && two.text.contains("The query's service is fcm, and the body's is hms."))
@@ -255,24 +256,32 @@ import Wire
   }
 
   @Test func `Status and reason name each listed refusal, with nothing lost`() throws {
-    try expectNamed(SimulatedFCM.self)
-    try expectNamed(SimulatedHMS.self)
-    try expectNamed(SimulatedWNS.self)
-    try expectNamed(SimulatedWebPush.self)
-    try expectNamed(SimulatedSMS.self)
+    var withoutList: [PushServiceName] = []
+    for kind in PushSimulator.kinds {
+      if let refusal = Self.listedRefusal(of: kind) {
+        try expectNamed(refusal)
+      } else {
+        withoutList.append(kind.service)
+      }
+    }
+    // APNs takes any reason.
+    #expect(withoutList == [.apns])
   }
 
-  private func expectNamed<Service: SteerableService>(_ service: Service.Type) throws
-  where Service.Refusal: ListedRefusal {
+  private static func listedRefusal<Service: SteerableService>(of _: Service.Type) -> (any ListedRefusal.Type)? {
+    Service.Refusal.self as? any ListedRefusal.Type
+  }
+
+  private func expectNamed<Refusal: ListedRefusal>(_: Refusal.Type) throws {
     for (requests, listed) in [
-      (nil as String?, Service.Refusal.listed), (RuleBody.tokenRequests, Service.Refusal.listedForTokens),
+      (nil as String?, Refusal.listed), (RuleBody.tokenRequests, Refusal.listedForTokens),
     ] {
       for refusal in listed {
         var rule = try JSONCoding.decode(RuleBody.self, from: #"{"reply":"refuse"}"#.utf8)
         rule.requests = requests
         refusal.describe(in: &rule)
         // Without a reason there must be no other of this status.
-        #expect(try Service.Refusal(rule) == refusal, "\(Service.serviceName) \(refusal.status) \(refusal.reason)")
+        #expect(try Refusal(rule) == refusal, "\(Refusal.self) \(refusal.status) \(refusal.reason)")
       }
     }
   }

@@ -9,7 +9,8 @@ import Wire
 
 /// Sends to each simulated service what it accepts unless a rule is against it.
 struct ServiceClients {
-  static let services: [PushServiceName] = [.apns, .fcm, .hms, .wns, .webpush]
+  /// SMS has no devices, and tests of its own.
+  static let services = PushServiceName.allCases.filter { $0 != .sms }
 
   let simulator: PushSimulator
   let apns: Requester
@@ -22,17 +23,6 @@ struct ServiceClients {
   static let wnsForm =
     "grant_type=client_credentials&client_id=ms-app%3A%2F%2Fs-1&client_secret=secret&scope=notify.windows.com"
 
-  func simulated(_ service: PushServiceName) -> any SimulatedService {
-    switch service {
-    case .apns: simulator.apns
-    case .fcm: simulator.fcm
-    case .hms: simulator.hms
-    case .wns: simulator.wns
-    case .webpush: simulator.webPush
-    case .sms: simulator.sms
-    }
-  }
-
   /// Asks the service's token endpoint for an access token.
   func signIn(_ service: PushServiceName) async throws -> ServiceAnswer {
     switch service {
@@ -43,9 +33,10 @@ struct ServiceClients {
     case .hms:
       let answer = try await hms.askForToken(Self.hmsForm)
       return ServiceAnswer(answer, answer.json.integer("error").map(String.init))
-    default:
+    case .wns:
       let answer = try await wns.askForToken(Self.wnsForm)
       return ServiceAnswer(answer, answer.json.string("error"))
+    case .apns, .webpush, .sms: preconditionFailure("\(service) issues no access tokens")
     }
   }
 
@@ -74,13 +65,65 @@ struct ServiceClients {
         answer, answer.header("x-wns-notificationstatus") ?? answer.header("x-wns-error-description"))
       said.retryAfter = answer.header("x-wns-continue-after")
       return said
-    default:
+    case .webpush:
       let browser = simulator.webPush.subscription(named: token, vapidKey: webPush.sender.vapidKey)
       let answer = try await webPush.push(
         try WebPushSender.sealed("Hello", for: browser), to: browser.endpoint, headers: isValid ? [:] : ["ttl": ""])
       return ServiceAnswer(answer, answer.errno.map { "\($0)" })
+    case .sms: preconditionFailure("SMS has tests of its own")
     }
   }
+
+  /// The devices that the service got requests for, by what `send` was given.
+  func tokens(_ service: PushServiceName) -> [String] {
+    switch service {
+    case .apns: simulator.apns.requests.map(\.token)
+    case .fcm: simulator.fcm.requests.map(\.token)
+    case .hms: simulator.hms.requests.flatMap(\.tokens)
+    case .wns: simulator.wns.requests.map { String($0.channel.suffix(4)) }
+    case .webpush: simulator.webPush.requests.map { String($0.token.prefix(4)) }
+    case .sms: preconditionFailure("SMS has tests of its own")
+    }
+  }
+}
+
+extension ServiceClients {
+  /// What each test token that refuses is answered with.
+  static let refusals: [PushServiceName: [String: ServiceAnswer]] = [
+    .apns: [
+      "fade0400": .init(400, "BadDeviceToken"), "fade1400": .init(400, "DeviceTokenNotForTopic"),
+      "fade0403": .init(403, "InvalidProviderToken"), "fade1403": .init(403, "ExpiredProviderToken"),
+      "fade0410": .init(410, "Unregistered"), "fade1410": .init(410, "Unregistered"),
+      "fade2410": .init(410, "ExpiredToken"), "fade0413": .init(413, "PayloadTooLarge"),
+      "fade0429": .init(429, "TooManyRequests"), "fade0500": .init(500, "InternalServerError"),
+      "fade0503": .init(503, "ServiceUnavailable"), "fade1503": .init(503, "Shutdown"),
+    ],
+    .fcm: [
+      "fade0400": .init(400, "INVALID_ARGUMENT"), "fade0401": .init(401, "THIRD_PARTY_AUTH_ERROR"),
+      "fade0403": .init(403, "SENDER_ID_MISMATCH"), "fade0404": .init(404, "UNREGISTERED"),
+      "fade0429": .init(429, "QUOTA_EXCEEDED"), "fade1429": .init(429, "QUOTA_EXCEEDED", retryAfter: "60"),
+      "fade0500": .init(500, "INTERNAL"), "fade0503": .init(503, "UNAVAILABLE"),
+      "fade1503": .init(503, "UNAVAILABLE", retryAfter: "1"),
+    ],
+    .hms: [
+      "fade0400": .init(400, "80100001"), "fade0401": .init(401, "80200001"), "fade0403": .init(200, "80300002"),
+      "fade0404": .init(200, "80300007"), "fade0500": .init(500, "81000001"), "fade0503": .init(503, nil),
+      "fade1503": .init(503, nil, retryAfter: "1"),
+    ],
+    .wns: [
+      "fade0400": .init(400, nil), "fade0401": .init(401, nil),
+      "fade0403": .init(403, "The cloud service is not authorized to send a notification to this URI"),
+      "fade0404": .init(404, "The channel URI is not valid"), "fade0406": .init(406, nil, retryAfter: "1"),
+      "fade0410": .init(410, "The channel expired"), "fade0500": .init(500, nil), "fade0503": .init(503, nil),
+      "fade2001": .init(200, "dropped"), "fade2002": .init(200, "channelthrottled", retryAfter: "1"),
+    ],
+    .webpush: [
+      "fade0400": .init(400, "110"), "fade0401": .init(401, "109"), "fade0404": .init(404, "102"),
+      "fade0410": .init(410, "106"), "fade0413": .init(413, "104"), "fade0429": .init(429, nil),
+      "fade0500": .init(500, "999"), "fade0503": .init(503, "201", retryAfter: "120"),
+      "fade1503": .init(503, "201", retryAfter: "1"),
+    ],
+  ]
 }
 
 /// A service's answer to a push.

@@ -1,9 +1,11 @@
 import NIOCore
 import NIOHPACK
 import NIOHTTP2
-import Simulator
 import Support
 import Testing
+import Wire
+
+@testable import Simulator
 
 /// What only frames show: stream limits, GOAWAY, resets.
 @Suite struct StreamLimitTests {
@@ -84,8 +86,8 @@ import Testing
 
   @Test func `A connection to any other service has a hundred streams before anybody has signed in`() async throws {
     try await withSimulator { simulator in
-      for url in [simulator.fcmURL, simulator.hmsURL, simulator.wnsURL, simulator.webPushURL, simulator.smsURL] {
-        let client = try await FrameClient(url, caFile: simulator.caFile)
+      for port in PushSimulator.kinds.filter({ $0.service != .apns }).flatMap({ $0.ports }) {
+        let client = try await FrameClient(simulator.url(at: port), caFile: simulator.caFile)
         #expect(await client.streamLimit() == 100)
         try? await client.close()
       }

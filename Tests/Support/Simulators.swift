@@ -5,7 +5,7 @@ public import FoundationEssentials
 import NIOSSL
 @testable public import Providers
 public import Registry
-public import Simulator
+@testable public import Simulator
 public import Wire
 
 /// Runs `body` with a Simulator of its own, on ports of its own, which knows the key of `APNsCredentials.sample`.
@@ -72,7 +72,25 @@ public func withProvider<Answer: Sendable>(
   }
 }
 
+extension PushServiceName {
+  /// Whether apps sign in to it with access tokens.
+  public var takesAccessTokens: Bool { table.accessTokens != nil }
+}
+
 extension PushSimulator {
+  /// What stands in for a service.
+  public func simulated(_ name: PushServiceName) -> any SimulatedService {
+    guard let service = services.first(where: { type(of: $0).service == name }) else {
+      preconditionFailure("\(name) is not simulated")
+    }
+    return service
+  }
+
+  /// How often apps signed in to a service.
+  public func signIns(_ name: PushServiceName) -> Int {
+    (simulated(name) as? any TokenIssuingService)?.tokenRequestCount ?? 0
+  }
+
   /// Makes the account unknown that apps of tests sign in with.
   /// - Returns: a word of the reason for which it is refused.
   public func forgetAccount(of type: AppType) -> String {

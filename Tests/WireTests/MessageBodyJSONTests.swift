@@ -9,7 +9,7 @@ import Wire
     fields: ["j": ["k", 1, .number(-2.5), true, nil, ["l": "é"]], "\"": "m"], optionalFields: ["j", "\""],
     trackOpens: false,
     overrides: MessageOverrides(
-      apns: APNsOverride(headers: ["n": "o"], payload: ["p": nil]), fcm: ["q": ["r": 1]], hms: ["s": []],
+      apns: APNsOverride(headers: ["n": "o"], payload: ["p": nil]), members: members(["q": ["r": 1], "s": []]),
       wns: WNSOverride(headers: ["t": "u"], type: "v"), webpush: WebPushOverride(headers: ["w": nil]),
       sms: SMSOverride(from: "x", text: "y", coding: .ucs2, maximumParts: 2)))
 
@@ -17,21 +17,38 @@ import Wire
     full, MessageBody(), MessageBody(badge: "{{n}}", fields: [:], optionalFields: [], overrides: MessageOverrides()),
     MessageBody(
       overrides: MessageOverrides(
-        apns: APNsOverride(), fcm: [:], wns: WNSOverride(), webpush: WebPushOverride(), sms: SMSOverride())),
+        apns: APNsOverride(), members: members([:]), wns: WNSOverride(), webpush: WebPushOverride(), sms: SMSOverride())
+    ),
   ])
   func `A message's JSON is what an encoder makes of it`(message: MessageBody) throws {
     let written = try JSONValue(json: Array(message.json.utf8))
     #expect(written == (try JSONValue(encoding: message)))
+    #expect(try JSONCoding.decode(MessageBody.self, from: Array(message.json.utf8)) == message)
   }
 
   @Test func `The fullest message has every member`() throws {
     let members = try JSONCoding.decode([UTF8String: JSONValue].self, from: JSONCoding.encode(Self.full))
     #expect(Set(members.keys.map(\.text)) == Set(MessageBody.CodingKeys.allCases.map(\.rawValue)))
     let overrides = try #require(members["overrides"]?.members)
-    #expect(Set(overrides.keys.map(\.text)) == Set(MessageOverrides.CodingKeys.allCases.map(\.rawValue)))
+    #expect(Set(overrides.keys.map(\.text)) == Set(PushServiceName.allCases.map(\.rawValue)))
     for (name, count) in ["apns": 2, "wns": 2, "webpush": 1, "sms": 4] {
       #expect(overrides[name]?.members?.count == count, "\(name)")
     }
+  }
+
+  @Test func `An override can be for each push service`() {
+    guard case .object(let fields, nil, nil) = MessageOverrides.schema.shape else {
+      Issue.record("no closed object")
+      return
+    }
+    #expect(Set(fields.map(\.name)) == Set(PushServiceName.allCases.map(\.rawValue)))
+  }
+
+  /// The same for each service without a type of its own.
+  private static func members(_ members: [UTF8String: JSONValue]) -> [PushServiceName: [UTF8String: JSONValue]] {
+    let typed: Set<PushServiceName> = [.apns, .wns, .webpush, .sms]
+    return Dictionary(
+      uniqueKeysWithValues: PushServiceName.allCases.filter { !typed.contains($0) }.map { ($0, members) })
   }
 }
 

@@ -114,7 +114,7 @@ extension ResponseClassification {
 
 extension ServiceTable {
   static let apns = ServiceTable(
-    reasons: [.apns], overrides: .apns,
+    reasons: [.apns], accessTokens: nil, overrides: .apns,
     problem: { APNsPush.problem(inHeaders: $0.apns?.headers ?? [:]) },
     payloadSize: { (APNsPayload.json($0).count, $0.apnsPushType.payloadLimit) })
 }

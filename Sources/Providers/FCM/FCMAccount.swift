@@ -17,7 +17,7 @@ struct FCMAccount: PushAccount {
 
   func prepare(_ push: OutgoingPush) -> PreparedPush {
     if let refusal = projectRefusal { return .refused(refusal) }
-    guard Self.isToken(push.token) else {
+    guard push.hasUsableToken else {
       return .refused(ResponseClassification.invalidToken.verdict)
     }
     let ttl = push.lifetime.map { min($0.seconds, Self.longestTTL) }
@@ -79,10 +79,5 @@ struct FCMAccount: PushAccount {
         }
       }
     return isUsable ? nil : .credentialsRefused(reason: .hub(.projectIDUnusable))
-  }
-
-  /// FCM promises no form of a token. Blanks and control characters have never been part of one.
-  private static func isToken(_ text: String) -> Bool {
-    (1...4096).contains(text.utf8.count) && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
   }
 }

@@ -108,27 +108,11 @@ enum FCMPayload {
 
   /// Hands out the members of `data`, both sides as JSON strings.
   private static func data(of message: RenderedMessage, _ take: (_ name: [UInt8], _ value: [UInt8]) -> Void) {
-    func append(_ name: String, _ value: [UInt8]?) {
-      if let value { take(JSONText.quoted(name), value) }
-    }
-    append("source", Array("\"carma\"".utf8))
-    append("alert", message.alert)
-    append("info", message.info)
-    append("url", message.url)
-    append("pushreadurl", message.pushreadurl)
-    append("badge", message.badge.map(quoted))
-    append("sound", message.sound)
-    append("category", message.category)
-    append("image", message.image)
-    for field in message.fields where !isReserved(field.name) {
-      take(field.name, field.value.first == UInt8(ascii: "\"") ? field.value : quoted(field.value))
-    }
+    message.eachText(where: { !isReserved($0.name) }, take)
   }
 
   /// Whether the message has fields that FCM does not take.
   static func leavesFieldsOut(_ message: RenderedMessage) -> Bool { message.fields.contains { isReserved($0.name) } }
-
-  private static func quoted(_ json: [UInt8]) -> [UInt8] { JSONText.quoted(String(decoding: json, as: UTF8.self)) }
 
   /// What Android needs beside title and body; it would show a notification, so there is none without an alert. The category is no
   /// `click_action`: an app without an intent of that name would not open.

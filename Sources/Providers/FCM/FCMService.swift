@@ -16,7 +16,8 @@ extension AccessTokenService {
 
 extension ServiceTable {
   static let fcm = ServiceTable(
-    reasons: [.fcm], overrides: .fcm, problem: { FCMPayload.problem(in: $0.fcm ?? [:]) },
+    reasons: [.fcm], accessTokens: AccessTokenService.fcm, overrides: .fcm,
+    problem: { FCMPayload.problem(in: $0.members[.fcm] ?? [:]) },
     payloadSize: { (FCMPayload.size($0, tag: nil), FCMPayload.limit) })
 }
 

@@ -20,7 +20,7 @@ struct HMSAccount: PushAccount {
 
   /// The request has one recipient; `send` joins those of equal content.
   func prepare(_ push: OutgoingPush) -> PreparedPush {
-    guard Self.isToken(push.token) else {
+    guard push.hasUsableToken else {
       return .refused(.tokenInvalid(.unregistered, since: nil, reason: HMSCode.allTokensInvalid.rawValue))
     }
     // Push Kit takes no 0.
@@ -102,10 +102,5 @@ struct HMSAccount: PushAccount {
     headers.add("content-type", "application/json;charset=UTF-8")
     headers.add("content-length", String(body.count), .changing)
     return PushRequest(headers: headers, body: body, recipients: recipients)
-  }
-
-  /// Huawei promises no form of a token. Blanks and control characters have never been part of one.
-  private static func isToken(_ text: String) -> Bool {
-    (1...4096).contains(text.utf8.count) && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
   }
 }

@@ -16,7 +16,8 @@ extension AccessTokenService {
 
 extension ServiceTable {
   static let hms = ServiceTable(
-    reasons: [.hms], overrides: .hms, payloadSize: { (HMSPayload.size($0), HMSPayload.limit) })
+    reasons: [.hms], accessTokens: AccessTokenService.hms, overrides: .hms,
+    payloadSize: { (HMSPayload.size($0), HMSPayload.limit) })
 }
 
 extension ServiceReasons {

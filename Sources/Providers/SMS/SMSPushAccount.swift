@@ -252,7 +252,7 @@ extension SMSText {
 extension ServiceTable {
   /// A text is cut to the parts that it may have.
   static let sms = ServiceTable(
-    reasons: [.cm, .twilio],
+    reasons: [.cm, .twilio], accessTokens: nil,
     overrides: .members([
       "from": .text, "text": .text, "coding": .text, "maximumParts": .number, "reference": .text,
     ]), problem: { $0.sms.flatMap(SMSText.problem(in:)) }, payloadSize: { _ in (0, 0) })

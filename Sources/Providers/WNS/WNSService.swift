@@ -2,9 +2,9 @@ import Wire
 
 extension AccessTokenService {
   /// Windows Push Notification Services. Pushes go to the channel URIs of devices.
-  static func wns(
-    _ settings: PushServiceSettings, _ rule: EndpointRule, _ pools: ConnectionPools
-  ) throws(ProviderError) -> AccessTokenService {
+  static func wns(_ settings: PushServiceSettings, _ pools: ConnectionPools) throws(ProviderError) -> AccessTokenService
+  {
+    let rule = settings.endpoints.wns
     // Both kinds of accounts have one address if the setting names one, and Microsoft's two otherwise.
     let endpoint = MicrosoftTokenEndpoint(
       live: try ServiceAddress(settings, .wnsTokenURL, or: "https://login.live.com"),
@@ -19,7 +19,7 @@ extension AccessTokenService {
 
 extension ServiceTable {
   static let wns = ServiceTable(
-    reasons: [.wns], overrides: .wns,
+    reasons: [.wns], accessTokens: AccessTokenService.wns, overrides: .wns,
     problem: { overrides in
       guard let type = overrides.wns?.type, !type.contains("{{"), !OverrideShape.wnsTypes.contains(type) else {
         return nil

@@ -69,7 +69,8 @@ extension ResponseClassification {
 
 extension ServiceTable {
   static let webPush = ServiceTable(
-    reasons: [.mozilla, .apple], overrides: .members(["headers": .texts("TTL", "Urgency", "Topic")]),
+    reasons: [.mozilla, .apple], accessTokens: nil,
+    overrides: .members(["headers": .texts("TTL", "Urgency", "Topic")]),
     problem: { overrides in
       overrides.webpush?.headers?["TTL"] == .null
         ? OverrideProblem(field: "webpush.headers.TTL", problem: "cannot be removed") : nil

@@ -8,8 +8,9 @@ import Wire
 struct SimulatorCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "simulator",
-    abstract:
-      "Stand in for APNs, FCM, Push Kit, WNS, Web Push, CM and Twilio, with a page that shows what phones would.",
+    abstract: """
+      Stand in for \(PushSimulator.ports.map(\.name).joined(separator: ", ")), with a page that shows what phones would.
+      """,
     discussion: """
       It prints the settings that point a hub at it. PUSHCART_PAGE_FRAME_ANCESTORS lets its phone page show the hub's rich \
       pages. Without --trust and the other options of trust, anybody may sign in. With one of them it checks signatures and \
@@ -36,6 +37,7 @@ struct SimulatorCommand: AsyncParsableCommand {
     "simulator-ca.pem"
   @Option(help: "Address to listen on.") var host = "127.0.0.1"
   @Option(help: "Name in the addresses that are printed, and in the certificate.") var name = "localhost"
+  @Flag(help: "Take any free port for each service whose port no option names.") var freePorts = false
   @OptionGroup var ports: TableOptions<PortTable>
   @Option(help: "Where a report that each message of CM was delivered is posted: an http address. (default: nowhere)")
   var smsStatusURL: String?
@@ -56,14 +58,15 @@ struct SimulatorCommand: AsyncParsableCommand {
   var apnsRequests: String?
 
   func run() async throws {
-    for (option, port) in ports.values + [("phone-port", phonePort)] {
+    let services = ports.all(areFree: freePorts)
+    for (option, port) in services + [("phone-port", phonePort)] {
       try TCPPort.require(port, on: host, flag: "--\(option)")
     }
     Logs.start(.auto, .warning)
     var settings = SimulatorSettings(caFile: caFile)
     settings.host = host
     settings.name = name
-    settings.ports = Dictionary(uniqueKeysWithValues: ports.values.map { ($0.name, $0.value) })
+    settings.ports = Dictionary(uniqueKeysWithValues: services)
     settings.smsStatusURL = smsStatusURL
     settings.phonePort = phonePort
     settings.phoneNames = phoneNames
@@ -93,11 +96,19 @@ struct SimulatorCommand: AsyncParsableCommand {
 
 /// The ports of the services.
 enum PortTable: OptionTable {
-  static var options: [(name: String, option: Option<Int>)] {
+  static var options: [(name: String, option: Option<Int?>)] {
     PushSimulator.ports.map { port in
-      let help = ArgumentHelp("TCP port of \(port.help); 0 takes any free one.")
-      return (port.option, Option(wrappedValue: port.usual, name: .customLong(port.option), help: help))
+      let help = ArgumentHelp("TCP port of \(port.help); 0 takes any free one. (default: \(port.usual))")
+      return (port.option, Option(name: .customLong(port.option), help: help))
     }
+  }
+}
+
+extension TableOptions<PortTable> {
+  /// The ports of all services, by their options.
+  /// - Parameter areFree: whether those that no option names are any free ones, and not the usual ones.
+  func all(areFree: Bool) -> [(String, Int)] {
+    zip(PushSimulator.ports, values).map { port, named in (port.option, named.value ?? (areFree ? 0 : port.usual)) }
   }
 }
 

@@ -85,9 +85,9 @@ extension SimulatedAPNs {
 
 extension SimulatedAPNs {
   private static let production = SimulatedPort(
-    option: "apns-port", usual: 8443, help: "APNs, production", name: "APNs, production")
+    option: "apns-port", usual: 8443, help: "APNs, production", name: "APNs")
   private static let sandbox = SimulatedPort(
-    option: "apns-sandbox-port", usual: 8444, help: "APNs, sandbox", name: "APNs, sandbox")
+    option: "apns-sandbox-port", usual: 8444, help: "APNs, sandbox", name: "APNs sandbox")
   static let ports = [production, sandbox]
   static let matchMembers: Set<RuleBody.CodingKeys> = [.environment]
   static let trustOptions = [

@@ -50,7 +50,7 @@ extension PhonePush {
   }
 }
 
-/// A message of FCM or Push Kit as an Android phone shows it.
+/// A message with a notification of Android as a phone shows it.
 struct ShownMessage {
   /// Whether it shows nothing by itself.
   let isData: Bool

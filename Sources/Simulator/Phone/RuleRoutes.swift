@@ -18,9 +18,8 @@ import Wire
 ///   - APNs also has `environment`. It needs a `status` from 400 to 599 and any `reason`; `since` (with 410) is in milliseconds
 ///     since 1970.
 ///   - Other services have the refusals that `ListedRefusal.listed` of each names, and `retryAfter`. `status` or `reason` is enough
-///     where it names a single one, and an empty `reason` names the one that has none. `reason` is a code of FCM, Push Kit, CM or Twilio.
-///     A field that FCM names follows its code. For WNS it is what a header says. For Web Push it is Mozilla's `errno`, Apple's word, or
-///     Google's sentence.
+///     where it names a single one, and an empty `reason` names the one that has none. `reason` is the service's code. A field that FCM
+///     names follows its code. For WNS it is what a header says. For Web Push it is Mozilla's `errno`, Apple's word, or Google's sentence.
 ///     FCM also has `project`.
 ///   - Any other member is refused with 400.
 /// - `GET /connections`: how many are open, how many were ever opened, and how many streams were opened beyond the limit.

@@ -172,6 +172,7 @@ extension SimulatedSMS {
   static let ports = [
     SimulatedPort(option: "sms-port", usual: 8449, help: "CM's and Twilio's SMS and calls", name: "SMS and calls")
   ]
+  static let testTokens = TestTokens<Refusal>.none
   static let trustOptions = [
     TrustOption(
       name: "product-token-file", valueName: "file", isWord: true,
@@ -192,6 +193,8 @@ extension SimulatedSMS {
   func settings(_ simulator: PushSimulator) -> [(setting: ServiceSetting, value: String)] {
     [(.smsAllowedHosts, simulator.smsHost)]
   }
+
+  func sample(_ simulator: PushSimulator, keep: KeptFile) throws -> SampleApp? { nil }
 }
 
 extension PushSimulator {

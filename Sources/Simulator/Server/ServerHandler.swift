@@ -97,7 +97,7 @@ extension ServerHandler {
     }
   }
 
-  /// Push Kit takes 1,000 tokens of some kilobytes each.
+  /// A request can have 1,000 tokens of some kilobytes each.
   private static var bodyLimit: Int { 5 << 20 }
 
   private func finish(_ stream: Int, _ incoming: Incoming) {

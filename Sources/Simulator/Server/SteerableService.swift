@@ -9,11 +9,11 @@ protocol SteerableService: SimulatedService where Refusal: RuleRefusal {
   static var ports: [SimulatedPort] { get }
   /// What its pushes are shown on.
   static var phone: PhoneKind { get }
-  /// The tokens that select a reply.
+  /// The tokens that select a reply; `.none` for none.
   static var testTokens: TestTokens<Refusal> { get }
   /// What tells its requests apart for a rule in JSON, besides `tokenPrefix` and `nth`.
   static var matchMembers: Set<RuleBody.CodingKeys> { get }
-  /// Who may sign in, as `pushcart simulator` takes it.
+  /// Who may sign in, as `pushcart simulator` takes it; empty for a service that knows no accounts.
   static var trustOptions: [TrustOption] { get }
 
   init(_ context: SimulatorContext) throws
@@ -33,12 +33,9 @@ protocol SteerableService: SimulatedService where Refusal: RuleRefusal {
 extension SteerableService {
   /// The value of `service` in rules and orders.
   static var serviceName: String { service.rawValue }
-  static var testTokens: TestTokens<Refusal> { .none }
   static var matchMembers: Set<RuleBody.CodingKeys> { [] }
-  static var trustOptions: [TrustOption] { [] }
   func started(_ simulator: PushSimulator) {}
   func stopped() {}
-  func sample(_ simulator: PushSimulator, keep: KeptFile) throws -> SampleApp? { nil }
 
   /// As the phone page shows them.
   static var testTokenTable: (introduction: String, rows: [(prefix: String, meaning: String)]) {

@@ -170,6 +170,7 @@ extension SimulatedWebPush {
 
 extension SimulatedWebPush {
   static let ports = [SimulatedPort(option: "webpush-port", usual: 8448, help: "Web Push", name: "Web Push")]
+  static let trustOptions: [TrustOption] = []
 
   func listen(on port: SimulatedPort, _ host: ListeningHost) async throws -> ServiceListener {
     try await host.listen(

@@ -84,8 +84,7 @@ public struct MessageBody: APIRequest, Hashable {
         """
         Seconds after which the message is not sent any more, counted from the moment when it is due, or its sendout is started. \
         With 0 it is sent once, and a push service that cannot deliver it at once drops it. If absent, the service's own default \
-        holds: what APNs stores by its policy, up to about 30 days, four weeks at FCM and one day at Push Kit. WNS gets none, and \
-        Web Push four weeks.
+        holds: \(PushService.all.compactMap(\.usualLifetime).asList()).
         """,
         limits: 0...Int64(maximumTTL)),
     "priority": "`high` if absent, or `normal` for a silent message.",
@@ -93,7 +92,7 @@ public struct MessageBody: APIRequest, Hashable {
       FieldDescription(
         """
         A later message with the same key replaces this one on the screen. A key of more than 64 bytes, or with other than \
-        visible ASCII, is sent as its hash. Without one, FCM and Push Kit keep each message for a phone that is away.
+        visible ASCII, is sent as its hash. Without one, most push services keep each message for a phone that is away.
         """,
         limits: 1...200),
     "threadId": FieldDescription(
@@ -115,7 +114,7 @@ public struct MessageBody: APIRequest, Hashable {
     "trackOpens":
       """
     Whether each push has a `pushreadurl` that counts its open. True if absent. Pushes without one that say the same share \
-    requests to Huawei's Push Kit.
+    requests to a push service that takes several devices in one.
     """,
     "overrides": "What a push service gets beside or in place of what the hub makes of the message.",
   ]
@@ -124,24 +123,41 @@ public struct MessageBody: APIRequest, Hashable {
 /// Changes for one push service each, merged into its request last (RFC 7396: null removes). Texts in them are templates.
 public struct MessageOverrides: APIRequest, Hashable {
   public var apns: APNsOverride?
-  public var fcm: [UTF8String: JSONValue]?
-  public var hms: [UTF8String: JSONValue]?
+  /// Of services whose override is any members of their message, as `PushService.overriddenMembers` describes them.
+  public var members: [PushServiceName: [UTF8String: JSONValue]]
   public var wns: WNSOverride?
   public var webpush: WebPushOverride?
   public var sms: SMSOverride?
 
   public init(
-    apns: APNsOverride? = nil, fcm: [UTF8String: JSONValue]? = nil, hms: [UTF8String: JSONValue]? = nil,
-    wns: WNSOverride? = nil, webpush: WebPushOverride? = nil,
-    sms: SMSOverride? = nil
+    apns: APNsOverride? = nil, members: [PushServiceName: [UTF8String: JSONValue]] = [:], wns: WNSOverride? = nil,
+    webpush: WebPushOverride? = nil, sms: SMSOverride? = nil
   ) {
     self.apns = apns
-    self.fcm = fcm
-    self.hms = hms
+    self.members = members
     self.wns = wns
     self.webpush = webpush
     self.sms = sms
   }
+
+  public init(from decoder: any Decoder) throws {
+    let services = try decoder.container(keyedBy: NamedKey.self)
+    func change<Change: Decodable>(of service: PushServiceName) throws -> Change? {
+      try services.decodeIfPresent(Change.self, forKey: NamedKey(service.rawValue))
+    }
+    self.init(
+      apns: try change(of: .apns), wns: try change(of: .wns), webpush: try change(of: .webpush),
+      sms: try change(of: .sms))
+    for service in Self.withMembers { members[service.name] = try change(of: service.name) }
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(value)
+  }
+
+  /// The services whose overrides are in `members`.
+  private static let withMembers = PushService.all.filter { $0.overriddenMembers != nil }
 
   /// Largest overrides of a message, in bytes of JSON.
   public static let sizeLimit = 8192
@@ -149,11 +165,10 @@ public struct MessageOverrides: APIRequest, Hashable {
   /// These overrides as JSON.
   public var value: JSONValue {
     func object(_ members: [UTF8String: JSONValue?]) -> JSONValue { .object(members.compactMapValues(\.self)) }
-    return object([
+    var services: [UTF8String: JSONValue?] = [
       "apns": apns.map {
         object(["headers": $0.headers.map(JSONValue.object), "payload": $0.payload.map(JSONValue.object)])
       },
-      "fcm": fcm.map(JSONValue.object), "hms": hms.map(JSONValue.object),
       "wns": wns.map { object(["headers": $0.headers.map(JSONValue.object), "type": $0.type.map(JSONValue.string)]) },
       "webpush": webpush.map { object(["headers": $0.headers.map(JSONValue.object)]) },
       "sms": sms.map {
@@ -163,10 +178,11 @@ public struct MessageOverrides: APIRequest, Hashable {
           "maximumParts": $0.maximumParts.map { .integer(Int64($0)) },
         ])
       },
-    ])
+    ]
+    for (service, members) in members { services[UTF8String(service.rawValue)] = JSONValue.object(members) }
+    return object(services)
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case apns, fcm, hms, wns, webpush, sms }
   public static let schemaName: String? = "MessageOverrides"
   public static let schemaDescription =
     """
@@ -174,13 +190,15 @@ public struct MessageOverrides: APIRequest, Hashable {
     removes a member (RFC 7396). Texts are templates. All of them together may have \(sizeLimit) bytes.
     """
   public static let example = MessageOverrides(
-    apns: .example, fcm: ["android": ["notification": ["channel_id": "offers"]]],
-    hms: ["android": ["category": "MARKETING"]])
+    apns: .example, members: [.fcm: ["android": ["notification": ["channel_id": "offers"]]]])
 
   public static let fieldTable: FieldTable = [
     "apns": "Headers and payload at APNs.",
-    "fcm": "Members of FCM's `message`, in snake_case. The target is the hub's.",
-    "hms": "Members of Push Kit's `message`. The target is the hub's.",
+    "members": .fields(
+      withMembers.map { service in
+        FieldDescription(service.overriddenMembers ?? "").field(
+          service.name.rawValue, Optional<[UTF8String: JSONValue]>.schema, allowsNull: allowsNull, isChange: false)
+      }),
     "wns": "Headers and the kind of notification at WNS.",
     "webpush": "Headers of Web Push.",
     "sms": "Sender, text and length of SMS.",

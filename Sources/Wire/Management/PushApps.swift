@@ -72,7 +72,7 @@ public struct PushAppRequest: APIRequest, Equatable {
     "appType": "Platform: \(AppType.listOfApps).",
     "kind":
       """
-    `app` if absent, or `softphone` beside `voipAppId`. `softphone` is for iOS, Android, Firebase and Huawei. `pushkit` is the \
+    `app` if absent, or `softphone` beside `voipAppId`. `softphone` is for \(PushAppKind.softphonePlatforms). `pushkit` is the \
     PushKit AppId of a softphone on iOS, if that is to have credentials of its own.
     """,
     "voipAppId":

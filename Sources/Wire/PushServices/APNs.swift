@@ -29,6 +29,8 @@ extension PushService {
       --certificate-password-file acme.password
       """,
     ],
+    usualLifetime: "what APNs stores by its policy, up to about 30 days",
+    overriddenMembers: nil,
     settings: [.apnsProductionURL, .apnsSandboxURL])
 }
 

@@ -28,7 +28,8 @@ public struct CredentialField: Sendable {
   public let input: Input
   public internal(set) var form: Form?
   var limits: ClosedRange<Int64>?
-  /// What help and description begin with where services share the field.
+  /// What help and description begin with where services share the field. What each service says follows this, whatever services come
+  /// before it.
   var openings = (help: "", description: "")
   /// What the field is, for help and for the API, each without its full stop.
   var help = ""
@@ -109,9 +110,10 @@ extension CredentialField {
     name: "serviceAccount", option: "service-account", input: .file(["json"]),
     openings: ("Key file of a service account: ", "The text of a service account's key file: "))
   public static let clientID = CredentialField(
-    name: "clientId", option: "client-id", input: .text("ID"), limits: 1...100)
+    name: "clientId", option: "client-id", input: .text("ID"), limits: 1...100,
+    openings: ("Id of the client that signs in: ", "The id of the client that signs in: "))
   public static let clientSecret = CredentialField(
     name: "clientSecret", option: "client-secret-file", input: .file([]), limits: 1...256,
     help: "File with the secret of the client or package",
-    description: "The secret of that client, or of the package")
+    description: "The secret of the client, or of the package")
 }

@@ -41,6 +41,8 @@ extension PushService {
     examples: [
       "--type firebase --app-id com.acme.app --name Acme --service-account acme-firebase-adminsdk.json"
     ],
+    usualLifetime: "four weeks at FCM",
+    overriddenMembers: "Members of FCM's `message`, in snake_case. The target is the hub's.",
     settings: [.fcmURL, .googleTokenURL], dataTree: .fcm)
 }
 

@@ -54,6 +54,8 @@ extension PushService {
       --type huawei --app-id com.acme.app --name Acme --client-id 104567891 --client-secret-file client-secret.txt
       """
     ],
+    usualLifetime: "one day at Push Kit",
+    overriddenMembers: "Members of Push Kit's `message`. The target is the hub's.",
     settings: [.hmsURL, .hmsTokenURL], dataTree: .hms)
 
   /// It becomes part of a path.
@@ -61,8 +63,8 @@ extension PushService {
     .id(
       maximum: 64, punctuation: "-_",
       problem: "holds a character other than letters, digits, hyphens and underscores"),
-    help: "The app's Client ID in AppGallery Connect",
-    description: "The app's Client ID in AppGallery Connect, for Huawei")
+    help: "the app's Client ID in AppGallery Connect",
+    description: "the app's Client ID in AppGallery Connect, for Huawei")
 }
 
 extension MessagingService {

@@ -16,10 +16,15 @@ public struct PushService: Sendable {
   public internal(set) var takesSoftphones = false
   /// Files of its console, which people give in the wrong place.
   public internal(set) var files: [KnownFile] = []
-  /// What the API says of adding an app, in sentences.
-  public internal(set) var guide = ""
-  /// Options of `pushcart app add` behind the customer, as examples.
-  public internal(set) var examples: [String] = []
+  /// What the API says of adding an app, in sentences; empty where apps are not added.
+  public let guide: String
+  /// Options of `pushcart app add` behind the customer, as examples; empty where apps are not added.
+  public let examples: [String]
+  /// How long the service keeps a message without a `ttl`, such as `four weeks at FCM`; nil where another decides.
+  let usualLifetime: String?
+  /// What a message can change for the service alone, if these are members of its own messages; nil if `MessageOverrides` has a
+  /// property for it.
+  let overriddenMembers: String?
   public let settings: [ServiceSetting]
   /// As subscriptions to data trees name it; nil if it carries none of their notifications.
   public internal(set) var dataTree: MessagingService?

@@ -5,7 +5,8 @@ extension PushService {
     signIns: [
       SignIn(.smsAccount, [], .ownRequest, options: "--provider cm --product-token-file FILE --sender NAME")
     ],
-    neededField: "provider", settings: [.smsAllowedHosts])
+    neededField: "provider", guide: "", examples: [], usualLifetime: nil, overriddenMembers: nil,
+    settings: [.smsAllowedHosts])
 }
 
 extension ServiceSetting {

@@ -35,11 +35,13 @@ extension PushService {
       --client-id 1a2b3c4d-0000-1111-2222-333344445555 --client-secret-file client-secret.txt
       """,
     ],
+    usualLifetime: "none at WNS",
+    overriddenMembers: nil,
     settings: [.wnsTokenURL, .wnsAllowedHosts])
 
   private static let clientID = CredentialField.clientID.of(
     .id(maximum: 100, punctuation: "-", problem: "is not the Application (client) ID of Microsoft Entra"),
-    help: "at Microsoft Entra",
+    help: "the Application (client) ID of its registration at Microsoft Entra",
     description: "the Application (client) ID of its registration at Microsoft Entra, for Windows")
 }
 

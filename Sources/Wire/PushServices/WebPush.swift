@@ -10,6 +10,8 @@ extension PushService {
       An app of the web gets a key pair, of which the reply has `vapidPublicKey`, or takes your `vapidPrivateKey`.
       """,
     examples: ["--type web --app-id shop.acme.com --name Acme --contact mailto:push@acme.com"],
+    usualLifetime: "four weeks at Web Push",
+    overriddenMembers: nil,
     settings: [.webpushAllowedHosts])
 }
 

@@ -198,12 +198,13 @@ import Wire
   @Test func `Only hosts that the operator listed may have private addresses`() async throws {
     // `localhost` stands for a name of the internet whose answer is a private address.
     try await withSimulator { simulator in
-      let settings = PushServiceSettings(simulator)
+      var settings = PushServiceSettings(simulator)
       simulator.wns.register(packageSID: Self.sid, secret: "acme-secret")
       let origin = try #require(ServiceAddress(url: simulator.wnsURL))
       for (rule, isCalled) in [(EndpointRule.wns, false), (settings.endpoints.wns, true)] {
+        settings.endpoints.wns = rule
         let pools = try ConnectionPools(settings, logger: TestServer.logger, now: { Date() })
-        let service = try AccessTokenService.wns(settings, rule, pools)
+        let service = try AccessTokenService.wns(settings, pools)
         var headers = RequestHeaders()
         headers.add(":path", "/?token=a")
         headers.add("x-wns-type", "wns/raw")

@@ -77,8 +77,8 @@ import Wire
 
   private static let refused: [(json: String, sentence: String)] = [
     (
-      #"{"adm":{}}"#,
-      "The file of --overrides is refused: adm is not a known field; known are apns, fcm, hms, wns, webpush, sms."
+      #"{"pager":{}}"#,
+      "The file of --overrides is refused: pager is not a known field; known are \(overridden.joined(separator: ", "))."
     ),
     (#"{"wns":{"type":7}}"#, "The file of --overrides is refused: wns.type must be a string."),
     ("{", "The file of --overrides is not well-formed JSON at byte 1."),
@@ -88,6 +88,11 @@ import Wire
       "message.overrides.fcm.token cannot be overridden; known are android, apns, data, fcm_options, notification, webpush."
     ),
   ]
+
+  /// The services that an override can be for.
+  private static var overridden: [String] {
+    if case .object(let fields, _, _) = MessageOverrides.schema.shape { fields.map(\.name) } else { [] }
+  }
 
   /// A customer with an app of iOS and one without credentials, where `preview` runs the command.
   private func withPreviews(

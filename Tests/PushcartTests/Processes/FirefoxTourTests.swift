@@ -10,11 +10,12 @@ import Wire
   {
     let folder = try TemporaryDirectory(named: "firefox-tour")
     defer { folder.remove() }
-    let ports = Port.free(9)
+    let ports = RunningDemo.FreePorts()
+    let pushPort = try #require(ports.services["webpush-port"])
     let demo = try await RunningDemo(in: folder.path, ports)
     let site = try demo.phoneURL
     try await Firefox.run(
-      pushService: "https://localhost:\(ports[6])", caFile: "\(folder.path)/.pushcart/simulator-ca.pem"
+      pushService: "https://localhost:\(pushPort)", caFile: "\(folder.path)/.pushcart/simulator-ca.pem"
     ) { firefox in
       try await firefox.allowNotifications(from: site)
       try await firefox.open("\(site)/web")
@@ -33,7 +34,7 @@ import Wire
       let registered = try Self.psql(
         demo,
         """
-        SELECT app_type, device.manufacturer, token LIKE '%https://localhost:\(ports[6])/wpush/v2/%'
+        SELECT app_type, device.manufacturer, token LIKE '%https://localhost:\(pushPort)/wpush/v2/%'
         FROM device JOIN contact USING (customer_id, contact_id) JOIN push_app USING (customer_id, push_app_id)
         WHERE original_id = 'grace@example.com' AND first_name = 'Grace' AND device.invalidated_at IS NULL
         """)
@@ -44,7 +45,7 @@ import Wire
       #expect(alert.title == "Hello Grace" && alert.text == "Your table is ready")
       #expect(try Self.opened(demo) == "0")
       try await firefox.clickAlert(1)
-      #expect(try await firefox.tab("http://localhost:\(ports[0])/c/").contains("Grace"))
+      #expect(try await firefox.tab("http://localhost:\(ports.hub)/c/").contains("Grace"))
       try await waitUntil(every: .milliseconds(200)) { try Self.opened(demo) != "0" }
       #expect(try Self.opened(demo) == "1")
 

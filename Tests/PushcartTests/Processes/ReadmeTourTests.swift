@@ -10,10 +10,10 @@ import Testing
     defer { folder.remove() }
     try FileManager.default.createSymbolicLink(
       atPath: "\(folder.path)/sql", withDestinationPath: Self.root.appending(path: "sql").path)
-    let ports = Port.free(9)
+    let ports = RunningDemo.FreePorts()
     let demo = try await RunningDemo(in: folder.path, ports)
     let tour = try Self.script()
-      .replacing("pck_1_…", with: demo.key).replacing("localhost:8080", with: "localhost:\(ports[0])")
+      .replacing("pck_1_…", with: demo.key).replacing("localhost:8080", with: "localhost:\(ports.hub)")
       .replacing("…the line that make run prints…", with: demo.database)
       .replacing(#/alias pushcart=.*/#, with: "")
     #expect(!tour.contains("…"))

@@ -1,4 +1,5 @@
 import Foundation
+import Simulator
 import Support
 import Testing
 
@@ -8,22 +9,35 @@ struct RunningDemo {
   /// What it printed.
   var text: String { process.text }
 
-  /// - Parameters:
-  ///   - ports: of the hub, the phone page, the Simulator's APNs twice, its FCM, its Push Kit, its Web Push, its WNS and its SMS.
-  ///   - umask: of its process.
-  init(in folder: String, _ ports: [Int], umask: String = "022") async throws {
+  /// Ports that are free, so that a demo can start on them again.
+  struct FreePorts {
+    let hub: Int
+    let phone: Int
+    /// Of the simulated services, by their options.
+    let services: [String: Int]
+
+    init() {
+      let options = PushSimulator.ports.map(\.option)
+      let free = Port.free(2 + options.count)
+      (hub, phone) = (free[0], free[1])
+      services = Dictionary(uniqueKeysWithValues: zip(options, free.dropFirst(2)))
+    }
+
+    var all: [Int] { [hub, phone] + services.values }
+  }
+
+  /// - Parameter umask: of its process.
+  init(in folder: String, _ ports: FreePorts, umask: String = "022") async throws {
     process = try Self.launch(in: folder, ports, umask: umask)
     try await process.says("}]}}'\n")
   }
 
   /// Starts a demo without waiting for it.
-  static func launch(in folder: String, _ ports: [Int], umask: String = "022") throws -> RunningPushcart {
-    let names = [
-      "--port", "--phone-port", "--apns-port", "--apns-sandbox-port", "--fcm-port", "--hms-port", "--webpush-port",
-      "--wns-port", "--sms-port",
-    ]
-    let flags = zip(names, ports).flatMap { [$0, "\($1)"] }
-    return try RunningPushcart(["demo"] + flags, environment: [:], folder: folder, limits: "umask \(umask)")
+  static func launch(in folder: String, _ ports: FreePorts, umask: String = "022") throws -> RunningPushcart {
+    let services = ports.services.flatMap { ["--\($0.key)", "\($0.value)"] }
+    return try RunningPushcart(
+      ["demo", "--port", "\(ports.hub)", "--phone-port", "\(ports.phone)"] + services, environment: [:], folder: folder,
+      limits: "umask \(umask)")
   }
 
   /// The curl lines that it prints.

@@ -126,10 +126,7 @@ import Wire
     }
   }
 
-  private static let freePorts = [
-    "--apns-port", "0", "--apns-sandbox-port", "0", "--fcm-port", "0", "--hms-port", "0", "--wns-port", "0",
-    "--webpush-port", "0", "--sms-port", "0", "--phone-port", "0",
-  ]
+  private static let freePorts = ["--free-ports", "--phone-port", "0"]
 
   /// Runs `body` beside a simulator with these options, and with the commands of a hub that is pointed at it and has a customer.
   /// - Parameter files: texts by name, in the folder that `body` gets.
@@ -167,11 +164,7 @@ import Wire
     let lines = simulator.text.split(separator: "\n")
     let page = try #require(lines.first { $0.hasPrefix("# Phone page: ") }).dropFirst("# Phone page: ".count)
     #expect(lines.contains("PUSHCART_PAGE_FRAME_ANCESTORS=\(page)"))
-    for name in [
-      "PUSHCART_APNS_PRODUCTION_URL", "PUSHCART_APNS_SANDBOX_URL", "PUSHCART_FCM_URL", "PUSHCART_GOOGLE_TOKEN_URL",
-      "PUSHCART_HMS_URL", "PUSHCART_HMS_TOKEN_URL", "PUSHCART_WNS_TOKEN_URL", "PUSHCART_WNS_ALLOWED_HOSTS",
-      "PUSHCART_WEBPUSH_ALLOWED_HOSTS", "PUSHCART_SMS_ALLOWED_HOSTS", "PUSHCART_PROVIDER_CA_FILE",
-    ] {
+    for name in PushService.all.flatMap(\.settings).map(\.variable) + ["PUSHCART_PROVIDER_CA_FILE"] {
       #expect(lines.contains { $0.hasPrefix("\(name)=") }, "\(name)")
     }
     simulator.signal(15)
