@@ -41,7 +41,7 @@ package enum KeyOperations {
     at: Parameters.id(AccessKeyID.self, "The key's number.", example: 2)
       .and(.flag("withCreated", "Whether to revoke also the keys that it made, and those that they made.")),
     body: .none, replies: .ok("The revoked key.", AccessKeyReply.revoked),
-    errors: [.error("The customer has no key of this number.", RegistryError.accessKeyUnknown(AccessKeyID(2)))],
+    errors: [.error("The customer has no key of this number.", RegistryError.numberUnknown("access key"))],
     audit: .revokeKey, outdates: .accessKeys
   ) { call, target, _ in
     let (id, withCreated) = target

@@ -20,8 +20,8 @@ package enum ListOperations {
     at: .none, body: .json(ListRequest.form), replies: .created("The list.", ListReply.form),
     errors: [
       .error(
-        "The customer already has a list of this name or number.", RegistryError.listNameTaken("newsletter"),
-        RegistryError.listNumberTaken(ListID(1_000_000_005)))
+        "The customer already has a list of this name or number.", RegistryError.nameTaken("list"),
+        RegistryError.numberTaken("list"))
     ], audit: .addList
   ) { call, _, request in
     let list = try await ContactLists(call.database).add(call.customer, name: request.name, id: request.listId)

@@ -125,7 +125,7 @@ package enum SendoutOperations {
 
   private static let id = Parameters.id(SendoutID.self, "The sendout's number.", example: 7)
   private static let unknown = APIResponse.error(
-    "The customer has no sendout of this number.", SendoutError.sendoutUnknown(SendoutID(7)))
+    "The customer has no sendout of this number.", RegistryError.numberUnknown("sendout"))
 }
 
 /// `/api/v1/reports`.

@@ -46,9 +46,9 @@ package enum TriggerOperations {
 
   private static let id = Parameters.id(TriggerID.self, "The trigger's `triggerId`.", example: 1)
   package static let unknown = APIResponse.error(
-    "The customer has no trigger of this number.", SendoutError.triggerUnknown(TriggerID(1)))
+    "The customer has no trigger of this number.", RegistryError.numberUnknown("trigger"))
   private static let appUnknown = APIResponse.error(
     "The app is unknown.", RegistryError.appUnknown(appID: "com.acme.app"))
   private static let nameTaken = APIResponse.error(
-    "The customer already has a trigger of this name.", SendoutError.triggerNameTaken("Order shipped"))
+    "The customer already has a trigger of this name.", RegistryError.nameTaken("trigger"))
 }

@@ -12,7 +12,7 @@ public struct Triggers: Sendable {
   public init(_ database: any Querying) { self.database = database }
 
   /// Adds an active trigger. Its apps and its template must exist, and its texts must compile.
-  /// - Throws: `SendoutError.invalid`, `.triggerNameTaken`; `RegistryError.appUnknown`;
+  /// - Throws: `SendoutError.invalid`; `RegistryError.nameTaken`, `.appUnknown`;
   ///   `ContentError.invalid`, `.unparsable` with fields such as `message.alert`.
   public func add(_ customer: CustomerID, _ request: TriggerRequest) async throws -> TriggerReply {
     let rows = try await write(
@@ -22,7 +22,7 @@ public struct Triggers: Sendable {
 
   /// Changes a trigger; `nil` leaves a field as it is, and "" removes description and template. The caller has to run it in a
   /// transaction, as it locks the trigger's row.
-  /// - Throws: `SendoutError.triggerUnknown`; as `add`.
+  /// - Throws: `RegistryError.numberUnknown`; as `add`.
   public func change(
     _ customer: CustomerID, _ id: TriggerID, _ request: TriggerRequest
   ) async throws -> (before: TriggerReply, after: TriggerReply) {
@@ -52,14 +52,14 @@ public struct Triggers: Sendable {
     return page.page(of: try rows.map { (try $0.reply(TriggerReply.self), try $0.isBeyondPage) }, cursor: \.triggerId)
   }
 
-  /// - Throws: `SendoutError.triggerUnknown`.
+  /// - Throws: `RegistryError.numberUnknown`.
   public func find(_ customer: CustomerID, _ id: TriggerID) async throws -> TriggerReply {
     try await row(TriggerQueries.table.find, customer, id)
   }
 
   private func row(_ statement: Statement, _ customer: CustomerID, _ id: TriggerID) async throws -> TriggerReply {
     guard let row = try await database.query(statement, customer.rawValue, id.rawValue).first else {
-      throw SendoutError.triggerUnknown(id)
+      throw RegistryError.numberUnknown("trigger")
     }
     return try row.reply()
   }
@@ -84,7 +84,7 @@ public struct Triggers: Sendable {
         statement, customer.rawValue, id?.rawValue, name, trigger.description, appIDs, JSONDocument(body.json),
         trigger.template, trigger.active)
     } catch let error as PostgresError where error.constraint == "trigger_name_key" {
-      throw SendoutError.triggerNameTaken(name)
+      throw RegistryError.nameTaken("trigger")
     }
   }
 }
