@@ -22,6 +22,16 @@ extension Identifier {
   }
 }
 
+/// A reply about one of the things that a customer numbers and names.
+public protocol NumberedReply: APIObject {
+  associatedtype Number: Identifier
+  /// What people call one of them, as in `trigger`. Paths and fields have it, and sentences.
+  static var noun: String { get }
+  var number: Number { get }
+  /// Unique among the customer's of the kind.
+  var name: String { get }
+}
+
 /// A tenant.
 public struct CustomerID: Identifier {
   public let rawValue: Int64

@@ -37,6 +37,21 @@ extension AppType: ExpressibleByArgument {
   var name: String { platform.lowercased() }
 }
 
+extension Change: ExpressibleByArgument where Value: ExpressibleByArgument {
+  /// "" removes what there is.
+  public init?(argument: String) {
+    if argument.isEmpty {
+      self = .clear
+    } else if let value = Value(argument: argument) {
+      self = .set(value)
+    } else {
+      return nil
+    }
+  }
+
+  public static var allValueStrings: [String] { Value.allValueStrings }
+}
+
 extension PhoneNumber: ExpressibleByArgument {
   /// With its country code, as in 0031612345678.
   public init?(argument: String) { self.init(argument) }

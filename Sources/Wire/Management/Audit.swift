@@ -27,7 +27,7 @@ public struct AuditEntryReply: APIObject, Equatable {
     "action": "What was done: \(AuditAction.allCases.map { "`\($0.rawValue)`" }.joined(separator: ", ")).",
     "target": "What it was done to, as in `key 7`.",
     "before": "What this API showed of it before, without secrets. Absent if it was not there.",
-    "after": "What this API showed of it afterwards, without secrets.",
+    "after": "What this API showed of it afterwards, without secrets. Absent if it was removed.",
   ]
 }
 

@@ -37,7 +37,7 @@ public struct TriggerRequest: APIRequest, Equatable {
 }
 
 /// A trigger: a named message that back ends send to one contact at a time.
-public struct TriggerReply: APIObject, Equatable {
+public struct TriggerReply: NumberedReply, Equatable {
   public var triggerId: TriggerID
   public var name: String
   public var description: String?
@@ -48,6 +48,8 @@ public struct TriggerReply: APIObject, Equatable {
   public var createdAt: Timestamp
   public var updatedAt: Timestamp
 
+  public static let noun = "trigger"
+  public var number: TriggerID { triggerId }
   public static let schemaName: String? = "Trigger"
   public static let schemaDescription = "A named message that back ends send to one contact at a time."
   public static let example = TriggerReply(
