@@ -38,24 +38,6 @@ public struct CustomerID: Identifier {
   public init(_ rawValue: Int64) { self.rawValue = rawValue }
 }
 
-/// A key that opens one customer's APIs.
-public struct AccessKeyID: Identifier {
-  public let rawValue: Int64
-  public init(_ rawValue: Int64) { self.rawValue = rawValue }
-}
-
-/// An app on one platform.
-public struct PushAppID: Identifier {
-  public let rawValue: Int64
-  public init(_ rawValue: Int64) { self.rawValue = rawValue }
-}
-
-/// A list of contacts.
-public struct ListID: Identifier {
-  public let rawValue: Int64
-  public init(_ rawValue: Int64) { self.rawValue = rawValue }
-}
-
 /// A user of a customer's apps.
 public struct ContactID: Identifier {
   public let rawValue: Int64
@@ -68,38 +50,8 @@ public struct DeviceID: Identifier {
   public init(_ rawValue: Int64) { self.rawValue = rawValue }
 }
 
-/// A message to an audience.
-public struct SendoutID: Identifier {
-  public let rawValue: Int64
-  public init(_ rawValue: Int64) { self.rawValue = rawValue }
-}
-
-/// A named message that back ends send to one contact at a time.
-public struct TriggerID: Identifier {
-  public let rawValue: Int64
-  public init(_ rawValue: Int64) { self.rawValue = rawValue }
-}
-
-/// One push of a sendout: 1, 2, 3, … within it. At most 2,147,483,647.
-public struct PushNumber: Identifier {
-  public let rawValue: Int64
-  public init(_ rawValue: Int64) { self.rawValue = rawValue }
-}
-
-/// A line of the audit log.
-public struct AuditEntryID: Identifier {
-  public let rawValue: Int64
-  public init(_ rawValue: Int64) { self.rawValue = rawValue }
-}
-
 /// A subscription to what changes at a place of a data tree.
 public struct SubscriptionID: Identifier {
-  public let rawValue: Int64
-  public init(_ rawValue: Int64) { self.rawValue = rawValue }
-}
-
-/// A phone of CM Hybrid Messaging.
-public struct RegistrationID: Identifier {
   public let rawValue: Int64
   public init(_ rawValue: Int64) { self.rawValue = rawValue }
 }

@@ -3,16 +3,8 @@ import FoundationEssentials
 public import Wire
 
 extension CustomerID: ExpressibleByArgument {}
-extension AccessKeyID: ExpressibleByArgument {}
-extension PushAppID: ExpressibleByArgument {}
 extension HybridMessageType: ExpressibleByArgument {}
-extension ListID: ExpressibleByArgument {}
 extension DeviceID: ExpressibleByArgument {}
-extension PushNumber: ExpressibleByArgument {}
-extension SendoutID: ExpressibleByArgument {}
-extension TriggerID: ExpressibleByArgument {}
-extension AuditEntryID: ExpressibleByArgument {}
-extension RegistrationID: ExpressibleByArgument {}
 extension AccessScope: ExpressibleByArgument {}
 extension PushState: ExpressibleByArgument {}
 extension UncertainPolicy: ExpressibleByArgument {}

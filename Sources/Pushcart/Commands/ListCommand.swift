@@ -1,6 +1,8 @@
-import ArgumentParser
+public import ArgumentParser
 import Operations
-import Wire
+public import Wire
+
+extension ListID: ExpressibleByArgument {}
 
 struct ListCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

@@ -1,8 +1,10 @@
-import ArgumentParser
+public import ArgumentParser
 import FoundationEssentials
 import Operations
 import Sendouts
-import Wire
+public import Wire
+
+extension TriggerID: ExpressibleByArgument {}
 
 struct TriggerCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

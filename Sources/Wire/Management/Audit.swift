@@ -1,3 +1,9 @@
+/// A line of the audit log.
+public struct AuditEntryID: Identifier {
+  public let rawValue: Int64
+  public init(_ rawValue: Int64) { self.rawValue = rawValue }
+}
+
 /// A line of the audit log: one management change.
 public struct AuditEntryReply: APIObject, Equatable {
   public var auditId: AuditEntryID

@@ -1,3 +1,9 @@
+/// A list of contacts.
+public struct ListID: Identifier {
+  public let rawValue: Int64
+  public init(_ rawValue: Int64) { self.rawValue = rawValue }
+}
+
 /// Body of `POST /api/v1/lists`.
 public struct ListRequest: APIRequest, Equatable {
   public var name: String

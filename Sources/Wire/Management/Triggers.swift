@@ -1,3 +1,9 @@
+/// A named message that back ends send to one contact at a time.
+public struct TriggerID: Identifier {
+  public let rawValue: Int64
+  public init(_ rawValue: Int64) { self.rawValue = rawValue }
+}
+
 /// Body of `POST /api/v1/triggers` and of `PATCH /api/v1/triggers/{id}`.
 public struct TriggerRequest: APIRequest, Equatable {
   public var name: String?
