@@ -2,6 +2,10 @@ import HTTPTypes
 import Registry
 package import Wire
 
+extension APIOperation.Tag {
+  package static let apps = Self("Apps", "The apps that receive pushes, and the credentials of their push services.")
+}
+
 /// `/api/v1/apps`.
 package enum AppOperations {
   package static let all = [

@@ -2,6 +2,12 @@ import HTTPTypes
 import Registry
 package import Wire
 
+extension APIOperation.Tag {
+  package static let lists = Self(
+    "Lists",
+    "Named sets of contacts. A contact joins a list by the `listId` of its registration.")
+}
+
 /// `/api/v1/lists`.
 package enum ListOperations {
   package static let all = [AnyOperation(list), AnyOperation(add)]

@@ -3,6 +3,15 @@ import Registry
 import Sendouts
 package import Wire
 
+extension APIOperation.Tag {
+  package static let triggers = Self(
+    "Triggers",
+    """
+    Named messages, such as "Order shipped". People write the message once; back ends send it to one contact at a time, by \
+    Carma's routes.
+    """)
+}
+
 /// `/api/v1/triggers`.
 package enum TriggerOperations {
   package static let all = [AnyOperation(list), AnyOperation(add), AnyOperation(show), AnyOperation(change)]
