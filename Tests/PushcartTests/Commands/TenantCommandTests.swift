@@ -108,7 +108,7 @@ import Wire
       let template = "\(folder.path)/mine.html"
       try "mine".write(toFile: template, atomically: true, encoding: .utf8)
       let pushcart = Pushcart(databaseURL: bench.database.connectionString, masterKey: bench.masterKey)
-      let before = try await rows(bench)
+      let before = try await bench.database.rows(of: bench.customer)
       for (command, pairs) in crossings {
         for (foreign, absent) in pairs {
           var outcomes: [Pushcart.Outcome] = []
@@ -123,7 +123,7 @@ import Wire
           #expect(!(outcomes[0].output + outcomes[0].errors).contains("Secretive"), "\(command) \(foreign)")
         }
       }
-      #expect(try await rows(bench) == before)
+      #expect(try await bench.database.rows(of: bench.customer) == before)
     }
   }
 
@@ -165,16 +165,5 @@ import Wire
     let other = try await Customers(pool).add(name: "Other").id
     #expect(other == CustomerID(2))
     _ = try await apps.add(other, NewPushApp(appID: "com.other", type: .ios, name: "Other"))
-  }
-
-  private func rows(_ bench: SendingBench) async throws -> [String] {
-    let tables = [
-      "access_key", "push_app", "push_credential", "list", "contact", "device", "template", "sendout", "push",
-      "message", "trigger", "hybrid_app",
-    ]
-    let each = tables.map { "SELECT '\($0)' || t::text AS row FROM \($0) AS t WHERE customer_id = 1" }
-    return try await bench.database.query(each.joined(separator: " UNION ALL ") + " ORDER BY row").map {
-      try $0.decode(String.self)
-    }
   }
 }
