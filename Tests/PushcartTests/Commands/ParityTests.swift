@@ -1,6 +1,7 @@
 import Content
 import Delivery
 import Hybrid
+import Operations
 import Postgres
 import Registry
 import Sendouts
@@ -54,6 +55,7 @@ import Wire
         pairs.append(("reports/\(report.rawValue)", ["report", report.rawValue]))
       }
       try await withTestWebServer(try whole.routes) { [pairs] server in
+        try await ExampleRequests.addEach(to: server, key: key)
         for (path, command) in pairs {
           let reply = try await server.send("GET", "/api/v1/\(path)", key: key)
           let outcome = try await pushcart.run(command + customer)
@@ -95,10 +97,6 @@ import Wire
     for body in ["<p>1</p>", "<p>Hi {{firstName}}</p>"] {
       _ = try await templates.put(bench.customer, name: "offer", format: .html, body: body)
     }
-    _ = try await ContactLists(bench.pool).add(bench.customer, name: "newsletter")
-    _ = try await Triggers(bench.pool).add(
-      bench.customer,
-      TriggerRequest(name: "Order", appId: SendingBench.appID, message: MessageBody(alert: "{{orderNo}}")))
     _ = try await HybridApps(bench.pool).enable(
       bench.customer, HybridAppRequest(appId: SendingBench.appID, sender: "ACME"), vault: bench.vault)
     for number in ["31612345678", "31687654321"] {

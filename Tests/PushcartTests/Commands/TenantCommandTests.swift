@@ -15,7 +15,6 @@ import Wire
 @Suite struct TenantCommandTests {
   /// Arguments of each command, but for those of `ManagedCommand`, that name data of the first customer, and the same with data that nobody has.
   private let crossings: [String: [(foreign: [String], absent: [String])]] = [
-    "key add": [(["--name", "mine", "--scope", "device"], ["--name", "mine", "--scope", "device"])],
     "app add": [
       (
         ["--type", "android", "--app-id", "com.mine.too", "--name", "Mine"],
@@ -35,7 +34,6 @@ import Wire
     ],
     "sms allow": [(["0031612345678"], ["0031699999999"])],
     "app identity": [(["1"], ["999999"]), (["com.secretive.app"], ["com.nothing"])],
-    "list add": [(["--name", "secretive"], ["--name", "other"])],
     "links max-age": [(["--days", "90"], ["--days", "90"])],
     "softphone reporter": [(["--map", "selector=acc"], ["--map", "selector=acc"])],
     "customer update": [
@@ -80,7 +78,6 @@ import Wire
         ["--name", "x", "--app", "com.nothing", "--alert", "x"]
       )
     ],
-    "trigger update": [(["1", "--active", "false"], ["999999", "--active", "false"])],
     "trigger send": [
       (["1", "--to", "secretive@example.com"], ["999999", "--to", "secretive@example.com"])
     ],
@@ -141,12 +138,13 @@ import Wire
     let apps = PushApps(pool, vault: bench.vault)
     _ = try await apps.update(bench.customer, bench.app.id, PushAppUpdate(name: "Secretive"))
     try await bench.database.query("UPDATE push_app SET app_id = 'com.secretive.app'")
-    _ = try await AccessKeys(pool).make(bench.customer, name: "Secretive", scope: .admin)
-    _ = try await ContactLists(pool).add(bench.customer, name: "secretive")
+    let key = try await AccessKeys(pool).make(bench.customer, name: "Secretive", scope: .admin).token
+    try await withTestWebServer(try WholeWebServer(bench).routes) { server in
+      try await ExampleRequests.addEach(
+        to: server, key: key,
+        with: ["name": "Secretive", "appId": "com.secretive.app", "listId": 1, "message": ["alert": "Secretive"]])
+    }
     _ = try await Templates(pool).put(bench.customer, name: "secretive", format: .html, body: "Secretive")
-    _ = try await Triggers(pool).add(
-      bench.customer,
-      TriggerRequest(name: "Secretive", appId: "com.secretive.app", message: MessageBody(alert: "Secretive")))
     _ = try await HybridApps(pool).enable(
       bench.customer, HybridAppRequest(appId: "com.secretive.app", sender: "Secretive"), vault: bench.vault)
     try await bench.addDevices(1)

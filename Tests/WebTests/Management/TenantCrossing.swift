@@ -1,5 +1,6 @@
 import HTTPTypes
 import Operations
+import Support
 import Wire
 
 /// A request in which one customer names what is another's, and the same with what is nobody's: the replies must not differ.
