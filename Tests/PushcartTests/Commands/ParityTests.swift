@@ -66,6 +66,22 @@ import Wire
     }
   }
 
+  /// Operations that no command calls by itself, and why.
+  private static let withoutCommand: [String: String] = [
+    "showApp": "app list shows all of them", "showCustomer": "customer list shows all of them",
+    "rotateAppIdentity": "app identity asks by app id, too", "revokePreviousAppIdentity": "app identity does it",
+    "addSendout": "send waits for the sendout", "showSendout": "sendout show has it with its apps",
+    "listPushes": "sendout show --pushes has them", "showTemplate": "template show prints the text as it is",
+  ]
+
+  @Test func `Every operation has a command, and commands call what routes are made from`() {
+    let operations = ManagementOperations.all.map(\.description.id)
+    #expect(Set(operations).count == operations.count)
+    let called = Set(ManagedCommand.all.map(\.operation.id))
+    #expect(called.subtracting(operations) == [])
+    #expect(Set(operations).subtracting(called) == Set(Self.withoutCommand.keys))
+  }
+
   @Test func `The API, the command line and the view give the same numbers`() async throws {
     try await withSendingBench { bench in
       let sendout = try await sent(bench)
