@@ -194,7 +194,8 @@ let package = Package(
       name: "Support",
       dependencies: [
         "Postgres", "Wire", "Locking", "Retrying", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Hybrid",
-        "Subscriptions", "Operations", "Web", "Simulator", crypto, httpClient, hummingbird, lifecycle, logging,
+        "Subscriptions", "Operations", "Web", "Simulator", crypto, httpClient, httpTypes, hummingbird, lifecycle,
+        logging,
       ] + nio,
       path: "Tests/Support",
       swiftSettings: strict

@@ -2,6 +2,10 @@ import HTTPTypes
 import Registry
 package import Wire
 
+extension APIOperation.Tag {
+  package static let apps = Self("Apps", "The apps that receive pushes, and the credentials of their push services.")
+}
+
 /// `/api/v1/apps`.
 package enum AppOperations {
   package static let all = [
@@ -126,7 +130,7 @@ package enum AppOperations {
   private static let name = Parameters.id(PushAppID.self, "The app's `pushAppId`.", example: 1)
     .map { PushAppName.number($0) }
   private static let unknown = APIResponse.error(
-    "The customer has no app of this number.", RegistryError.pushAppUnknown(PushAppID(1)))
+    "The customer has no app of this number.", RegistryError.numberUnknown("push app"))
 }
 
 /// How an app is named: by its number in requests, and at the command line by its app id, too.
@@ -138,12 +142,12 @@ package enum PushAppName: Sendable {
 
 extension OperationCall {
   /// The app as it is now.
-  /// - Throws: `RegistryError.pushAppUnknown`, `.appUnknown`, `.appAmbiguous`.
+  /// - Throws: `RegistryError.numberUnknown`, `.appUnknown`, `.appAmbiguous`.
   fileprivate func app(_ name: PushAppName) async throws -> PushApp {
     let apps = PushApps(database)
     switch name {
     case .number(let id):
-      guard let app = try await apps.find(customer, id) else { throw RegistryError.pushAppUnknown(id) }
+      guard let app = try await apps.find(customer, id) else { throw RegistryError.numberUnknown("push app") }
       return app
     case .appID(let appID, let type): return try await apps.resolve(customer, appID: appID, type: type)
     }
@@ -154,7 +158,7 @@ extension OperationCall {
   fileprivate func lockedApp(_ name: PushAppName) async throws -> (apps: PushApps, before: PushAppReply) {
     let apps = PushApps(database, vault: vault)
     let id = if case .number(let id) = name { id } else { try await self.app(name).id }
-    guard let app = try await apps.lock(customer, id) else { throw RegistryError.pushAppUnknown(id) }
+    guard let app = try await apps.lock(customer, id) else { throw RegistryError.numberUnknown("push app") }
     return (apps, PushAppReply(app))
   }
 }

@@ -3,6 +3,15 @@ package import Registry
 package import Subscriptions
 package import Wire
 
+extension APIOperation.Tag {
+  package static let dataTrees = Self(
+    "Data trees",
+    """
+    Small values of an app that its back end writes, and subscriptions of devices and webhooks to what changes in them (Webcom). \
+    The app's secret, an access key of scope `datasync`, is sent as `Authorization: Bearer`.
+    """)
+}
+
 /// `/api/v1/datasync`.
 package enum DataTreeAppOperations {
   package static let all = [AnyOperation(enable), AnyOperation(list)]

@@ -36,16 +36,14 @@ public enum ErrorReplies {
   private static func registry(_ error: RegistryError) -> HTTPErrorResponse {
     switch error {
     case .customerUnknown: .notFound("There is no such customer.")
-    case .accessKeyUnknown: .notFound("There is no access key of this number.")
+    case .numberUnknown(let noun): .notFound("There is no \(noun) of this number.")
+    case .nameTaken(let noun): .conflict("There is a \(noun) of this name already.")
+    case .numberTaken(let noun): .conflict("There is a \(noun) of this number already.")
     case .accessKeyRefused: .unauthorized
     case .tooManyUnknownTokens: .busy
     case .appUnknown: .notFound("appId names no push app of this customer.")
     case .appAmbiguous: .badRequest("appType is needed: this appId stands for apps on several platforms.")
     case .appTaken: .conflict("There is a push app of this appId and appType already.")
-    case .pushAppUnknown: .notFound("There is no push app of this number.")
-    case .listUnknown: .notFound("There is no list of this number.")
-    case .listNumberTaken: .conflict("There is a list of this number already.")
-    case .listNameTaken: .conflict("There is a list of this name already.")
     case .contactUnknown: .notFound("originalId names no contact of this customer.")
     case .deviceUnknown(let field): .notFound("\(field) is not registered for this originalId.")
     case .identityRefused: .identityRefused
@@ -75,13 +73,10 @@ public enum ErrorReplies {
 
   private static func sendouts(_ error: SendoutError) -> HTTPErrorResponse {
     switch error {
-    case .sendoutUnknown: .notFound("There is no sendout of this number.")
     case .invalid(let field, let problem): .badRequest("\(field) \(problem).")
     case .recipientUnknown: .notFound("There is no such contact, or no such device.")
     case .messageUnknown: .notFound("There is no such message.")
-    case .triggerUnknown: .notFound("There is no trigger of this number.")
     case .triggerInactive: .conflict("The trigger is inactive and takes no messages. Set its active to true first.")
-    case .triggerNameTaken: .conflict("There is a trigger of this name already.")
     case .appWithoutCredentials(let customer, let id, let appID, let type, let field):
       .noCredentials(customer, id, appID: appID, type, field: field)
     case .streamEnded: .conflict("The stream of these messages is paused or cancelled.")

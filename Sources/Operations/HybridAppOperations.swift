@@ -3,6 +3,14 @@ import Hybrid
 import Registry
 package import Wire
 
+extension APIOperation.Tag {
+  package static let hybrid = Self(
+    "Hybrid phones",
+    """
+    CM Hybrid Messaging's apps, and the phones that have them. Phones sign their requests under `/v1.0` with their app's secret.
+    """)
+}
+
 /// `/api/v1/hybrid`: apps of CM Hybrid Messaging.
 package enum HybridAppOperations {
   package static let all = [

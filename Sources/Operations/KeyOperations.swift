@@ -2,6 +2,17 @@ import HTTPTypes
 import Registry
 package import Wire
 
+extension APIOperation.Tag {
+  package static let keys = Self(
+    "Keys",
+    """
+    The customer's access keys. A `device` key ships inside an app. A `send` key sends single messages too. A `backend` key opens \
+    all of Carma's API. An \
+    `admin` key opens the management API too. A `gateway` key opens the gateway of Hybrid Messaging alone, a `datasync` key the data tree \
+    of its app alone. The audit log tells who changed what.
+    """)
+}
+
 /// `/api/v1/keys`.
 package enum KeyOperations {
   package static let all = [AnyOperation(list), AnyOperation(add), AnyOperation(revoke)]
@@ -41,7 +52,7 @@ package enum KeyOperations {
     at: Parameters.id(AccessKeyID.self, "The key's number.", example: 2)
       .and(.flag("withCreated", "Whether to revoke also the keys that it made, and those that they made.")),
     body: .none, replies: .ok("The revoked key.", AccessKeyReply.revoked),
-    errors: [.error("The customer has no key of this number.", RegistryError.accessKeyUnknown(AccessKeyID(2)))],
+    errors: [.error("The customer has no key of this number.", RegistryError.numberUnknown("access key"))],
     audit: .revokeKey, outdates: .accessKeys
   ) { call, target, _ in
     let (id, withCreated) = target

@@ -2,6 +2,12 @@ import HTTPTypes
 import Registry
 package import Wire
 
+extension APIOperation.Tag {
+  package static let lists = Self(
+    "Lists",
+    "Named sets of contacts. A contact joins a list by the `listId` of its registration.")
+}
+
 /// `/api/v1/lists`.
 package enum ListOperations {
   package static let all = [AnyOperation(list), AnyOperation(add)]
@@ -20,8 +26,8 @@ package enum ListOperations {
     at: .none, body: .json(ListRequest.form), replies: .created("The list.", ListReply.form),
     errors: [
       .error(
-        "The customer already has a list of this name or number.", RegistryError.listNameTaken("newsletter"),
-        RegistryError.listNumberTaken(ListID(1_000_000_005)))
+        "The customer already has a list of this name or number.", RegistryError.nameTaken("list"),
+        RegistryError.numberTaken("list"))
     ], audit: .addList
   ) { call, _, request in
     let list = try await ContactLists(call.database).add(call.customer, name: request.name, id: request.listId)

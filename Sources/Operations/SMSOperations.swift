@@ -2,6 +2,10 @@ import HTTPTypes
 import Registry
 package import Wire
 
+extension APIOperation.Tag {
+  package static let sms = Self("SMS", "The provider that sends a customer's SMS, and what it reports of them.")
+}
+
 /// `/api/v1/sms`: the provider of a customer's SMS.
 package enum SMSOperations {
   package static let all = [

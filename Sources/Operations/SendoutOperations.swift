@@ -4,6 +4,12 @@ import Registry
 import Sendouts
 package import Wire
 
+extension APIOperation.Tag {
+  package static let sendouts = Self(
+    "Sendouts",
+    "Messages to an audience of one app or several: make, start, pause, resume, cancel and count them.")
+}
+
 /// `/api/v1/sendouts`.
 package enum SendoutOperations {
   package static let all = [
@@ -125,7 +131,11 @@ package enum SendoutOperations {
 
   private static let id = Parameters.id(SendoutID.self, "The sendout's number.", example: 7)
   private static let unknown = APIResponse.error(
-    "The customer has no sendout of this number.", SendoutError.sendoutUnknown(SendoutID(7)))
+    "The customer has no sendout of this number.", RegistryError.numberUnknown("sendout"))
+}
+
+extension APIOperation.Tag {
+  package static let reports = Self("Reports", "The views of schema `report`, for those without psql.")
 }
 
 /// `/api/v1/reports`.

@@ -2,6 +2,12 @@ import Content
 import HTTPTypes
 package import Wire
 
+extension APIOperation.Tag {
+  package static let templates = Self(
+    "Templates",
+    "Rich pages in Mustache. Saving adds a version. A sendout keeps the version it was made with.")
+}
+
 /// `/api/v1/templates`.
 package enum TemplateOperations {
   package static let all = [AnyOperation(list), AnyOperation(save), AnyOperation(show)]

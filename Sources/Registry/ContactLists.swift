@@ -9,7 +9,7 @@ public struct ContactLists: Sendable {
 
   /// Adds a list. The name has 1 to 200 characters and is unique within the customer.
   /// - Parameter id: the number apps know the list by already, from 1, unique within the customer; `nil` for the next free one.
-  /// - Throws: `RegistryError.invalid`, `.listNumberTaken`, `.listNameTaken`, `.customerUnknown`.
+  /// - Throws: `RegistryError.invalid`, `.numberTaken`, `.nameTaken`, `.customerUnknown`.
   @discardableResult
   public func add(_ customer: CustomerID, name: String, id: ListID? = nil) async throws -> ListReply {
     let name = try TextRule("name", maximum: 200).require(name)
@@ -17,7 +17,7 @@ public struct ContactLists: Sendable {
       throw RegistryError.invalid(field: "listId", problem: "must be a whole number from 1 to \(Int64.max)")
     }
     let constraints: [String: RegistryError] = [
-      "list_name_key": .listNameTaken(name), "list_customer_id_fkey": .customerUnknown(customer),
+      "list_name_key": .nameTaken("list"), "list_customer_id_fkey": .customerUnknown(customer),
     ]
     while true {
       let rows = try await database.mapViolations(constraints) {
@@ -25,7 +25,7 @@ public struct ContactLists: Sendable {
       }
       if let row = rows.first { return try row.reply() }
       // The next number may be one that somebody chose; the one after it may not.
-      if let id { throw RegistryError.listNumberTaken(id) }
+      if id != nil { throw RegistryError.numberTaken("list") }
     }
   }
 

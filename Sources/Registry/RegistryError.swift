@@ -5,8 +5,12 @@ public import Wire
 public enum RegistryError: Error, Sendable, Hashable {
   /// No customer has that number.
   case customerUnknown(CustomerID)
-  /// The customer has no access key of that number.
-  case accessKeyUnknown(AccessKeyID)
+  /// The customer has nothing of that number among what people call so, as in `trigger`.
+  case numberUnknown(_ noun: String)
+  /// The customer has something of that name already among what people call so.
+  case nameTaken(_ noun: String)
+  /// As `nameTaken`; for numbers that customers choose.
+  case numberTaken(_ noun: String)
   /// The access key that makes a change was revoked, or expired, since the request began.
   case accessKeyRefused
   /// So many unknown tokens are being looked up that one more is not.
@@ -17,14 +21,6 @@ public enum RegistryError: Error, Sendable, Hashable {
   case appAmbiguous(appID: String)
   /// The customer has a push app of that appId on that platform already.
   case appTaken(appID: String, type: AppType)
-  /// The customer has no push app of that number.
-  case pushAppUnknown(PushAppID)
-  /// The customer has no list of that number.
-  case listUnknown(ListID)
-  /// The customer has a list of that number already.
-  case listNumberTaken(ListID)
-  /// The customer has a list of that name already.
-  case listNameTaken(String)
   /// No contact of the customer has that originalId.
   case contactUnknown(originalID: String)
   /// The contact has no device of that token in this app. `field` leads to the token in the request.

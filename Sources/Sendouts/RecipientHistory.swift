@@ -124,10 +124,10 @@ struct RecipientHistory {
 
 extension SendoutStore {
   /// What became of the sendout for one recipient, whether in its audience or not.
-  /// - Throws: `SendoutError.sendoutUnknown`.
+  /// - Throws: `RegistryError.numberUnknown`.
   public func why(_ customer: CustomerID, _ sendout: SendoutID, originalID: String) async throws -> WhyReply {
     guard let row = try await reading.query(SendoutQueries.find, customer.rawValue, sendout.rawValue).first else {
-      throw SendoutError.sendoutUnknown(sendout)
+      throw RegistryError.numberUnknown("sendout")
     }
     let sendout = try Sendout(row)
     let apps = try await PushApps(reading).list(customer).filter { sendout.apps.contains($0.id) }

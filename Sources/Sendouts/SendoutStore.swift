@@ -68,14 +68,14 @@ public struct SendoutStore: Sendable {
   /// Starts, pauses, resumes or cancels a sendout. It waits for no freeze: one that is under way obeys when it ends. Nor does it wait for
   /// long while something else has the sendout's row (`LockWait.brief`). Once it has returned, pushes in flight may still leave.
   /// - Returns: the sendout as it is now, without counts, and the state it was in before.
-  /// - Throws: `SendoutError.sendoutUnknown`, `.wrongState`.
+  /// - Throws: `RegistryError.numberUnknown`, `SendoutError.wrongState`.
   public func apply(
     _ verb: SendoutVerb, to sendout: SendoutID, of customer: CustomerID
   ) async throws -> (before: SendoutState, sendout: SendoutReply) {
     let key = SendoutKey(customer, sendout)
     let (customer, number) = (key.customer.rawValue, key.sendout.rawValue)
     guard let row = try await database.query(SendoutQueries.lock, customer, number).first else {
-      throw SendoutError.sendoutUnknown(key.sendout)
+      throw RegistryError.numberUnknown("sendout")
     }
     var sendout = try Sendout(row)
     let before = sendout.state
@@ -101,10 +101,10 @@ public struct SendoutStore: Sendable {
     return (before, try await reply(sendout, nil))
   }
 
-  /// - Throws: `SendoutError.sendoutUnknown`.
+  /// - Throws: `RegistryError.numberUnknown`.
   public func find(_ customer: CustomerID, _ sendout: SendoutID) async throws -> SendoutReply {
     guard let row = try await database.query(SendoutQueries.find, customer.rawValue, sendout.rawValue).first else {
-      throw SendoutError.sendoutUnknown(sendout)
+      throw RegistryError.numberUnknown("sendout")
     }
     let sendout = try Sendout(row)
     return try await reply(sendout, try await Ledger(database).counts(sendout.key))
@@ -127,13 +127,13 @@ public struct SendoutStore: Sendable {
 
   /// The sendout's pushes in the order of their numbers.
   /// - Parameter state: only those in this state; all when `nil`.
-  /// - Throws: `SendoutError.sendoutUnknown`.
+  /// - Throws: `RegistryError.numberUnknown`.
   public func pushes(
     _ customer: CustomerID, _ sendout: SendoutID, state: PushState? = nil,
     _ page: PageRequest<PushNumber> = PageRequest()
   ) async throws -> Page<PushReply, PushNumber> {
     guard try await !reading.query(SendoutQueries.find, customer.rawValue, sendout.rawValue).isEmpty else {
-      throw SendoutError.sendoutUnknown(sendout)
+      throw RegistryError.numberUnknown("sendout")
     }
     return try await Ledger(reading).pushes(SendoutKey(customer, sendout), state: state, page)
   }

@@ -25,20 +25,14 @@ extension SendoutVerb {
 
 /// Every error of this room. Web turns them into a status and a sentence.
 public enum SendoutError: Error, Sendable, Hashable {
-  /// The customer has no sendout of that number.
-  case sendoutUnknown(SendoutID)
   /// A field does not hold what it may. `problem` ends the sentence that begins with the field's name, as in "is empty".
   case invalid(field: String, problem: String)
   /// The customer has no contact of this original id, or no device of this token.
   case recipientUnknown
   /// The customer has no message of this id.
   case messageUnknown(MessageID)
-  /// The customer has no trigger of this number.
-  case triggerUnknown(TriggerID)
   /// The trigger takes no messages.
   case triggerInactive(TriggerID)
-  /// The customer has a trigger of this name already.
-  case triggerNameTaken(String)
   /// Nothing can be sent to the app yet. `field` is the credential that it needs.
   case appWithoutCredentials(CustomerID, PushAppID, appID: String, AppType, field: String)
   /// The stream was paused or cancelled.

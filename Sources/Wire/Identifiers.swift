@@ -22,26 +22,18 @@ extension Identifier {
   }
 }
 
+/// A reply about one of the things that a customer numbers and names.
+public protocol NumberedReply: APIObject {
+  associatedtype Number: Identifier
+  /// What people call one of them, as in `trigger`. Paths and fields have it, and sentences.
+  static var noun: String { get }
+  var number: Number { get }
+  /// Unique among the customer's of the kind.
+  var name: String { get }
+}
+
 /// A tenant.
 public struct CustomerID: Identifier {
-  public let rawValue: Int64
-  public init(_ rawValue: Int64) { self.rawValue = rawValue }
-}
-
-/// A key that opens one customer's APIs.
-public struct AccessKeyID: Identifier {
-  public let rawValue: Int64
-  public init(_ rawValue: Int64) { self.rawValue = rawValue }
-}
-
-/// An app on one platform.
-public struct PushAppID: Identifier {
-  public let rawValue: Int64
-  public init(_ rawValue: Int64) { self.rawValue = rawValue }
-}
-
-/// A list of contacts.
-public struct ListID: Identifier {
   public let rawValue: Int64
   public init(_ rawValue: Int64) { self.rawValue = rawValue }
 }
@@ -58,38 +50,8 @@ public struct DeviceID: Identifier {
   public init(_ rawValue: Int64) { self.rawValue = rawValue }
 }
 
-/// A message to an audience.
-public struct SendoutID: Identifier {
-  public let rawValue: Int64
-  public init(_ rawValue: Int64) { self.rawValue = rawValue }
-}
-
-/// A named message that back ends send to one contact at a time.
-public struct TriggerID: Identifier {
-  public let rawValue: Int64
-  public init(_ rawValue: Int64) { self.rawValue = rawValue }
-}
-
-/// One push of a sendout: 1, 2, 3, … within it. At most 2,147,483,647.
-public struct PushNumber: Identifier {
-  public let rawValue: Int64
-  public init(_ rawValue: Int64) { self.rawValue = rawValue }
-}
-
-/// A line of the audit log.
-public struct AuditEntryID: Identifier {
-  public let rawValue: Int64
-  public init(_ rawValue: Int64) { self.rawValue = rawValue }
-}
-
 /// A subscription to what changes at a place of a data tree.
 public struct SubscriptionID: Identifier {
-  public let rawValue: Int64
-  public init(_ rawValue: Int64) { self.rawValue = rawValue }
-}
-
-/// A phone of CM Hybrid Messaging.
-public struct RegistrationID: Identifier {
   public let rawValue: Int64
   public init(_ rawValue: Int64) { self.rawValue = rawValue }
 }

@@ -40,6 +40,12 @@ import Testing
         #expect(listed.contains(name) || Self.commands.contains(name), "\(name) in \(file.lastPathComponent)")
       }
     }
+    // A table's statements are all listed, or none of them.
+    for file in House.swiftFiles(in: "Sources") {
+      for table in try String(contentsOf: file, encoding: .utf8).matches(of: #/\bNumberedTable\(\s*"(\w+)"/#) {
+        #expect(listed.contains("\(table.1).find"), "\(table.1) in \(file.lastPathComponent)")
+      }
+    }
     // These build names: all but the last one list their statements, and that one listens.
     #expect(
       places == [

@@ -183,7 +183,7 @@ import Wire
       let (acme, other) = (try await database.customer(), try await database.customer("Other"))
       let keys = AccessKeys(database.pool)
       let new = try await keys.make(acme, name: "x", scope: .backend)
-      await #expect(throws: RegistryError.accessKeyUnknown(new.key.keyId)) {
+      await #expect(throws: RegistryError.numberUnknown("access key")) {
         try await keys.revoke(other, new.key.keyId)
       }
       let revoked = try await keys.revoke(acme, new.key.keyId).key

@@ -45,7 +45,7 @@ import Wire
       let (acme, other) = (try await database.customer(), try await database.customer("Other"))
       let lists = ContactLists(database.pool)
       let list = try await lists.add(acme, name: "All of them")
-      await #expect(throws: RegistryError.listNameTaken("All of them")) {
+      await #expect(throws: RegistryError.nameTaken("list")) {
         try await lists.add(acme, name: "All of them")
       }
       let same = try await lists.add(other, name: "All of them")
@@ -63,10 +63,10 @@ import Wire
       #expect(try await lists.add(acme, name: "old", id: ListID(1_000_000_005)).listId == ListID(1_000_000_005))
       #expect(try await lists.add(other, name: "old", id: ListID(1_000_000_005)).listId == ListID(1_000_000_005))
       #expect(try await lists.add(acme, name: "last", id: ListID(.max)).listId == ListID(.max))
-      await #expect(throws: RegistryError.listNumberTaken(ListID(1_000_000_005))) {
+      await #expect(throws: RegistryError.numberTaken("list")) {
         try await lists.add(acme, name: "another", id: ListID(1_000_000_005))
       }
-      await #expect(throws: RegistryError.listNameTaken("old")) {
+      await #expect(throws: RegistryError.nameTaken("list")) {
         try await lists.add(acme, name: "old", id: ListID(7))
       }
       for id in [0, -1, .min] as [Int64] {

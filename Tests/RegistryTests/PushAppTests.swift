@@ -153,7 +153,7 @@ import Wire
       let app = try await apps.add(acme, .ios())
       #expect(try await apps.find(other, app.id) == nil)
       #expect(try await apps.list(other) == [])
-      await #expect(throws: RegistryError.pushAppUnknown(app.id)) {
+      await #expect(throws: RegistryError.numberUnknown("push app")) {
         try await apps.update(other, app.id, PushAppUpdate(name: "Mine"))
       }
       try await PushAppAlarms(database.pool).raise(other, app.id, isSandbox: false, reason: "x")

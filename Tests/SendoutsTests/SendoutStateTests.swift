@@ -27,7 +27,7 @@ import Wire
     try await withSendingBench { bench in
       let key = try await bench.send()
       let stranger = try await bench.database.customer("Other")
-      let unknown = SendoutError.sendoutUnknown(key.sendout)
+      let unknown = RegistryError.numberUnknown("sendout")
       await #expect(throws: unknown) { try await bench.sendouts.start(stranger, key.sendout) }
       await #expect(throws: unknown) { try await bench.sendouts.pause(stranger, key.sendout) }
       await #expect(throws: unknown) { try await bench.sendouts.resume(stranger, key.sendout) }

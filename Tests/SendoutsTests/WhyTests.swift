@@ -82,7 +82,7 @@ import Wire
       #expect(
         try await texts(bench, toList, "user9@example.com")
           == [Self.written, "The contact got the device after the audience was written."])
-      await #expect(throws: SendoutError.sendoutUnknown(SendoutID(99))) {
+      await #expect(throws: RegistryError.numberUnknown("sendout")) {
         try await bench.sendouts.why(bench.customer, SendoutID(99), originalID: "user1@example.com")
       }
     }

@@ -12,6 +12,18 @@ package struct APIOperation: Sendable {
     case mac
   }
 
+  /// A group of operations in documents. It stands beside its operations.
+  package struct Tag: Sendable, Hashable {
+    package let name: String
+    /// Sentences for people.
+    package let description: String
+
+    package init(_ name: String, _ description: String) {
+      self.name = name
+      self.description = description
+    }
+  }
+
   package var method: HTTPRequest.Method
   /// As OpenAPI writes it: `/api/v1/keys/{id}`.
   package var path: String

@@ -10,18 +10,26 @@ package struct NumberedTable: Sendable {
   package let find: Statement
   /// As `find`; locks the row until the transaction ends.
   package let lock: Statement
+  /// Removes the row and returns it.
+  package let remove: Statement
   /// From behind the number `$2`, at most `$3`, as a bounded page.
   package let list: Statement
 
-  package var all: [Statement] { [add, change, find, lock, list] }
+  package let name: String
+  /// The columns that are set, in the order of the parameters of `add` and `change`, which begin with `$3`.
+  package let columns: [String]
+
+  package var all: [Statement] { [add, change, find, lock, remove, list] }
 
   /// - Parameters:
-  ///   - name: of the table. Its number is the column of that name with `_id` behind it.
-  ///   - columns: those that are set, with their types, in the order of the parameters.
+  ///   - name: of the table.
+  ///   - id: the column of the number; by default the table's name with `_id` behind it.
+  ///   - columns: those that are set, with their types.
   ///   - size: SQL of a row's bytes, by which pages end.
-  package init(_ name: String, columns: KeyValuePairs<String, String>, size: String) {
-    let id = "\(name)_id"
+  package init(_ name: String, id: String? = nil, columns: KeyValuePairs<String, String>, size: String) {
+    let id = id ?? "\(name)_id"
     let names = columns.map(\.key)
+    (self.name, self.columns) = (name, names)
     let returned = ([id] + names + ["created_at", "updated_at"]).joined(separator: ", ")
     let values = columns.enumerated().map { "$\($0 + 3)::\($1.value)" }
     // JSON has no equality of its own.
@@ -45,6 +53,7 @@ package struct NumberedTable: Sendable {
       """)
     find = Statement("\(name).find", .read, "SELECT \(returned) FROM \(name) WHERE \(one)")
     lock = Statement("\(name).lock", .write, "SELECT \(returned) FROM \(name) WHERE \(one) FOR NO KEY UPDATE")
+    remove = Statement("\(name).remove", .write, "DELETE FROM \(name) WHERE \(one) RETURNING \(returned)")
     list = Statement(
       "\(name).list", .read,
       BoundedPage.rows(

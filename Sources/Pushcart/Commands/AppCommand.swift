@@ -1,6 +1,8 @@
-import ArgumentParser
+public import ArgumentParser
 import Operations
-import Wire
+public import Wire
+
+extension PushAppID: ExpressibleByArgument {}
 
 struct AppCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

@@ -3,16 +3,8 @@ import FoundationEssentials
 public import Wire
 
 extension CustomerID: ExpressibleByArgument {}
-extension AccessKeyID: ExpressibleByArgument {}
-extension PushAppID: ExpressibleByArgument {}
 extension HybridMessageType: ExpressibleByArgument {}
-extension ListID: ExpressibleByArgument {}
 extension DeviceID: ExpressibleByArgument {}
-extension PushNumber: ExpressibleByArgument {}
-extension SendoutID: ExpressibleByArgument {}
-extension TriggerID: ExpressibleByArgument {}
-extension AuditEntryID: ExpressibleByArgument {}
-extension RegistrationID: ExpressibleByArgument {}
 extension AccessScope: ExpressibleByArgument {}
 extension PushState: ExpressibleByArgument {}
 extension UncertainPolicy: ExpressibleByArgument {}
@@ -35,6 +27,21 @@ extension AppType: ExpressibleByArgument {
 
   /// The name on the command line.
   var name: String { platform.lowercased() }
+}
+
+extension Change: ExpressibleByArgument where Value: ExpressibleByArgument {
+  /// "" removes what there is.
+  public init?(argument: String) {
+    if argument.isEmpty {
+      self = .clear
+    } else if let value = Value(argument: argument) {
+      self = .set(value)
+    } else {
+      return nil
+    }
+  }
+
+  public static var allValueStrings: [String] { Value.allValueStrings }
 }
 
 extension PhoneNumber: ExpressibleByArgument {

@@ -1,6 +1,8 @@
-import ArgumentParser
+public import ArgumentParser
 import Operations
-import Wire
+public import Wire
+
+extension AuditEntryID: ExpressibleByArgument {}
 
 struct AuditCommand: OperationCommand {
   static let operation = CustomerOperations.audit

@@ -1,7 +1,9 @@
-import ArgumentParser
+public import ArgumentParser
 import Operations
 import Registry
-import Wire
+public import Wire
+
+extension RegistrationID: ExpressibleByArgument {}
 
 struct HybridCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

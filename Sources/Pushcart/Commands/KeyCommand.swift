@@ -1,7 +1,9 @@
-import ArgumentParser
+public import ArgumentParser
 import FoundationEssentials
 import Operations
-import Wire
+public import Wire
+
+extension AccessKeyID: ExpressibleByArgument {}
 
 struct KeyCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

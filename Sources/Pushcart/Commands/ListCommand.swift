@@ -1,6 +1,8 @@
-import ArgumentParser
+public import ArgumentParser
 import Operations
-import Wire
+public import Wire
+
+extension ListID: ExpressibleByArgument {}
 
 struct ListCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -8,7 +10,7 @@ struct ListCommand: AsyncParsableCommand {
     discussion: "A contact joins a list by the listId that its registration carries.",
     subcommands: [Add.self, List.self])
 
-  struct Add: OperationCommand {
+  struct Add: ChangingCommand {
     static let operation = ListOperations.add
     static let configuration = CommandConfiguration(
       abstract: "Add a list.",
@@ -24,8 +26,6 @@ struct ListCommand: AsyncParsableCommand {
     @OptionGroup var options: ManagementOptions
 
     var body: ListRequest { ListRequest(name: name, listId: listId) }
-
-    func text(_ list: ListReply) -> String { "List \(list.listId), \(list.name.onOneLine), is added.\n" }
   }
 
   struct List: ListingCommand {

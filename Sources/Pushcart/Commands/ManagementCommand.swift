@@ -58,6 +58,17 @@ extension OperationCommand {
   }
 }
 
+/// A command that changes one of the things that a customer numbers and names, and says so.
+protocol ChangingCommand: OperationCommand where Reply: NumberedReply {}
+
+extension ChangingCommand {
+  /// As in `Trigger 1, Order shipped, is added.`
+  func text(_ reply: Reply) -> String {
+    let title = Reply.noun.prefix(1).uppercased() + Reply.noun.dropFirst()
+    return "\(title) \(reply.number), \(reply.name.onOneLine), is \(Self.operation.description.done).\n"
+  }
+}
+
 extension OperationCommand where Target == Void { var target: Void { () } }
 extension OperationCommand where Body == Void { var body: Void { () } }
 

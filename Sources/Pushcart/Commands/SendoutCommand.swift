@@ -1,6 +1,9 @@
-import ArgumentParser
+public import ArgumentParser
 import Operations
-import Wire
+public import Wire
+
+extension PushNumber: ExpressibleByArgument {}
+extension SendoutID: ExpressibleByArgument {}
 
 struct SendoutCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

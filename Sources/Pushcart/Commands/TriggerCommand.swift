@@ -1,8 +1,10 @@
-import ArgumentParser
+public import ArgumentParser
 import FoundationEssentials
 import Operations
 import Sendouts
-import Wire
+public import Wire
+
+extension TriggerID: ExpressibleByArgument {}
 
 struct TriggerCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -10,7 +12,7 @@ struct TriggerCommand: AsyncParsableCommand {
     discussion: "A trigger is a named message that back ends send to one contact at a time, by Carma's routes.",
     subcommands: [Add.self, Update.self, List.self, Show.self, Send.self])
 
-  struct Add: OperationCommand {
+  struct Add: ChangingCommand {
     static let operation = TriggerOperations.add
     static let configuration = CommandConfiguration(
       abstract: "Add a trigger.",
@@ -33,13 +35,9 @@ struct TriggerCommand: AsyncParsableCommand {
           name: name, description: description, appIds: app, message: try message.body, template: template)
       }
     }
-
-    func text(_ trigger: TriggerReply) -> String {
-      "Trigger \(trigger.triggerId), \(trigger.name.onOneLine), is added.\n"
-    }
   }
 
-  struct Update: OperationCommand {
+  struct Update: ChangingCommand {
     static let operation = TriggerOperations.change
     static let configuration = CommandConfiguration(
       abstract: "Change a trigger. Options that are left out change nothing.",
@@ -67,10 +65,6 @@ struct TriggerCommand: AsyncParsableCommand {
           name: name, description: description, appIds: app.isEmpty ? nil : app,
           message: message == MessageBody() ? nil : message, template: template, active: active)
       }
-    }
-
-    func text(_ trigger: TriggerReply) -> String {
-      "Trigger \(trigger.triggerId), \(trigger.name.onOneLine), is changed.\n"
     }
   }
 

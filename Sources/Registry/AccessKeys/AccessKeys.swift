@@ -68,13 +68,13 @@ public struct AccessKeys: Sendable {
   /// A key in use may create another until its row is locked (`holdValid`). So descendants are listed again until no
   /// valid one is left.
   /// - Parameter withCreated: whether to revoke also the keys that it created, and those that these created, and so on.
-  /// - Throws: `RegistryError.accessKeyUnknown`.
+  /// - Throws: `RegistryError.numberUnknown`.
   @discardableResult
   public func revoke(_ customer: CustomerID, _ key: AccessKeyID, withCreated: Bool = false) async throws
     -> AccessKeyRevocation
   {
     var before = try await lock(customer).filter { $0.keyId == key }
-    guard let revoked = try await revoke(customer, [key]).first else { throw RegistryError.accessKeyUnknown(key) }
+    guard let revoked = try await revoke(customer, [key]).first else { throw RegistryError.numberUnknown("access key") }
     var descendants = Self.validDescendants(of: key, among: try await lock(customer))
     var alsoRevoked: [AccessKeyID] = []
     while withCreated, !descendants.isEmpty {

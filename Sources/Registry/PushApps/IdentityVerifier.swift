@@ -75,9 +75,9 @@ public struct AppIdentity: Sendable {
 
 extension PushApps {
   /// Makes a new identity secret for an app. The one before it is accepted for 30 days, or until the next is made.
-  /// - Throws: `RegistryError.pushAppUnknown`.
+  /// - Throws: `RegistryError.numberUnknown`.
   public func rotateIdentity(_ customer: CustomerID, _ id: PushAppID) async throws -> AppIdentity {
-    guard let app = try await find(customer, id) else { throw RegistryError.pushAppUnknown(id) }
+    guard let app = try await find(customer, id) else { throw RegistryError.numberUnknown("push app") }
     let previous = try await identitySecret(of: app)
     if let previous { try await store(previous, as: .previousIdentitySecret, of: app) }
     let text = "pis_" + Base64URL.text(SymmetricKey(size: .bits256).withUnsafeBytes { Array($0) })
@@ -86,7 +86,7 @@ extension PushApps {
   }
 
   /// Refuses identities of the secret before the current one.
-  /// - Throws: `RegistryError.pushAppUnknown`.
+  /// - Throws: `RegistryError.numberUnknown`.
   public func revokePreviousIdentity(_ customer: CustomerID, _ id: PushAppID) async throws -> PushApp {
     try await database.query(PushAppQueries.deletePreviousIdentity, customer.rawValue, id.rawValue)
     return try await changed(customer, id)

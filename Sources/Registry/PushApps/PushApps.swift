@@ -53,9 +53,9 @@ public struct PushApps: Sendable {
   }
 
   /// Changes an app; new credentials end its alarm.
-  /// - Throws: `RegistryError.pushAppUnknown`, `.invalid`, `.credential`.
+  /// - Throws: `RegistryError.numberUnknown`, `.invalid`, `.credential`.
   public func update(_ customer: CustomerID, _ id: PushAppID, _ update: PushAppUpdate) async throws -> PushApp {
-    guard let app = try await find(customer, id) else { throw RegistryError.pushAppUnknown(id) }
+    guard let app = try await find(customer, id) else { throw RegistryError.numberUnknown("push app") }
     let name = try update.name.map { name throws(RegistryError) in try PushAppRules.name.require(name) }
     let service = try update.service.checked(for: app.type, of: app)
     let credentials = try service.credentials(for: app.appID, app.type)
@@ -101,7 +101,7 @@ public struct PushApps: Sendable {
 
   func changed(_ customer: CustomerID, _ id: PushAppID) async throws -> PushApp {
     try await database.notify(.pushApp, customer.description)
-    guard let app = try await find(customer, id) else { throw RegistryError.pushAppUnknown(id) }
+    guard let app = try await find(customer, id) else { throw RegistryError.numberUnknown("push app") }
     return app
   }
 

@@ -68,5 +68,5 @@ extension APIDescription {
 
 extension [APIOperation] {
   /// In the order of their tags, and among those of one tag in their own.
-  fileprivate var byTag: [APIOperation] { APIOperation.Tag.allCases.flatMap { tag in filter { $0.tag == tag } } }
+  fileprivate var byTag: [APIOperation] { APIOperation.Tag.all.flatMap { tag in filter { $0.tag == tag } } }
 }

@@ -20,7 +20,7 @@ public struct DescribedError: Sendable {
     var all = ofEveryPath
     for operation in APIDescription.pushcart.operations {
       for response in operation.describedErrors {
-        let group = operation.tag.rawValue
+        let group = operation.tag.name
         let known = all.firstIndex { $0.status == response.status.code && $0.meaning == response.description }
         let index = known ?? all.endIndex
         if known == nil {
@@ -46,7 +46,7 @@ public struct DescribedError: Sendable {
   ]
 
   /// How many groups of operations there are.
-  public static let groupCount = APIOperation.Tag.allCases.count
+  public static let groupCount = APIOperation.Tag.all.count
 }
 
 extension DescribedError {

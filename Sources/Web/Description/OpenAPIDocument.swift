@@ -15,7 +15,7 @@ enum OpenAPIDocument {
       ],
       "servers": [["url": .string(publicURL)]],
       "tags": .array(
-        APIOperation.Tag.allCases.map { ["name": .string($0.rawValue), "description": .string($0.description)] }),
+        APIOperation.Tag.all.map { ["name": .string($0.name), "description": .string($0.description)] }),
       "paths": .object(paths(description.operations)),
       "components": [
         "schemas": .object(Dictionary(named: schemas)),
@@ -56,7 +56,7 @@ enum OpenAPIDocument {
 
   private static func json(_ operation: APIOperation) -> JSONValue {
     var members: [UTF8String: JSONValue] = [
-      "operationId": .string(operation.id), "tags": [.string(operation.tag.rawValue)],
+      "operationId": .string(operation.id), "tags": [.string(operation.tag.name)],
       "summary": .string(operation.summary), "description": .string(operation.description),
       "security": security(operation),
       "responses": .object(

@@ -26,7 +26,7 @@ struct ReferencePage {
     <p>The same description as OpenAPI 3.1 is <a href="/openapi.json">/openapi.json</a>. In the commands below, \
     <code>$PUSHCART_KEY</code> is an access key.</p>
     </header>
-    \(APIOperation.Tag.allCases.map(section).joined(separator: "\n"))
+    \(APIOperation.Tag.all.map(section).joined(separator: "\n"))
     <section id="schemas">
     <h2>Schemas</h2>
     \(description.schemas.map(schemaSection).joined(separator: "\n"))
@@ -42,12 +42,12 @@ struct ReferencePage {
   }
 
   private var navigation: String {
-    let sections = APIOperation.Tag.allCases.map { tag in
+    let sections = APIOperation.Tag.all.map { tag in
       let links = operations(of: tag).map {
         "<li><a href=\"#\($0.id)\">\(badge($0.method)) \($0.summary.htmlEscaped)</a></li>"
       }
       return """
-        <a class="tag" href="#\(anchor(tag))">\(tag.rawValue.htmlEscaped)</a>
+        <a class="tag" href="#\(anchor(tag))">\(tag.name.htmlEscaped)</a>
         <ul>\(links.joined())</ul>
         """
     }
@@ -63,7 +63,7 @@ struct ReferencePage {
   private func section(_ tag: APIOperation.Tag) -> String {
     """
     <section id="\(anchor(tag))">
-    <h2>\(tag.rawValue.htmlEscaped)</h2>
+    <h2>\(tag.name.htmlEscaped)</h2>
     \(HTML.prose(tag.description))
     \(operations(of: tag).map(operationSection).joined(separator: "\n"))
     </section>
@@ -71,7 +71,7 @@ struct ReferencePage {
   }
 
   private func anchor(_ tag: APIOperation.Tag) -> String {
-    "tag-" + tag.rawValue.lowercasedASCII.replacing(" ", with: "-")
+    "tag-" + tag.name.lowercasedASCII.replacing(" ", with: "-")
   }
 
   func badge(_ method: HTTPRequest.Method) -> String {

@@ -1,3 +1,9 @@
+/// A key that opens one customer's APIs.
+public struct AccessKeyID: Identifier {
+  public let rawValue: Int64
+  public init(_ rawValue: Int64) { self.rawValue = rawValue }
+}
+
 /// What an access key may do. Each scope from `device` to `admin` includes the ones before it; `gateway` and `datasync` stand alone.
 public enum AccessScope: String, Sendable, Hashable, Codable, CaseIterable, SchemaProviding {
   /// Ships inside an app: registers and invalidates devices, never reads.

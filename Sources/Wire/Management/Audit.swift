@@ -1,3 +1,9 @@
+/// A line of the audit log.
+public struct AuditEntryID: Identifier {
+  public let rawValue: Int64
+  public init(_ rawValue: Int64) { self.rawValue = rawValue }
+}
+
 /// A line of the audit log: one management change.
 public struct AuditEntryReply: APIObject, Equatable {
   public var auditId: AuditEntryID
@@ -27,7 +33,7 @@ public struct AuditEntryReply: APIObject, Equatable {
     "action": "What was done: \(AuditAction.allCases.map { "`\($0.rawValue)`" }.joined(separator: ", ")).",
     "target": "What it was done to, as in `key 7`.",
     "before": "What this API showed of it before, without secrets. Absent if it was not there.",
-    "after": "What this API showed of it afterwards, without secrets.",
+    "after": "What this API showed of it afterwards, without secrets. Absent if it was removed.",
   ]
 }
 

@@ -1,3 +1,9 @@
+/// A phone of CM Hybrid Messaging.
+public struct RegistrationID: Identifier {
+  public let rawValue: Int64
+  public init(_ rawValue: Int64) { self.rawValue = rawValue }
+}
+
 /// When the SMS is sent that stands in for a push (CM, "Hybrid Messaging").
 public enum HybridMessageType: String, Sendable, Hashable, Codable, CaseIterable, SchemaProviding {
   /// Once every push has failed. The push has no time limit.

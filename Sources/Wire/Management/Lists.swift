@@ -1,3 +1,9 @@
+/// A list of contacts.
+public struct ListID: Identifier {
+  public let rawValue: Int64
+  public init(_ rawValue: Int64) { self.rawValue = rawValue }
+}
+
 /// Body of `POST /api/v1/lists`.
 public struct ListRequest: APIRequest, Equatable {
   public var name: String
@@ -16,11 +22,13 @@ public struct ListRequest: APIRequest, Equatable {
 }
 
 /// A list of contacts.
-public struct ListReply: APIObject, Equatable {
+public struct ListReply: NumberedReply, Equatable {
   public var listId: ListID
   public var name: String
   public var createdAt: Timestamp
 
+  public static let noun = "list"
+  public var number: ListID { listId }
   public static let schemaName: String? = "List"
   public static let schemaDescription = "A list of contacts."
   public static let example = ListReply(listId: ListID(1_000_000_005), name: "newsletter", createdAt: .example)

@@ -1,3 +1,9 @@
+/// An app on one platform.
+public struct PushAppID: Identifier {
+  public let rawValue: Int64
+  public init(_ rawValue: Int64) { self.rawValue = rawValue }
+}
+
 /// What an app makes of its pushes.
 public enum PushAppKind: String, Codable, Sendable, Hashable, CaseIterable, SchemaProviding {
   /// Any app that shows the message.

@@ -1,3 +1,9 @@
+/// One push of a sendout: 1, 2, 3, … within it. At most 2,147,483,647.
+public struct PushNumber: Identifier {
+  public let rawValue: Int64
+  public init(_ rawValue: Int64) { self.rawValue = rawValue }
+}
+
 /// The state of a push in the ledger: queued -> accepted, failed, skipped or uncertain; queued -> waiting -> queued;
 /// queued or waiting -> cancelled.
 public enum PushState: String, Codable, Sendable, Hashable, CaseIterable, SchemaProviding {

@@ -1,3 +1,9 @@
+/// A message to an audience.
+public struct SendoutID: Identifier {
+  public let rawValue: Int64
+  public init(_ rawValue: Int64) { self.rawValue = rawValue }
+}
+
 /// The state of a sendout: draft -> freezing -> running <-> paused; any of them -> cancelled; running -> finished.
 public enum SendoutState: String, Codable, Sendable, Hashable, CaseIterable, SchemaProviding {
   /// Written, not started.

@@ -1,3 +1,9 @@
+/// A named message that back ends send to one contact at a time.
+public struct TriggerID: Identifier {
+  public let rawValue: Int64
+  public init(_ rawValue: Int64) { self.rawValue = rawValue }
+}
+
 /// Body of `POST /api/v1/triggers` and of `PATCH /api/v1/triggers/{id}`.
 public struct TriggerRequest: APIRequest, Equatable {
   public var name: String?
@@ -37,7 +43,7 @@ public struct TriggerRequest: APIRequest, Equatable {
 }
 
 /// A trigger: a named message that back ends send to one contact at a time.
-public struct TriggerReply: APIObject, Equatable {
+public struct TriggerReply: NumberedReply, Equatable {
   public var triggerId: TriggerID
   public var name: String
   public var description: String?
@@ -48,6 +54,8 @@ public struct TriggerReply: APIObject, Equatable {
   public var createdAt: Timestamp
   public var updatedAt: Timestamp
 
+  public static let noun = "trigger"
+  public var number: TriggerID { triggerId }
   public static let schemaName: String? = "Trigger"
   public static let schemaDescription = "A named message that back ends send to one contact at a time."
   public static let example = TriggerReply(

@@ -33,13 +33,13 @@ extension APIRequest {
   public static var allowsNull: Bool { true }
 
   /// What `current` becomes by this change: fields that are present replace those of the same name. "" removes those that the table says
-  /// can be removed.
+  /// can be removed, be they texts or a `Change` of something else.
   /// - Throws: `DecodingError` if the result lacks a field.
   public func applied(to current: some Encodable) throws -> Self {
     guard case .object(var members) = try JSONValue(encoding: current),
       case .object(let changes) = try JSONValue(encoding: self)
     else { return self }
-    for (name, value) in changes {
+    for (name, value) in changes where value != .null {
       members[name] = value == "" && Self.fieldTable[name.text]?.isRemovable == true ? nil : value
     }
     return try Self(from: .object(members))
@@ -129,7 +129,8 @@ public struct FieldDescription: Sendable, ExpressibleByStringInterpolation {
 
   /// - Parameters:
   ///   - limits: characters of a string, items of an array, values of an integer.
-  ///   - isRemovable: whether "" removes the field in a change.
+  ///   - isRemovable: whether "" removes the field in a change. Requests that add take "", too, and then the field is not there. Only forms
+  ///     with `isChange` say so in the OpenAPI document. A field that is no text is a `Change` in the request.
   public init(_ text: String, limits: ClosedRange<Int64>? = nil, isRemovable: Bool = false) {
     self.text = text
     self.limits = limits
@@ -163,6 +164,28 @@ public struct FieldDescription: Sendable, ExpressibleByStringInterpolation {
 
 extension Optional: SchemaProviding where Wrapped: SchemaProviding {
   public static var schema: Schema { Wrapped.schema.orNull }
+}
+
+extension Change: Codable, SchemaProviding where Value: Codable & SchemaProviding {
+  public static var schema: Schema { Schema(.either([Value.schema, .string(0...0)])) }
+
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    let isEmpty = (try? container.decode(String.self))?.isEmpty == true
+    self = isEmpty ? .clear : .set(try container.decode(Value.self))
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    switch self {
+    case .keep: try container.encodeNil()
+    case .clear: try container.encode("")
+    case .set(let value): try container.encode(value)
+    }
+  }
+
+  /// What is set; `nil` for nothing.
+  public var value: Value? { if case .set(let value) = self { value } else { nil } }
 }
 
 extension Array: SchemaProviding where Element: SchemaProviding {

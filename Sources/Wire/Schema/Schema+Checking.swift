@@ -104,6 +104,7 @@ extension Schema {
     case .object(let fields, _, .some): "an object with one of \(fields.map(\.name).joined(separator: ", "))"
     case .object: "an object"
     case .array: "an array"
+    case .string(let length, _) where length == 0...0: "\"\""
     case .string: "a string"
     case .strings(let words): "one of \(words.joined(separator: ", "))"
     case .timestamp: Timestamp.expectation

@@ -1,6 +1,8 @@
 import ArgumentParser
 import HTTPTypes
 import Operations
+import Support
+import Wire
 
 @testable import Pushcart
 
@@ -54,13 +56,35 @@ struct ManagedCommand {
     }
   }
 
+  /// The options that it must have: those of the body's required fields, with the values of its example. `nil` where they are more than
+  /// texts and numbers. A change can do without.
+  /// - Parameter name: what a thing is called.
+  private func options(name: String) -> [String]? {
+    if needsNoOptions || operation.method == .patch { return [] }
+    guard operation.method == .post, case .object(let fields, _, _)? = operation.requestBody?.schema.shape,
+      let example = operation.exampleBody
+    else { return nil }
+    var options: [String] = []
+    for field in fields where field.isRequired {
+      guard var value = example.string(field.name) ?? example.integer(field.name).map({ "\($0)" }) else { return nil }
+      if field.name == "name" { value = name }
+      options += ["--\(field.name.replacing(#/[A-Z]/#) { "-\($0.output.lowercased())" })", value]
+    }
+    return options
+  }
+
   /// By names of commands, arguments that name what another customer has, and what nobody has.
   static let crossings: [String: [(foreign: [String], absent: [String])]] = {
     let names = ["id": ("1", "999999"), "appId": ("com.secretive.app", "com.nothing")]
-    let pairs = all.filter(\.needsNoOptions).map { command in
+    var crossings: [String: [(foreign: [String], absent: [String])]] = [:]
+    for command in all {
+      guard let options = command.options(name: "secretive"), let others = command.options(name: "other") else {
+        continue
+      }
       let names = command.parameter.flatMap { names[$0] }
-      return (command.name, [(foreign: names.map { [$0.0] } ?? [], absent: names.map { [$0.1] } ?? [])])
+      let (foreign, absent) = (names.map { [$0.0] } ?? [], names.map { [$0.1] } ?? [])
+      crossings[command.name] = [(foreign: foreign + options, absent: absent + others)]
     }
-    return Dictionary(uniqueKeysWithValues: pairs)
+    return crossings
   }()
 }

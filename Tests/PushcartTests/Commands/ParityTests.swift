@@ -1,6 +1,7 @@
 import Content
 import Delivery
 import Hybrid
+import Operations
 import Postgres
 import Registry
 import Sendouts
@@ -54,6 +55,7 @@ import Wire
         pairs.append(("reports/\(report.rawValue)", ["report", report.rawValue]))
       }
       try await withTestWebServer(try whole.routes) { [pairs] server in
+        try await ExampleRequests.addEach(to: server, key: key)
         for (path, command) in pairs {
           let reply = try await server.send("GET", "/api/v1/\(path)", key: key)
           let outcome = try await pushcart.run(command + customer)
@@ -62,6 +64,22 @@ import Wire
         }
       }
     }
+  }
+
+  /// Operations that no command calls by itself, and why.
+  private static let withoutCommand: [String: String] = [
+    "showApp": "app list shows all of them", "showCustomer": "customer list shows all of them",
+    "rotateAppIdentity": "app identity asks by app id, too", "revokePreviousAppIdentity": "app identity does it",
+    "addSendout": "send waits for the sendout", "showSendout": "sendout show has it with its apps",
+    "listPushes": "sendout show --pushes has them", "showTemplate": "template show prints the text as it is",
+  ]
+
+  @Test func `Every operation has a command, and commands call what routes are made from`() {
+    let operations = ManagementOperations.all.map(\.description.id)
+    #expect(Set(operations).count == operations.count)
+    let called = Set(ManagedCommand.all.map(\.operation.id))
+    #expect(called.subtracting(operations) == [])
+    #expect(Set(operations).subtracting(called) == Set(Self.withoutCommand.keys))
   }
 
   @Test func `The API, the command line and the view give the same numbers`() async throws {
@@ -95,10 +113,6 @@ import Wire
     for body in ["<p>1</p>", "<p>Hi {{firstName}}</p>"] {
       _ = try await templates.put(bench.customer, name: "offer", format: .html, body: body)
     }
-    _ = try await ContactLists(bench.pool).add(bench.customer, name: "newsletter")
-    _ = try await Triggers(bench.pool).add(
-      bench.customer,
-      TriggerRequest(name: "Order", appId: SendingBench.appID, message: MessageBody(alert: "{{orderNo}}")))
     _ = try await HybridApps(bench.pool).enable(
       bench.customer, HybridAppRequest(appId: SendingBench.appID, sender: "ACME"), vault: bench.vault)
     for number in ["31612345678", "31687654321"] {

@@ -15,7 +15,6 @@ import Wire
 @Suite struct TenantCommandTests {
   /// Arguments of each command, but for those of `ManagedCommand`, that name data of the first customer, and the same with data that nobody has.
   private let crossings: [String: [(foreign: [String], absent: [String])]] = [
-    "key add": [(["--name", "mine", "--scope", "device"], ["--name", "mine", "--scope", "device"])],
     "app add": [
       (
         ["--type", "android", "--app-id", "com.mine.too", "--name", "Mine"],
@@ -35,7 +34,6 @@ import Wire
     ],
     "sms allow": [(["0031612345678"], ["0031699999999"])],
     "app identity": [(["1"], ["999999"]), (["com.secretive.app"], ["com.nothing"])],
-    "list add": [(["--name", "secretive"], ["--name", "other"])],
     "links max-age": [(["--days", "90"], ["--days", "90"])],
     "softphone reporter": [(["--map", "selector=acc"], ["--map", "selector=acc"])],
     "customer update": [
@@ -80,7 +78,6 @@ import Wire
         ["--name", "x", "--app", "com.nothing", "--alert", "x"]
       )
     ],
-    "trigger update": [(["1", "--active", "false"], ["999999", "--active", "false"])],
     "trigger send": [
       (["1", "--to", "secretive@example.com"], ["999999", "--to", "secretive@example.com"])
     ],
@@ -108,7 +105,7 @@ import Wire
       let template = "\(folder.path)/mine.html"
       try "mine".write(toFile: template, atomically: true, encoding: .utf8)
       let pushcart = Pushcart(databaseURL: bench.database.connectionString, masterKey: bench.masterKey)
-      let before = try await rows(bench)
+      let before = try await bench.database.rows(of: bench.customer)
       for (command, pairs) in crossings {
         for (foreign, absent) in pairs {
           var outcomes: [Pushcart.Outcome] = []
@@ -123,7 +120,7 @@ import Wire
           #expect(!(outcomes[0].output + outcomes[0].errors).contains("Secretive"), "\(command) \(foreign)")
         }
       }
-      #expect(try await rows(bench) == before)
+      #expect(try await bench.database.rows(of: bench.customer) == before)
     }
   }
 
@@ -141,12 +138,13 @@ import Wire
     let apps = PushApps(pool, vault: bench.vault)
     _ = try await apps.update(bench.customer, bench.app.id, PushAppUpdate(name: "Secretive"))
     try await bench.database.query("UPDATE push_app SET app_id = 'com.secretive.app'")
-    _ = try await AccessKeys(pool).make(bench.customer, name: "Secretive", scope: .admin)
-    _ = try await ContactLists(pool).add(bench.customer, name: "secretive")
+    let key = try await AccessKeys(pool).make(bench.customer, name: "Secretive", scope: .admin).token
+    try await withTestWebServer(try WholeWebServer(bench).routes) { server in
+      try await ExampleRequests.addEach(
+        to: server, key: key,
+        with: ["name": "Secretive", "appId": "com.secretive.app", "listId": 1, "message": ["alert": "Secretive"]])
+    }
     _ = try await Templates(pool).put(bench.customer, name: "secretive", format: .html, body: "Secretive")
-    _ = try await Triggers(pool).add(
-      bench.customer,
-      TriggerRequest(name: "Secretive", appId: "com.secretive.app", message: MessageBody(alert: "Secretive")))
     _ = try await HybridApps(pool).enable(
       bench.customer, HybridAppRequest(appId: "com.secretive.app", sender: "Secretive"), vault: bench.vault)
     try await bench.addDevices(1)
@@ -165,16 +163,5 @@ import Wire
     let other = try await Customers(pool).add(name: "Other").id
     #expect(other == CustomerID(2))
     _ = try await apps.add(other, NewPushApp(appID: "com.other", type: .ios, name: "Other"))
-  }
-
-  private func rows(_ bench: SendingBench) async throws -> [String] {
-    let tables = [
-      "access_key", "push_app", "push_credential", "list", "contact", "device", "template", "sendout", "push",
-      "message", "trigger", "hybrid_app",
-    ]
-    let each = tables.map { "SELECT '\($0)' || t::text AS row FROM \($0) AS t WHERE customer_id = 1" }
-    return try await bench.database.query(each.joined(separator: " UNION ALL ") + " ORDER BY row").map {
-      try $0.decode(String.self)
-    }
   }
 }

@@ -1,5 +1,6 @@
 import Content
 import Foundation
+import Operations
 import Providers
 import Registry
 import Simulator
@@ -82,6 +83,13 @@ import Wire
         "/api/v1/templates/…", "/v1.0/deviceregistrations", "/v1.0/voiceotp/requestcode", "/gateway.ashx",
         "/pnm2/multisend", "/k/…", "/c/…", "/sms/status/…", "/datasync/v2/…", "…",
       ] { #expect(logs.contains(#""path":"\#(known)""#), "\(known)") }
+      // What is managed by number shows nothing that is secret.
+      for operation in ManagementOperations.all.map(\.description) {
+        let named = operation.parameters.filter { $0.location == .path }
+        guard named.allSatisfy({ if case .integer = $0.schema.shape { true } else { false } }) else { continue }
+        let path = operation.path.replacing("{id}", with: "7")
+        #expect(logs.contains(#""path":"\#(path)""#), "\(path) is not listed in deploy/nginx.conf")
+      }
     }
   }
 

@@ -240,7 +240,7 @@ private struct BodyVariant {
 private struct BodyVariants {
   private let document: JSONValue
   private static let probes: [JSONValue] = [
-    nil, true, false, 0, 1, -1, .number(1.5), 32_768, .integer(Int64.max), "", "x", "1", "true", "1980-02-29",
+    nil, true, false, 0, 1, -1, .number(1.5), 32_768, .integer(Int64.max), "", "x", "a\u{1}", "1", "true", "1980-02-29",
     "2026-11-20T09:00:00.000Z", [], [1], [:], ["unknown": 1],
   ]
 

@@ -1,3 +1,5 @@
+import Operations
+import Sendouts
 import Support
 import Testing
 import Wire
@@ -30,6 +32,15 @@ import Wire
       #expect(changed["description"] == nil && changed["template"] == nil && changed["message"] == ["alert": "x"])
       #expect(try await managed.send("GET", "/api/v1/triggers/1").json == changed)
     }
+  }
+
+  @Test func `What removes a numbered thing is described in its words`() {
+    let removal = NumberedOperations<Triggers>(.triggers).remove("Its name is free again.", audit: .changeTrigger)
+    let description = removal.description
+    #expect(description.name == "DELETE /api/v1/triggers/{id}" && description.id == "removeTrigger")
+    #expect(description.summary == "Remove a trigger" && removal.audit == .changeTrigger)
+    #expect(description.responses.map(\.description) == ["The trigger as it was."])
+    #expect(description.errors.map(\.description) == ["The customer has no trigger of this number."])
   }
 
   @Test(arguments: [

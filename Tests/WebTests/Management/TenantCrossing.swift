@@ -1,5 +1,6 @@
 import HTTPTypes
 import Operations
+import Support
 import Wire
 
 /// A request in which one customer names what is another's, and the same with what is nobody's: the replies must not differ.
@@ -54,10 +55,11 @@ extension TenantCrossing {
   /// By parameters of paths, in braces, and fields of bodies that name something.
   private static let names: [String: (foreign: String, absent: String)] = [
     "{id}": number, "{name}": ("secretive", "nothing"), "appId": app, "template": ("secretive", "nothing"),
+    "listId": number,
   ]
 
-  /// What an operation is asked for by its description. What its path names is crossed if it can be unknown, else its body's app and
-  /// template.
+  /// What an operation is asked for by its description. What its path names is crossed if it can be unknown, else what its body
+  /// names. A number that is to be the new thing's own names nothing.
   private static func all(of operation: APIOperation) -> [TenantCrossing] {
     let (name, body) = (operation.name, operation.exampleBody)
     if let parameter = operation.parameters.first(where: { $0.location == .path }),
@@ -73,11 +75,14 @@ extension TenantCrossing {
     let plain = operation.queries.map { query in
       TenantCrossing(name, at: operation.path() + query, json: body?.with(own).written)
     }
-    let crossed = operation.bodyFields.compactMap { field in
+    let crossed = operation.bodyFields.filter { $0 != operation.numberField }.compactMap { field in
       names[field].map { names in
         TenantCrossing(
-          name, json: { body?.with(own).with([UTF8String(field): .string($0)]).written ?? "" }, names,
-          at: operation.path())
+          name,
+          json: { value in
+            let value = Int64(value).map(JSONValue.integer) ?? .string(value)
+            return body?.with(own).with([UTF8String(field): value]).written ?? ""
+          }, names, at: operation.path())
       }
     }
     return plain + crossed

@@ -45,7 +45,7 @@ enum CarmaTriggerOperations {
     responses: [.ok("The message is committed.", TriggerMessageReply.example)],
     errors: [
       .error(
-        "The trigger, the contact or an app of the trigger is unknown.", SendoutError.triggerUnknown(TriggerID(1)),
+        "The trigger, the contact or an app of the trigger is unknown.", RegistryError.numberUnknown("trigger"),
         SendoutError.recipientUnknown),
       boundElsewhere,
       .error(
