@@ -50,7 +50,14 @@ struct Demo: Sendable {
     let apps = try simulator.samples { file, make in try local.secret("\(local.home)/\(file)", make: make) }
     simulator.sms.register(productToken: SampleCustomer.smsProductToken)
     let (sample, next, statusURL) = try await settings.withPool { pool in
-      try await Migrator(pool, Migration.embedded).apply()
+      do {
+        try await Migrator(pool, Migration.embedded).apply()
+      } catch let error as MigrationError {
+        let folders = Set([local.folder, local.home]).sorted().joined(separator: " and ")
+        throw CommandFailure(
+          "\(error). The data is another version's. Delete \(folders) to begin anew, or name another folder with --folder."
+        )
+      }
       let sample = try await SampleCustomer.prepare(
         local, pool, settings, vault: vault, apps: apps, sms: simulator.smsAccount)
       let addresses = try await SMSStatusAddresses.load(pool, vault: vault, publicURL: settings.publicURL)

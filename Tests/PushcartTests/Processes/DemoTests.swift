@@ -51,6 +51,7 @@ import Wire
     #expect(contacts.string("firstName") == "Robin")
 
     let server = try second.server()
+    _ = try Self.psql(second, "UPDATE schema_migration SET checksum = ''")
     second.process.signal(SIGINT)
     #expect(await second.process.exit() == 0, "\(second.text)")
     #expect(kill(server, 0) == -1 && errno == ESRCH, "PostgreSQL is still there")
@@ -61,6 +62,10 @@ import Wire
       let attributes = try FileManager.default.attributesOfItem(atPath: "\(folder.path)/.pushcart/\(secret)")
       #expect(attributes[.posixPermissions] as? Int == 0o600, "\(secret)")
     }
+
+    let other = try RunningDemo.launch(in: folder.path, ports)
+    #expect(await other.exit() == 1)
+    #expect(other.text.contains("Delete \(folder.path)/.pushcart") && other.text.contains("--folder"), "\(other.text)")
   }
 
   @Test func `A taken port is named with the flag that chooses another`() async throws {
