@@ -44,7 +44,7 @@ import Wire
     #expect(Set(fields.map(\.name)) == Set(PushServiceName.allCases.map(\.rawValue)))
   }
 
-  /// The same for each service without a type of its own.
+  /// These members for each service whose fields have no type of their own.
   private static func members(_ members: [UTF8String: JSONValue]) -> [PushServiceName: [UTF8String: JSONValue]] {
     let typed: Set<PushServiceName> = [.apns, .wns, .webpush, .sms]
     return Dictionary(
