@@ -82,6 +82,8 @@ public enum ErrorReplies {
     case .streamEnded: .conflict("The stream of these messages is paused or cancelled.")
     case .wrongState(let sendout, let state, let verb):
       .conflict("Sendout \(sendout) is \(state.rawValue). \(verb.rawValue) is not possible.")
+    case .notDraft(let sendout, let state):
+      .conflict("Sendout \(sendout) is \(state.rawValue). Only a draft can be changed: make a new sendout.")
     }
   }
 

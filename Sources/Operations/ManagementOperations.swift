@@ -10,7 +10,7 @@ package enum ManagementOperations {
     (.lists, ListOperations.all),
     (.templates, TemplateOperations.all),
     (.sendouts, SendoutOperations.all),
-    (.messages, []),
+    (.messages, MessageOperations.all),
     (.triggers, TriggerOperations.all),
     (.gateway, []),
     (.hybrid, HybridAppOperations.all),
@@ -32,7 +32,6 @@ extension APIOperation.Tag {
     """
     Carma's REST API, for apps and their back ends. Unknown fields are ignored. Dates are milliseconds since 1970.
     """)
-  package static let messages = Self("Messages", "Messages to one contact or one device, such as receipts and codes.")
   package static let gateway = Self(
     "Hybrid gateway",
     """

@@ -14,7 +14,9 @@ package struct Operation<Target: Sendable, Body: Sendable, Reply: APIObject>: Se
     case change(AuditAction, @Sendable (OperationCall, Target, Body) async throws -> Changed<Reply>)
   }
 
-  package let description: APIOperation
+  package internal(set) var description: APIOperation
+  /// Whether it only reads, so that a POST needs no `Idempotency-Key`.
+  package let isReading: Bool
   /// What of the hub's memory does not hold any more.
   package let outdates: HubCache?
   /// How long each statement may take; `nil` for the pool's own.
@@ -36,7 +38,19 @@ package struct Operation<Target: Sendable, Body: Sendable, Reply: APIObject>: Se
     read: @escaping @Sendable (OperationCall, Target, Body) async throws -> Reply
   ) where Body == Void {
     self.init(
-      .get, path, id, tag, summary, description, scope, target, .none, replies, errors, nil, nil, .read(read))
+      .get, path, id, tag, summary, description, scope, target, .none, replies, errors, nil, nil, .read(read),
+      isReading: true)
+  }
+
+  /// A POST whose body says what to show. It changes nothing.
+  package init(
+    showing path: String, id: String, _ tag: APIOperation.Tag, _ summary: String, _ description: String,
+    needs scope: AccessScope = .admin, body: RequestBody<Body>, replies: Replies<Reply>, errors: [APIResponse] = [],
+    show: @escaping @Sendable (OperationCall, Body) async throws -> Reply
+  ) where Target == Void {
+    self.init(
+      .post, path, id, tag, summary, description, scope, .none, body, replies, errors, nil, nil,
+      .read { call, _, body in try await show(call, body) }, isReading: true)
   }
 
   /// A POST that asks others over the network, and changes nothing. No transaction waits for their answers.
@@ -48,6 +62,17 @@ package struct Operation<Target: Sendable, Body: Sendable, Reply: APIObject>: Se
   ) where Body == Void {
     self.init(
       .post, path, id, tag, summary, description, scope, target, .none, replies, errors, nil, nil, .read(ask))
+  }
+
+  /// A POST that is executed once by other means than a transaction that notes its reply.
+  package init(
+    sending path: String, id: String, _ tag: APIOperation.Tag, _ summary: String, _ description: String,
+    needs scope: AccessScope, body: RequestBody<Body>, replies: Replies<Reply>, errors: [APIResponse] = [],
+    send: @escaping @Sendable (OperationCall, Body) async throws -> Reply
+  ) where Target == Void {
+    self.init(
+      .post, path, id, tag, summary, description, scope, .none, body, replies, errors, nil, nil,
+      .read { call, _, body in try await send(call, body) })
   }
 
   /// An operation that changes something.
@@ -69,12 +94,14 @@ package struct Operation<Target: Sendable, Body: Sendable, Reply: APIObject>: Se
   private init(
     _ method: HTTPRequest.Method, _ path: String, _ id: String, _ tag: APIOperation.Tag, _ summary: String,
     _ description: String, _ scope: AccessScope, _ target: Parameters<Target>, _ body: RequestBody<Body>,
-    _ replies: Replies<Reply>, _ errors: [APIResponse], _ outdates: HubCache?, _ statementLimit: Duration?, _ work: Work
+    _ replies: Replies<Reply>, _ errors: [APIResponse], _ outdates: HubCache?, _ statementLimit: Duration?, _ work: Work,
+    isReading: Bool = false
   ) {
     self.description = APIOperation(
       method: method, path: path, id: id, tag: tag, security: .key(scope), summary: summary, description: description,
-      parameters: target.described + (method == .post ? [.idempotencyKey] : []), requestBody: body.content,
+      parameters: target.described + (method == .post && !isReading ? [.idempotencyKey] : []), requestBody: body.content,
       bodyLimit: body.limit, responses: [replies.response], errors: errors)
+    self.isReading = isReading
     self.outdates = outdates
     self.statementLimit = statementLimit
     self.target = target
@@ -114,6 +141,7 @@ package struct AnyOperation: Sendable {
 
   package let description: APIOperation
   package let audit: AuditAction?
+  package let isReading: Bool
   package let outdates: HubCache?
   package let statementLimit: Duration?
   /// Reads a request, and returns what does what it asks for.
@@ -122,6 +150,7 @@ package struct AnyOperation: Sendable {
   package init<Target, Body, Reply>(_ operation: Operation<Target, Body, Reply>) {
     description = operation.description
     audit = operation.audit
+    isReading = operation.isReading
     outdates = operation.outdates
     statementLimit = operation.statementLimit
     prepare = operation.prepare
@@ -148,11 +177,14 @@ package struct OperationParts: Sendable {
   package let statusAddresses: @Sendable (Database) async throws -> SMSStatusAddresses
   /// Asks an app's push service about its credentials. The answer is `nil` for an app that has none.
   package let checkCredentials: @Sendable (PushApp) async throws -> PushAppCheckReply?
+  /// Previews, sends and finds single messages. It throws for a command without a master key.
+  package let messages: @Sendable () throws -> MessageService
 
   package init(
     database: Database, slowReads: Database, vault: Vault?, smsRule: EndpointRule,
     statusAddresses: @escaping @Sendable (Database) async throws -> SMSStatusAddresses,
-    checkCredentials: @escaping @Sendable (PushApp) async throws -> PushAppCheckReply?
+    checkCredentials: @escaping @Sendable (PushApp) async throws -> PushAppCheckReply?,
+    messages: @escaping @Sendable () throws -> MessageService
   ) {
     self.database = database
     self.slowReads = slowReads
@@ -160,6 +192,7 @@ package struct OperationParts: Sendable {
     self.smsRule = smsRule
     self.statusAddresses = statusAddresses
     self.checkCredentials = checkCredentials
+    self.messages = messages
     reports = Reports(slowReads)
   }
 }
@@ -170,11 +203,15 @@ package struct OperationCall: Sendable {
   /// The transaction of what changes something; the pool for what only reads.
   package let database: Database
   package let parts: OperationParts
+  /// The only app that the caller's key opens; `nil` for all.
+  package let appID: String?
   private let change: ManagementChange?
 
   /// For an operation that changes nothing.
-  package init(reading parts: OperationParts, of customer: CustomerID) {
+  /// - Parameter appID: the only app that the caller's key opens; `nil` for all.
+  package init(reading parts: OperationParts, of customer: CustomerID, boundTo appID: String? = nil) {
     self.customer = customer
+    self.appID = appID
     self.parts = parts
     database = parts.database
     change = nil
@@ -182,6 +219,7 @@ package struct OperationCall: Sendable {
 
   package init(_ change: ManagementChange, _ parts: OperationParts) {
     customer = change.customer
+    appID = nil
     database = change.transaction
     self.parts = parts
     self.change = change

@@ -13,8 +13,8 @@ extension APIOperation.Tag {
 /// `/api/v1/sendouts`.
 package enum SendoutOperations {
   package static let all = [
-    AnyOperation(list), AnyOperation(add), AnyOperation(show), AnyOperation(pushes), AnyOperation(why),
-    AnyOperation(start), AnyOperation(pause), AnyOperation(resume), AnyOperation(cancel),
+    AnyOperation(list), AnyOperation(add), AnyOperation(audience), AnyOperation(show), AnyOperation(change),
+    AnyOperation(pushes), AnyOperation(why), AnyOperation(start), AnyOperation(pause), AnyOperation(resume), AnyOperation(cancel),
   ]
 
   package static let list = Operation(
@@ -32,15 +32,8 @@ package enum SendoutOperations {
     Every text of the message is a Mustache template. The sendout keeps the current version of its template. If a reply \
     was lost, repeat the request with the same `Idempotency-Key`: the message is sent once.
     """,
-    // Room for the most original ids, long ones, and the message.
-    at: .none, body: .json(SendoutRequest.form, upTo: 4 * 1024 * 1024),
-    replies: .created("The sendout.", SendoutReply.form),
-    errors: [
-      .error("The app is unknown.", RegistryError.appUnknown(appID: "com.acme.app")),
-      .error(
-        "Nothing can be sent to the app yet.",
-        HTTPErrorResponse.noCredentials(CustomerID(1), PushAppID(1), appID: "com.acme.app", .ios, field: "signingKey")),
-    ], audit: .addSendout
+    at: .none, body: .json(SendoutRequest.form, upTo: longestRequest),
+    replies: .created("The sendout.", SendoutReply.form), errors: [appUnknown, noCredentials], audit: .addSendout
   ) { call, _, request in
     let sendout = try await call.sendouts.create(call.customer, request)
     let target = "sendout \(sendout.sendoutId)"
@@ -52,6 +45,37 @@ package enum SendoutOperations {
           as: .startSendout))
     }
     return Changed(sendout, lines)
+  }
+
+  package static let audience = Operation(
+    showing: "/api/v1/sendouts/audience", id: "countAudience", .sendouts, "Count an audience",
+    """
+    How many valid devices a sendout would go to, by app. Nothing is stored or sent. It counts up to `limit` devices of an app, and then \
+    says that there are more.
+    """,
+    body: .json(AudienceRequest.form, upTo: longestRequest), replies: .ok("The devices.", AudienceReply.form),
+    errors: [appUnknown]
+  ) { call, request in try await call.sendouts.count(call.customer, request) }
+
+  package static let change = Operation(
+    .put, "/api/v1/sendouts/{id}", id: "changeSendout", .sendouts, "Change a draft",
+    """
+    Replaces all that the draft says: apps, audience, message and the rest. What has been started cannot be changed. The current version \
+    of its template is taken again.
+    """,
+    at: id, body: .json(SendoutRequest.draft, upTo: longestRequest),
+    replies: .ok("The draft as it is now, without counts.", uncounted),
+    errors: [
+      unknown, appUnknown, noCredentials,
+      .error("The sendout was started.", SendoutError.notDraft(SendoutID(7), .running)),
+    ], audit: .changeSendout
+  ) { call, id, request in
+    let (before, after) = try await call.sendouts.change(call.customer, id, request)
+    return Changed(
+      after,
+      .init(
+        "sendout \(id)", before: DraftChange(before, changed: []),
+        after: DraftChange(after, changed: after.fieldsChanged(since: before))))
   }
 
   package static let show = Operation(
@@ -129,6 +153,13 @@ package enum SendoutOperations {
     return reply
   }()
 
+  /// In bytes: room for the most original ids, long ones, and the message.
+  private static let longestRequest = 4 * 1024 * 1024
+  private static let appUnknown = APIResponse.error(
+    "The app is unknown.", RegistryError.appUnknown(appID: "com.acme.app"))
+  private static let noCredentials = APIResponse.error(
+    "Nothing can be sent to the app yet.",
+    HTTPErrorResponse.noCredentials(CustomerID(1), PushAppID(1), appID: "com.acme.app", .ios, field: "signingKey"))
   private static let id = Parameters.id(SendoutID.self, "The sendout's number.", example: 7)
   private static let unknown = APIResponse.error(
     "The customer has no sendout of this number.", RegistryError.numberUnknown("sendout"))
@@ -176,7 +207,32 @@ extension OperationCall {
   fileprivate var sendouts: SendoutStore { SendoutStore(database, reading: slowReads) }
 }
 
+/// A draft in the audit log. Of audience and message it tells only whether they have changed, as they may name people.
+private struct DraftChange: Encodable, Sendable {
+  let sendout: SendoutReply
+  let changed: [String]
+
+  init(_ sendout: SendoutReply, changed: [String]) {
+    self.sendout = sendout.forAudit
+    self.changed = changed
+  }
+
+  private enum CodingKeys: String, CodingKey { case changed }
+
+  func encode(to encoder: any Encoder) throws {
+    try sendout.encode(to: encoder)
+    guard !changed.isEmpty else { return }
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(changed, forKey: .changed)
+  }
+}
+
 extension SendoutReply {
+  /// Which of the two have changed that the audit log does not show.
+  fileprivate func fieldsChanged(since before: SendoutReply) -> [String] {
+    (audience == before.audience ? [] : ["audience"]) + (message == before.message ? [] : ["message"])
+  }
+
   /// Without audience and message, which may be long and name people.
   fileprivate var forAudit: SendoutReply {
     var reply = self

@@ -7,6 +7,23 @@ public struct Audiences: Sendable {
 
   public init(_ database: any Querying) { self.database = database }
 
+  /// The valid devices of an audience in one app, counted up to `limit`, and whether there are more. It takes five seconds at most: people
+  /// wait for it.
+  public func devices(
+    _ customer: CustomerID, of app: PushAppID, in audience: Audience, upTo limit: Int
+  ) async throws -> (count: Int, isMore: Bool) {
+    let (customer, apps, most) = (customer.rawValue, [app.rawValue], Int64(limit) + 1)
+    let database = database.limited(to: .seconds(5))
+    let rows =
+      switch audience {
+      case .all: try await database.query(AudienceQueries.countAll, customer, apps, most)
+      case .list(let list): try await database.query(AudienceQueries.countList, customer, apps, list.rawValue, most)
+      case .originalIds(let ids): try await database.query(AudienceQueries.countOriginalIDs, customer, apps, ids, most)
+      }
+    let count = try rows[0].decode(Int.self)
+    return (min(count, limit), count > limit)
+  }
+
   /// How many of these original ids no contact of the customer has; an id given twice counts once.
   public func unknownOriginalIDs(_ customer: CustomerID, among ids: [String]) async throws -> Int {
     try await database.query(AudienceQueries.unknownOriginalIDs, customer.rawValue, ids)[0].decode(Int.self)
@@ -55,5 +72,14 @@ enum AudienceQueries {
                         WHERE contact.customer_id = $1::bigint AND contact.original_id = wanted.original_id)
     """)
 
-  static let all: [Statement] = [unknownOriginalIDs]
+  /// Counts devices up to `$3`, or `$4` where `$3` names the audience.
+  static let countAll = count("audience.count_all", AudienceSelection.all, limit: "$3")
+  static let countList = count("audience.count_list", AudienceSelection.list, limit: "$4")
+  static let countOriginalIDs = count("audience.count_original_ids", AudienceSelection.originalIDs, limit: "$4")
+
+  private static func count(_ name: String, _ audience: String, limit: String) -> Statement {
+    Statement(name, .read, "SELECT count(*) FROM (SELECT FROM (\(audience)) AS audience LIMIT \(limit)::bigint) AS counted")
+  }
+
+  static let all: [Statement] = [unknownOriginalIDs, countAll, countList, countOriginalIDs]
 }

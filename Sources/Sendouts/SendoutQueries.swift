@@ -7,7 +7,7 @@ import Wire
 /// Statements on `sendout`. `$1` is the customer; where one sendout is meant, `$2` is its number.
 enum SendoutQueries {
   static let all: [Statement] = [
-    create, find, lock, list, change, halt, lockFreeze, freezable, frozen, finish, freezing, settled, stream,
+    create, rewrite, find, lock, list, change, halt, lockFreeze, freezable, frozen, finish, freezing, settled, stream,
     openStream, reserve, requireRange,
   ]
 
@@ -24,6 +24,18 @@ enum SendoutQueries {
                          unknown_ids, on_uncertain, started_at, changed_at)
     VALUES ($1::bigint, $2::bigint[], $3::text, $4::text, $5::jsonb, $6::json, $7::text, $8::int4, $9::int4, $10::text,
             CASE WHEN $4::text = 'freezing' THEN now() END, CASE WHEN $4::text = 'freezing' THEN now() END)
+    RETURNING \(columns)
+    """)
+
+  /// Replaces what the draft says: its apps `$3`, name `$4`, audience `$5`, message `$6`, template `$7` in its version `$8`, count of unknown
+  /// ids `$9` and policy `$10`.
+  static let rewrite = Statement(
+    "sendout.rewrite", .write,
+    """
+    UPDATE sendout
+       SET push_app_ids = $3::bigint[], name = $4::text, audience = $5::jsonb, message = $6::json, template_name = $7::text,
+           template_version = $8::int4, unknown_ids = $9::int4, on_uncertain = $10::text
+     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
     RETURNING \(columns)
     """)
 

@@ -5,7 +5,7 @@ public import Postgres
 import Registry
 public import Wire
 
-/// The store of sendouts: creates, starts, pauses, resumes and cancels them, and counts their progress.
+/// The store of sendouts: creates, changes, starts, pauses, resumes and cancels them, and counts their progress.
 ///
 /// Every verb changes sendout and ledger in the caller's transaction: once that is committed, no hub claims what it must not. Repeating a
 /// verb is fine; one that is impossible in the sendout's state is refused.
@@ -27,6 +27,66 @@ public struct SendoutStore: Sendable {
   /// - Throws: `SendoutError.invalid`, `.appWithoutCredentials`; `RegistryError.appUnknown`, `.appAmbiguous`;
   ///   `ContentError.invalid`, `.unparsable` with fields such as `message.alert`.
   public func create(_ customer: CustomerID, _ request: SendoutRequest) async throws -> SendoutReply {
+    let new = try await checked(customer, request)
+    let row = try await database.query(
+      SendoutQueries.create, customer.rawValue, new.apps.map(\.id.rawValue), new.name,
+      (request.start == true ? SendoutState.freezing : .draft).rawValue, try JSONB(encoding: request.audience),
+      JSONDocument(request.message.json), new.template?.name, new.template?.version, new.unknownIDs.map(Int32.init),
+      (request.onUncertain ?? .resend).rawValue)[0]
+    let sendout = try Sendout(row)
+    if sendout.state == .freezing {
+      try await database.query(SendoutQueries.requireRange, sendout.key.sendout.rawValue)
+      try await database.notify(.sendout, sendout.key.description)
+    }
+    return try sendout.reply(apps: new.apps, counts: SendoutCounts())
+  }
+
+  /// Replaces all that a draft says.
+  /// - Returns: the draft as it was and as it is, without counts.
+  /// - Throws: `RegistryError.numberUnknown`, `SendoutError.notDraft`; what `create` throws.
+  public func change(
+    _ customer: CustomerID, _ sendout: SendoutID, _ request: SendoutRequest
+  ) async throws -> (before: SendoutReply, after: SendoutReply) {
+    let new = try await checked(customer, request)
+    guard let row = try await database.query(SendoutQueries.lock, customer.rawValue, sendout.rawValue).first else {
+      throw RegistryError.numberUnknown("sendout")
+    }
+    let draft = try Sendout(row)
+    guard draft.state == .draft else { throw SendoutError.notDraft(sendout, draft.state) }
+    let changed = try Sendout(
+      try await database.query(
+        SendoutQueries.rewrite, customer.rawValue, sendout.rawValue, new.apps.map(\.id.rawValue), new.name,
+        try JSONB(encoding: request.audience), JSONDocument(request.message.json), new.template?.name,
+        new.template?.version, new.unknownIDs.map(Int32.init), (request.onUncertain ?? .resend).rawValue)[0])
+    return (try await reply(draft, nil), try changed.reply(apps: new.apps, counts: nil))
+  }
+
+  /// How many devices an audience has. Nothing is stored.
+  /// - Throws: `SendoutError.invalid`; `RegistryError.appUnknown`.
+  public func count(_ customer: CustomerID, _ request: AudienceRequest) async throws -> AudienceReply {
+    try SendoutRules.audience(request.audience)
+    let appIDs = try SendoutRules.appIDs(request.appId, request.appIds)
+    let apps = try await PushApps(database).resolveAll(customer, appIDs: appIDs, type: request.appType)
+    var reply = AudienceReply(apps: [], unknownOriginalIds: try await unknownIDs(customer, request.audience))
+    for app in apps {
+      let (devices, isMore) = try await Audiences(reading).devices(
+        customer, of: app.id, in: request.audience, upTo: request.limit ?? AudienceRequest.usualLimit)
+      reply.apps.append(
+        AudienceReply.App(
+          pushAppId: app.id, appId: app.appID, appType: app.type, devices: devices, isMore: isMore))
+    }
+    return reply
+  }
+
+  /// What a request for a sendout names, once it is checked.
+  private struct CheckedRequest {
+    let name: String
+    let apps: [PushApp]
+    let template: Template?
+    let unknownIDs: Int?
+  }
+
+  private func checked(_ customer: CustomerID, _ request: SendoutRequest) async throws -> CheckedRequest {
     let name = try SendoutRules.name(request)
     try SendoutRules.audience(request.audience)
     let appIDs = try SendoutRules.appIDs(request.appId, request.appIds)
@@ -36,19 +96,10 @@ public struct SendoutStore: Sendable {
     let apps = try await PushApps(database).resolveAll(customer, appIDs: appIDs, type: request.appType)
     let served = try SendoutRules.sendable(apps)
     try message.checkForm(for: served.map(\.type))
-    let template = try await SendoutRules.currentTemplate(customer, request.template, in: database)
-    let unknown = try await unknownIDs(customer, request.audience)
-    let row = try await database.query(
-      SendoutQueries.create, customer.rawValue, served.map(\.id.rawValue), name,
-      (request.start == true ? SendoutState.freezing : .draft).rawValue, try JSONB(encoding: request.audience),
-      JSONDocument(request.message.json), template?.name, template?.version, unknown.map(Int32.init),
-      (request.onUncertain ?? .resend).rawValue)[0]
-    let sendout = try Sendout(row)
-    if sendout.state == .freezing {
-      try await database.query(SendoutQueries.requireRange, sendout.key.sendout.rawValue)
-      try await database.notify(.sendout, sendout.key.description)
-    }
-    return try sendout.reply(apps: served, counts: SendoutCounts())
+    return CheckedRequest(
+      name: name, apps: served,
+      template: try await SendoutRules.currentTemplate(customer, request.template, in: database),
+      unknownIDs: try await unknownIDs(customer, request.audience))
   }
 
   /// Checks that the list exists, and counts the ids that no contact has.

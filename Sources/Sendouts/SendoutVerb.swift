@@ -39,4 +39,6 @@ public enum SendoutError: Error, Sendable, Hashable {
   case streamEnded(SendoutID)
   /// The verb is not possible in the sendout's state.
   case wrongState(SendoutID, SendoutState, SendoutVerb)
+  /// What a started sendout says cannot be changed.
+  case notDraft(SendoutID, SendoutState)
 }

@@ -35,7 +35,9 @@ extension Dispatcher {
       let environments = target.account.environments
       let wanted: PushEnvironment = device?.isSandbox == true ? .sandbox : .production
       let environment = environments.contains(wanted) ? wanted : environments.first ?? .production
-      preview.fill(target.account.preview(request, to: environment), request.reductions)
+      let shown = target.account.preview(request, to: environment)
+      preview.fill(shown, request.reductions)
+      preview.shown = ShownPush(push.message, body: shown.body, for: app.type)
     case .refused(let verdict):
       let size = PushServices.payloadSize(of: push.message.smallest, for: app.type)
       if app.type != .sms { (preview.bytes, preview.limit) = (size.bytes, size.limit) }

@@ -200,7 +200,8 @@ struct Hub: Sendable {
         parts: OperationParts(
           database: pool, slowReads: parts.reportPool, vault: vault, smsRule: settings.pushServices.endpoints.sms,
           statusAddresses: { _ in parts.smsAddresses },
-          checkCredentials: CredentialCheck(credentials, services: parts.services).check),
+          checkCredentials: CredentialCheck(credentials, services: parts.services).check,
+          messages: { messageService }),
         messages: messageService, pushApps: parts.pushApps, hybridApps: parts.hybridApps),
       pages: pages(parts),
       smsStatus: SMSStatusRoutes(sms, parts.smsAddresses),

@@ -33,7 +33,5 @@ public struct ManagementRoutes: RouteSet {
   public func addRoutes(to routes: RouteTable) {
     operations.addRoutes(to: routes)
     routes.fast(.post, "/api/v1/messages", bound: .ownApp, use: messages.send)
-    routes.add(.post, "/api/v1/messages/preview", bound: .ownApp, use: messages.preview)
-    routes.add(.get, "/api/v1/messages/{id}", bound: .ownApp, use: messages.show)
   }
 }

@@ -9,19 +9,16 @@ import Registry
 import Sendouts
 import Wire
 
-/// `/api/v1/messages`.
+/// `POST /api/v1/messages`, which has a route of its own: it is asked for by the thousand.
 struct MessageRoutes: Sendable {
   let authenticator: Authenticator
   let messages: MessageService
-
-  /// The body's limit in bytes: room for a thousand messages.
-  static let bodyLimit = 4 * 1024 * 1024
 
   /// Takes one message, or a list of them. A list is answered in its order, and each message is taken or refused by itself. One message
   /// that needs no look-up is accepted without a task.
   func send(_ request: inout FastRequest, _ answer: @escaping FastCompletion) throws {
     let access = try authenticator.access(&request, needs: .send)
-    let bytes = try request.jsonBytes(upTo: Self.bodyLimit)
+    let bytes = try request.jsonBytes(upTo: MessageOperations.send.description.bodyLimit)
     let key = try Self.repetitionKey(request.header(.idempotencyKey))
     if let bodies = try MessageList(bytes) {
       return completeLater(answer) { try JSONReply.make(.created, try await send(bodies.bodies, access, key)) }
@@ -62,21 +59,6 @@ struct MessageRoutes: Sendable {
       for try await (index, result) in group { results[index] = result }
       return results.compactMap(\.self)
     }
-  }
-
-  func show(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let access = try await authenticator.access(request, needs: .send)
-    guard let id = MessageID(try context.part("id")) else {
-      throw HTTPErrorResponse.notFound("There is no such message.")
-    }
-    return try authenticator.reply(try await messages.find(access.customer, id, allowed: access.appID), to: access)
-  }
-
-  /// Shows a message as push services would get it. Its texts show what is known of a contact, so `send` is not enough.
-  func preview(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let access = try await authenticator.access(request, needs: .backend)
-    let body = try JSONBody.decode(MessagePreviewRequest.self, from: try await request.jsonBytes(upTo: Limits.body))
-    return try authenticator.reply(try await messages.preview(access.customer, body, allowed: access.appID), to: access)
   }
 
   /// What makes a message once only.

@@ -34,9 +34,11 @@ struct OperationRoutes: RouteSet {
     let work = try operation.prepare(values, Array(bytes.readableBytesView))
     let status = described.responses[0].status
     let response: Response
+    if operation.isReading {
+      let call = OperationCall(reading: parts, of: access.customer, boundTo: access.appID)
+      return try authenticator.reply(try await work(call), to: access)
+    }
     switch (described.method, operation.audit) {
-    case (.get, _):
-      return try authenticator.reply(try await work(OperationCall(reading: parts, of: access.customer)), to: access)
     case (.post, nil):
       // Others are asked before the transaction begins, so that it does not wait for them.
       let reply = try await work(OperationCall(reading: parts, of: access.customer))

@@ -52,6 +52,8 @@ public enum AuditAction: String, Sendable, Codable, CaseIterable {
   case addList = "list.add"
   case saveTemplate = "template.save"
   case addSendout = "sendout.add"
+  /// What a draft says.
+  case changeSendout = "sendout.change"
   case startSendout = "sendout.start"
   case pauseSendout = "sendout.pause"
   case resumeSendout = "sendout.resume"

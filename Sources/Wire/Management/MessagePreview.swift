@@ -74,6 +74,7 @@ public struct PreviewedRequest: APIObject, Equatable {
   public var url: String?
   public var headers: [String: String]?
   public var body: JSONValue?
+  public var shown: ShownPush?
   public var bytes: Int?
   public var limit: Int?
   public var parts: Int?
@@ -83,8 +84,8 @@ public struct PreviewedRequest: APIObject, Equatable {
 
   public init(
     pushAppId: PushAppID, appId: String, appType: AppType, service: String? = nil, method: String? = nil,
-    url: String? = nil, headers: [String: String]? = nil, body: JSONValue? = nil, bytes: Int? = nil,
-    limit: Int? = nil, parts: Int? = nil, mostParts: Int? = nil, dropped: String? = nil, problem: String? = nil
+    url: String? = nil, headers: [String: String]? = nil, body: JSONValue? = nil, shown: ShownPush? = nil,
+    bytes: Int? = nil, limit: Int? = nil, parts: Int? = nil, mostParts: Int? = nil, dropped: String? = nil, problem: String? = nil
   ) {
     self.pushAppId = pushAppId
     self.appId = appId
@@ -94,6 +95,7 @@ public struct PreviewedRequest: APIObject, Equatable {
     self.url = url
     self.headers = headers
     self.body = body
+    self.shown = shown
     self.bytes = bytes
     self.limit = limit
     self.parts = parts
@@ -107,7 +109,7 @@ public struct PreviewedRequest: APIObject, Equatable {
   public static let example = PreviewedRequest(
     pushAppId: PushAppID(1), appId: "com.acme.app", appType: .ios, service: "APNs", method: "POST",
     url: "https://api.push.apple.com/3/device/c0ffee", headers: ["apns-topic": "com.acme.app"],
-    body: ["aps": ["alert": "Your parcel is here, Lars"]], bytes: 48, limit: 4096)
+    body: ["aps": ["alert": "Your parcel is here, Lars"]], shown: .example, bytes: 48, limit: 4096)
 
   public static let fieldTable: FieldTable = [
     "pushAppId": "The app's number.",
@@ -118,11 +120,38 @@ public struct PreviewedRequest: APIObject, Equatable {
     "url": "Where it goes.",
     "headers": "Its headers. What signs in is masked.",
     "body": "Its body: JSON, or a text of what is no JSON.",
+    "shown": "What the device's owner sees. Absent if only the app gets the message.",
     "bytes": "The message's size as the service counts it. Absent for an SMS.",
     "limit": "The largest size that the service takes. Absent for an SMS.",
     "parts": "How many SMS the text takes. Absent for other pushes.",
     "mostParts": "How many SMS it may take: what is longer is cut. Absent for other pushes.",
     "dropped": "What was left out of the message so that it fits. Absent if nothing was.",
     "problem": "Why nothing can be sent: the app has no credentials, or the push service would refuse the message.",
+  ]
+}
+
+/// What a device's owner sees of a push.
+public struct ShownPush: APIObject, Hashable {
+  public var title: String?
+  public var text: String
+  public var image: String?
+  public var badge: String?
+
+  public init(title: String? = nil, text: String, image: String? = nil, badge: String? = nil) {
+    self.title = title
+    self.text = text
+    self.image = image
+    self.badge = badge
+  }
+
+  public static let schemaName: String? = "ShownPush"
+  public static let schemaDescription = "What a device's owner sees of a push."
+  public static let example = ShownPush(text: "Your parcel is here, Lars")
+
+  public static let fieldTable: FieldTable = [
+    "title": "The first line. Absent if the message has one text alone.",
+    "text": "The text.",
+    "image": "The address of the picture.",
+    "badge": "The number on the app's icon.",
   ]
 }

@@ -1,4 +1,4 @@
-/// Body of `POST /api/v1/sendouts`.
+/// Body of `POST /api/v1/sendouts`, and of the PUT of a draft.
 public struct SendoutRequest: APIRequest, Equatable {
   public var name: String?
   public var appId: String?
@@ -29,6 +29,10 @@ public struct SendoutRequest: APIRequest, Equatable {
   public static let schemaDescription = "A sendout to make."
   public static let example = SendoutRequest(
     name: "Friday offer", appId: "com.acme.app", audience: .example, message: .example, start: true)
+  /// A draft as it is to be: all of it.
+  public static let draft = BodyForm<SendoutRequest>(
+    "SendoutDraft", "A draft as it is to be.", absent: ["start"],
+    example: SendoutRequest(name: "Friday offer", appId: "com.acme.app", audience: .all, message: .example))
 
   public static let fieldTable: FieldTable = [
     "name": FieldDescription("A name for people. The beginning of the alert if absent.", limits: 1...200),

@@ -101,7 +101,7 @@ public struct WholeWebServer: Sendable {
           parts: OperationParts(
             database: pool, slowReads: pool, vault: vault, smsRule: endpoints.sms,
             statusAddresses: { [smsAddresses] _ in smsAddresses },
-            checkCredentials: CredentialCheck(credentials, services: services).check),
+            checkCredentials: CredentialCheck(credentials, services: services).check, messages: { messageService }),
           messages: messageService, pushApps: pushApps, hybridApps: hybridCache),
         pages: pages,
         smsStatus: SMSStatusRoutes(
