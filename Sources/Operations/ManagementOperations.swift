@@ -1,3 +1,5 @@
+import Wire
+
 /// Every operation of the management API.
 package enum ManagementOperations {
   package static let all = groups.flatMap(\.operations)

@@ -4,7 +4,9 @@ import Sendouts
 package import Wire
 
 extension APIOperation.Tag {
-  package static let messages = Self("Messages", "Messages to one contact or one device, such as receipts and codes.")
+  package static let messages = Self(
+    "Messages", "Messages to one contact or one device, such as receipts and codes.",
+    readers: [.marketer, .analyst], editors: [.marketer])
 }
 
 /// `/api/v1/messages`.
@@ -56,7 +58,7 @@ package enum MessageOperations {
     message that is too large. What signs in is masked, and the links lead to no push. The body can be that of a message, as it is.
     """,
     // Its texts show what is known of a contact, so `send` is not enough.
-    needs: .backend, body: .json(MessagePreviewRequest.form),
+    needs: .backend, showsPersonal: true, body: .json(MessagePreviewRequest.form),
     replies: .ok("The requests.", MessagePreviewReply.form),
     errors: [
       .error(

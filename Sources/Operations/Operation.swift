@@ -21,6 +21,10 @@ package struct Operation<Target: Sendable, Body: Sendable, Reply: APIObject>: Se
   package let outdates: HubCache?
   /// How long each statement may take; `nil` for the pool's own.
   package let statementLimit: Duration?
+  /// Who may call it in the console.
+  package let roles: Set<Role>
+  /// Whether its reply has personal fields, so that only those users see it in the console who may see them.
+  package let showsPersonal: Bool
   private let target: Parameters<Target>
   private let body: RequestBody<Body>
   private let work: Work
@@ -30,38 +34,42 @@ package struct Operation<Target: Sendable, Body: Sendable, Reply: APIObject>: Se
   ///   - id: unique; a verb and its noun, as in `listKeys`.
   ///   - summary: a few words, without a full stop.
   ///   - description: whole sentences; an empty line separates paragraphs.
+  ///   - roles: who may call it in the console, besides owners; `nil` for what its tag says.
+  ///   - showsPersonal: whether its reply has personal fields of contacts.
   ///   - target: what stands in path and query.
   package init(
     get path: String, id: String, _ tag: APIOperation.Tag, _ summary: String, _ description: String,
-    needs scope: AccessScope = .admin, at target: Parameters<Target>,
+    needs scope: AccessScope = .admin, roles: Set<Role>? = nil, showsPersonal: Bool = false,
+    at target: Parameters<Target>,
     replies: Replies<Reply>, errors: [APIResponse] = [],
     read: @escaping @Sendable (OperationCall, Target, Body) async throws -> Reply
   ) where Body == Void {
     self.init(
-      .get, path, id, tag, summary, description, scope, target, .none, replies, errors, nil, nil, .read(read),
-      isReading: true)
+      .get, path, id, tag, summary, description, scope, roles, showsPersonal, target, .none, replies, errors, nil, nil,
+      .read(read), isReading: true)
   }
 
   /// A POST whose body says what to show. It changes nothing.
   package init(
     showing path: String, id: String, _ tag: APIOperation.Tag, _ summary: String, _ description: String,
-    needs scope: AccessScope = .admin, body: RequestBody<Body>, replies: Replies<Reply>, errors: [APIResponse] = [],
-    show: @escaping @Sendable (OperationCall, Body) async throws -> Reply
+    needs scope: AccessScope = .admin, showsPersonal: Bool = false, body: RequestBody<Body>, replies: Replies<Reply>,
+    errors: [APIResponse] = [], show: @escaping @Sendable (OperationCall, Body) async throws -> Reply
   ) where Target == Void {
     self.init(
-      .post, path, id, tag, summary, description, scope, .none, body, replies, errors, nil, nil,
+      .post, path, id, tag, summary, description, scope, nil, showsPersonal, .none, body, replies, errors, nil, nil,
       .read { call, _, body in try await show(call, body) }, isReading: true)
   }
 
   /// A POST that asks others over the network, and changes nothing. No transaction waits for their answers.
   package init(
     asking path: String, id: String, _ tag: APIOperation.Tag, _ summary: String, _ description: String,
-    needs scope: AccessScope = .admin, at target: Parameters<Target>,
+    needs scope: AccessScope = .admin, roles: Set<Role>? = nil, at target: Parameters<Target>,
     replies: Replies<Reply>, errors: [APIResponse] = [],
     ask: @escaping @Sendable (OperationCall, Target, Body) async throws -> Reply
   ) where Body == Void {
     self.init(
-      .post, path, id, tag, summary, description, scope, target, .none, replies, errors, nil, nil, .read(ask))
+      .post, path, id, tag, summary, description, scope, roles, false, target, .none, replies, errors, nil, nil,
+      .read(ask))
   }
 
   /// A POST that is executed once by other means than a transaction that notes its reply.
@@ -71,7 +79,7 @@ package struct Operation<Target: Sendable, Body: Sendable, Reply: APIObject>: Se
     send: @escaping @Sendable (OperationCall, Body) async throws -> Reply
   ) where Target == Void {
     self.init(
-      .post, path, id, tag, summary, description, scope, .none, body, replies, errors, nil, nil,
+      .post, path, id, tag, summary, description, scope, nil, false, .none, body, replies, errors, nil, nil,
       .read { call, _, body in try await send(call, body) })
   }
 
@@ -81,25 +89,28 @@ package struct Operation<Target: Sendable, Body: Sendable, Reply: APIObject>: Se
   ///   - change: runs in a transaction, which it must not leave for anything slow.
   package init(
     _ method: HTTPRequest.Method, _ path: String, id: String, _ tag: APIOperation.Tag, _ summary: String,
-    _ description: String, needs scope: AccessScope = .admin, at target: Parameters<Target>,
+    _ description: String, needs scope: AccessScope = .admin, roles: Set<Role>? = nil, at target: Parameters<Target>,
     body: RequestBody<Body>, replies: Replies<Reply>, errors: [APIResponse] = [],
     audit: AuditAction, outdates: HubCache? = nil, statementLimit: Duration? = nil,
     change: @escaping @Sendable (OperationCall, Target, Body) async throws -> Changed<Reply>
   ) {
     self.init(
-      method, path, id, tag, summary, description, scope, target, body, replies, errors, outdates, statementLimit,
-      .change(audit, change))
+      method, path, id, tag, summary, description, scope, roles, false, target, body, replies, errors, outdates,
+      statementLimit, .change(audit, change))
   }
 
   private init(
     _ method: HTTPRequest.Method, _ path: String, _ id: String, _ tag: APIOperation.Tag, _ summary: String,
-    _ description: String, _ scope: AccessScope, _ target: Parameters<Target>, _ body: RequestBody<Body>,
-    _ replies: Replies<Reply>, _ errors: [APIResponse], _ outdates: HubCache?, _ statementLimit: Duration?, _ work: Work,
-    isReading: Bool = false
+    _ description: String, _ scope: AccessScope, _ roles: Set<Role>?, _ showsPersonal: Bool,
+    _ target: Parameters<Target>, _ body: RequestBody<Body>, _ replies: Replies<Reply>, _ errors: [APIResponse],
+    _ outdates: HubCache?, _ statementLimit: Duration?, _ work: Work, isReading: Bool = false
   ) {
+    self.roles = (roles ?? (isReading ? tag.readers : tag.editors)).union([.owner])
+    self.showsPersonal = showsPersonal
     self.description = APIOperation(
       method: method, path: path, id: id, tag: tag, security: .key(scope), summary: summary, description: description,
-      parameters: target.described + (method == .post && !isReading ? [.idempotencyKey] : []), requestBody: body.content,
+      parameters: target.described + (method == .post && !isReading ? [.idempotencyKey] : []),
+      requestBody: body.content,
       bodyLimit: body.limit, responses: [replies.response], errors: errors)
     self.isReading = isReading
     self.outdates = outdates
@@ -122,6 +133,7 @@ package struct Operation<Target: Sendable, Body: Sendable, Reply: APIObject>: Se
       for line in changed.lines {
         try await call.record(line.action ?? action, line.target, before: line.before, after: line.after)
       }
+      try await call.holdUser(as: roles)
       return changed.reply
     }
   }
@@ -144,6 +156,10 @@ package struct AnyOperation: Sendable {
   package let isReading: Bool
   package let outdates: HubCache?
   package let statementLimit: Duration?
+  /// Who may call it in the console.
+  package let roles: Set<Role>
+  /// Whether only those may who see personal fields.
+  package let showsPersonal: Bool
   /// Reads a request, and returns what does what it asks for.
   package let prepare: @Sendable (RequestValues, [UInt8]) throws -> Work
 
@@ -153,7 +169,14 @@ package struct AnyOperation: Sendable {
     isReading = operation.isReading
     outdates = operation.outdates
     statementLimit = operation.statementLimit
+    roles = operation.roles
+    showsPersonal = operation.showsPersonal
     prepare = operation.prepare
+  }
+
+  /// Whether a user may call it in the console.
+  package func isOpen(to role: Role, seesPersonal: Bool) -> Bool {
+    roles.contains(role) && (seesPersonal || !showsPersonal)
   }
 }
 
@@ -205,14 +228,19 @@ package struct OperationCall: Sendable {
   package let parts: OperationParts
   /// The only app that the caller's key opens; `nil` for all.
   package let appID: String?
+  /// Whether the caller may see personal fields of contacts. Keys and the command line may.
+  package let seesPersonal: Bool
   private let change: ManagementChange?
 
   /// For an operation that changes nothing.
   /// - Parameter appID: the only app that the caller's key opens; `nil` for all.
-  package init(reading parts: OperationParts, of customer: CustomerID, boundTo appID: String? = nil) {
+  package init(
+    reading parts: OperationParts, of customer: CustomerID, boundTo appID: String? = nil, seesPersonal: Bool = true
+  ) {
     self.customer = customer
     self.appID = appID
     self.parts = parts
+    self.seesPersonal = seesPersonal
     database = parts.database
     change = nil
   }
@@ -221,6 +249,7 @@ package struct OperationCall: Sendable {
     customer = change.customer
     appID = nil
     database = change.transaction
+    seesPersonal = true
     self.parts = parts
     self.change = change
   }
@@ -234,8 +263,10 @@ package struct OperationCall: Sendable {
     return vault
   }
 
-  /// The access key that makes the call; `nil` at the command line, and for what only reads.
+  /// The access key that makes the call; `nil` in the console, at the command line, and for what only reads.
   package var key: AccessKeyID? { change?.key }
+  /// Who makes the change; `nil` for what only reads.
+  package var author: ChangeAuthor? { change?.actor }
 
   fileprivate func record(
     _ action: AuditAction, _ target: String, before: (any Encodable)?, after: (any Encodable)?
@@ -243,6 +274,8 @@ package struct OperationCall: Sendable {
     guard let change else { preconditionFailure("\(action.rawValue) is called without a transaction") }
     try await change.record(action, target, before: before, after: after)
   }
+
+  fileprivate func holdUser(as roles: Set<Role>) async throws { try await change?.holdUser(as: roles) }
 }
 
 /// The reply of a change, and its lines in the audit log. A line of which nothing has changed is not written.

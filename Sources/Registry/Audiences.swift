@@ -78,7 +78,9 @@ enum AudienceQueries {
   static let countOriginalIDs = count("audience.count_original_ids", AudienceSelection.originalIDs, limit: "$4")
 
   private static func count(_ name: String, _ audience: String, limit: String) -> Statement {
-    Statement(name, .read, "SELECT count(*) FROM (SELECT FROM (\(audience)) AS audience LIMIT \(limit)::bigint) AS counted")
+    Statement(
+      name, .read,
+      "SELECT count(*) FROM (SELECT FROM (\(audience)) AS audience LIMIT \(limit)::bigint) AS counted")
   }
 
   static let all: [Statement] = [unknownOriginalIDs, countAll, countList, countOriginalIDs]

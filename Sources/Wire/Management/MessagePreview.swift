@@ -109,7 +109,8 @@ public struct PreviewedRequest: APIObject, Equatable {
   public static let example = PreviewedRequest(
     pushAppId: PushAppID(1), appId: "com.acme.app", appType: .ios, service: "APNs", method: "POST",
     url: "https://api.push.apple.com/3/device/c0ffee", headers: ["apns-topic": "com.acme.app"],
-    body: ["aps": ["alert": "Your parcel is here, Lars"]], shown: .example, bytes: 48, limit: 4096)
+    body: ["aps": ["alert": "Your parcel is here, Lars"]], shown: .example,
+    bytes: 48, limit: 4096)
 
   public static let fieldTable: FieldTable = [
     "pushAppId": "The app's number.",
