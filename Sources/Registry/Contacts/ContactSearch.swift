@@ -1,4 +1,4 @@
-import Postgres
+package import Postgres
 package import Wire
 
 /// Looks for contacts as people do: by the beginning of an original id, an e-mail address, a telephone number or a name.
