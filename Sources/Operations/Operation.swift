@@ -19,7 +19,7 @@ package struct Operation<Target: Sendable, Body: Sendable, Reply: APIObject>: Se
   package let outdates: HubCache?
   /// How long each statement may take; `nil` for the pool's own.
   package let statementLimit: Duration?
-  private let target: Parameters<Target>
+  let target: Parameters<Target>
   private let body: RequestBody<Body>
   private let work: Work
 
