@@ -3,7 +3,9 @@ import Registry
 package import Wire
 
 extension APIOperation.Tag {
-  package static let apps = Self("Apps", "The apps that receive pushes, and the credentials of their push services.")
+  package static let apps = Self(
+    "Apps", "The apps that receive pushes, and the credentials of their push services.",
+    readers: [.marketer, .operator], editors: [.operator])
 }
 
 /// `/api/v1/apps`.
