@@ -1,7 +1,7 @@
 public import Postgres
 public import Wire
 
-/// The store of lists, which are named sets of contacts to send to. Who is on a list is a field of the contact.
+/// The store of lists, which are named sets of contacts to send to. Who is on a list is a field of the contact, which is on one at most.
 public struct ContactLists: Sendable {
   private let database: any Querying
 
@@ -34,6 +34,81 @@ public struct ContactLists: Sendable {
     try await database.query(ContactListQueries.list, customer.rawValue).map { try $0.reply() }
   }
 
+  /// Lists in the order of their numbers.
+  public func list(_ customer: CustomerID, _ page: PageRequest<ListID>) async throws -> Page<ListReply, ListID> {
+    let rows = try await database.query(
+      ContactListQueries.page, customer.rawValue, page.after?.rawValue ?? 0, Int64(page.limit + 1))
+    return page.page(of: try rows.map { try $0.reply(ListReply.self) }, cursor: \.listId)
+  }
+
+  /// The customer's list of that number, with the count of its members.
+  /// - Throws: `RegistryError.numberUnknown`.
+  package func show(_ customer: CustomerID, _ list: ListID) async throws -> ListReply {
+    guard var reply = try await find(customer, list) else { throw RegistryError.numberUnknown("list") }
+    reply.members = try await database.query(
+      ContactListQueries.countMembers, customer.rawValue, list.rawValue, Int64(ListReply.mostCounted))[0].decode(
+        Int.self)
+    return reply
+  }
+
+  /// The contacts on a list in the order of their numbers.
+  /// - Throws: `RegistryError.numberUnknown`.
+  package func members(
+    _ customer: CustomerID, _ list: ListID, _ page: PageRequest<ContactID>
+  ) async throws -> Page<ContactDetails, ContactID> {
+    guard try await find(customer, list) != nil else { throw RegistryError.numberUnknown("list") }
+    let rows = try await database.query(
+      ContactListQueries.members, customer.rawValue, list.rawValue, page.after?.rawValue ?? 0, Int64(page.limit + 1))
+    return page.page(of: try rows.map { try $0.reply(ContactDetails.self) }, cursor: \.contactId)
+  }
+
+  /// Puts contacts on a list, and takes others off it. It locks their rows, in the order of registrations.
+  /// - Returns: what it did, and the numbers of the contacts that joined and left.
+  /// - Throws: `RegistryError.numberUnknown`, `.invalid`.
+  package func change(
+    _ customer: CustomerID, _ list: ListID, _ request: ListMembersRequest
+  ) async throws -> (reply: ListMembersReply, joined: [ContactID], left: [ContactID]) {
+    let (add, remove) = (request.add ?? [], request.remove ?? [])
+    if add.isEmpty, remove.isEmpty { throw RegistryError.invalid(field: "add", problem: "is missing, and so is remove") }
+    for (field, ids) in [("add", add), ("remove", remove)] {
+      for (index, id) in ids.enumerated() {
+        _ = try TextRule("\(field)[\(index)]", maximum: Registration.maximumOriginalID, allowsControls: true).require(id)
+      }
+    }
+    let removed = Set(remove.map { UTF8String($0) })
+    if let both = add.firstIndex(where: { removed.contains(UTF8String($0)) }) {
+      throw RegistryError.invalid(field: "add[\(both)]", problem: "is in remove, too")
+    }
+    guard try await find(customer, list) != nil else { throw RegistryError.numberUnknown("list") }
+    let (joined, strangers) = try await move(customer, add, to: list, from: nil)
+    let (left, others) = try await move(customer, remove, to: nil, from: list)
+    let reply = ListMembersReply(
+      listId: list, added: joined.count, leftOtherLists: joined.count { $0.wasOnAnother }, removed: left.count,
+      unknownOriginalIds: strangers + others)
+    return (reply, joined.map(\.contact), left.map(\.contact))
+  }
+
+  /// - Parameter from: the list that they must be on; `nil` for any other than `to`.
+  /// - Returns: the contacts that were moved, and the original ids that nobody has.
+  private func move(
+    _ customer: CustomerID, _ originalIDs: [String], to list: ListID?, from other: ListID?
+  ) async throws -> (moved: [(contact: ContactID, wasOnAnother: Bool)], unknown: [String]) {
+    guard !originalIDs.isEmpty else { return ([], []) }
+    let rows = try await database.query(
+      ContactListQueries.move, customer.rawValue, originalIDs, list?.rawValue, other?.rawValue)
+    var moved: [(contact: ContactID, wasOnAnother: Bool)] = []
+    var unknown: [String] = []
+    for row in rows {
+      let (id, contact, isMoved, wasOnAnother) = try row.decode(String.self, Int64?.self, Bool.self, Bool.self)
+      if let contact {
+        if isMoved { moved.append((ContactID(contact), wasOnAnother)) }
+      } else {
+        unknown.append(id)
+      }
+    }
+    return (moved, unknown)
+  }
+
   /// The customer's list of that number; `nil` if there is none.
   public func find(_ customer: CustomerID, _ list: ListID) async throws -> ListReply? {
     try await database.query(ContactListQueries.find, customer.rawValue, list.rawValue).first.map { try $0.reply() }
@@ -60,5 +135,51 @@ enum ContactListQueries {
   static let find = Statement(
     "list.find", .read, "SELECT \(columns) FROM list WHERE customer_id = $1::bigint AND list_id = $2::bigint")
 
-  static let all: [Statement] = [add, list, find]
+  /// From behind `$2`.
+  static let page = Statement(
+    "list.page", .read,
+    """
+    SELECT \(columns) FROM list WHERE customer_id = $1::bigint AND list_id > $2::bigint ORDER BY list_id LIMIT $3::bigint
+    """)
+
+  /// How many contacts are on the list `$2`, counted up to `$3`.
+  static let countMembers = Statement(
+    "list.count_members", .read,
+    """
+    SELECT count(*)
+      FROM (SELECT FROM contact WHERE customer_id = $1::bigint AND list_id = $2::bigint LIMIT $3::bigint) AS member
+    """)
+
+  /// The contacts on the list `$2`, from behind the contact `$3`.
+  static let members = Statement(
+    "list.members", .read,
+    """
+    SELECT \(ContactSearchQueries.columns) FROM contact
+     WHERE customer_id = $1::bigint AND list_id = $2::bigint AND contact_id > $3::bigint
+     ORDER BY contact_id LIMIT $4::bigint
+    """)
+
+  /// Puts the contacts with the original ids `$2` on the list `$3`, or on none, if they are on the list `$4`, or on any other. Gives a row for
+  /// each id: its contact, whether that was moved, and whether it was on another list. Locks the contacts in the order of registrations.
+  static let move = Statement(
+    "list.move", .write,
+    """
+    WITH named AS MATERIALIZED (
+      SELECT i.original_id, c.contact_id, c.list_id,
+             c.list_id IS DISTINCT FROM $3::bigint AND ($4::bigint IS NULL OR c.list_id IS NOT DISTINCT FROM $4::bigint)
+               AND c.contact_id IS NOT NULL AS moves
+        FROM (SELECT DISTINCT named.original_id COLLATE "C" AS original_id FROM unnest($2::text[]) AS named (original_id)
+               ORDER BY 1) i
+        LEFT JOIN LATERAL (
+          SELECT contact_id, list_id FROM contact
+           WHERE customer_id = $1::bigint AND original_id = i.original_id LIMIT 1 FOR NO KEY UPDATE) c ON true),
+    moved AS (
+      UPDATE contact c SET list_id = $3::bigint, updated_at = now()
+        FROM named n
+       WHERE c.customer_id = $1::bigint AND c.contact_id = n.contact_id AND n.moves
+      RETURNING c.contact_id)
+    SELECT original_id, contact_id, moves, moves AND list_id IS NOT NULL FROM named ORDER BY original_id
+    """)
+
+  static let all: [Statement] = [add, list, page, find, countMembers, members, move]
 }

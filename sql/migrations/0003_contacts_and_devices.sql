@@ -60,7 +60,18 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION merged_properties IS 'A contact''s properties after a request: each one sent replaces the one kept, and null removes it.';
-CREATE INDEX contact_list ON contact (customer_id, list_id) WHERE list_id IS NOT NULL;
+CREATE INDEX contact_list ON contact (customer_id, list_id, contact_id) WHERE list_id IS NOT NULL;
+-- People look for contacts by what these begin with. Statements have the same expressions (SearchKey). Texts are compared as bytes, A to Z
+-- without case. A contact without such a field has no entry, so that it costs a registration nothing.
+CREATE INDEX contact_email ON contact (customer_id, lower(email_address COLLATE "C"), contact_id) WHERE email_address IS NOT NULL;
+CREATE INDEX contact_number ON contact (customer_id, ltrim(regexp_replace(mobile_number COLLATE "C", '[^0-9]', '', 'g'), '0'), contact_id)
+  WHERE mobile_number IS NOT NULL;
+CREATE INDEX contact_name ON contact
+  (customer_id, lower((coalesce(first_name || ' ', '') || coalesce(middle_name || ' ', '') || coalesce(last_name, '')) COLLATE "C"), contact_id)
+  WHERE (first_name IS NOT NULL OR middle_name IS NOT NULL OR last_name IS NOT NULL);
+CREATE INDEX contact_last_name ON contact (customer_id, lower(last_name COLLATE "C"), contact_id) WHERE last_name IS NOT NULL;
+COMMENT ON INDEX contact_number IS 'The digits of the number without zeros before them, so that 00, + and blanks do not matter.';
+COMMENT ON INDEX contact_name IS 'First, middle and last name with a blank between them.';
 COMMENT ON TABLE  contact               IS 'A user of the customer''s apps.';
 COMMENT ON COLUMN contact.customer_id   IS 'The customer whose contact this is.';
 COMMENT ON COLUMN contact.contact_id    IS 'The hub''s number of the contact.';
@@ -119,7 +130,7 @@ COMMENT ON COLUMN device.created_at          IS 'When the token was first regist
 COMMENT ON COLUMN device.registered_at       IS 'When the token was last registered. A push service''s report of an earlier moment does not retire it.';
 COMMENT ON COLUMN device.invalidated_at      IS 'When the device was invalidated; NULL while it is valid. Nothing is sent to an invalidated device.';
 COMMENT ON COLUMN device.invalidation_type   IS '0 valid, 1 invalidated by app or user, 2 refused by the push service, 3 wrong environment; -1 a telephone number that opted out, which no registration undoes. Others are as the app sent them.';
-COMMENT ON COLUMN device.invalidation_reason IS 'The push service''s own reason, such as Unregistered, or ''app''.';
+COMMENT ON COLUMN device.invalidation_reason IS 'The push service''s own reason, such as Unregistered, or ''app'', ''too_many_devices'', ''retired''.';
 
 CREATE TABLE device_event (
   customer_id     bigint      NOT NULL,
@@ -139,6 +150,6 @@ COMMENT ON COLUMN device_event.device_event_id IS 'Number of the event.';
 COMMENT ON COLUMN device_event.device_id       IS 'The device.';
 COMMENT ON COLUMN device_event.contact_id      IS 'The contact that had the device after the event.';
 COMMENT ON COLUMN device_event.kind            IS 'registered: first seen. moved: to another contact. revived: valid again. environment: sandbox changed. invalidated: see reason.';
-COMMENT ON COLUMN device_event.reason          IS 'Why it was invalidated: ''app'', ''too_many_devices'', or the push service''s own reason.';
+COMMENT ON COLUMN device_event.reason          IS 'Why it was invalidated: ''app'', ''too_many_devices'', ''retired'' by the management API, or the push service''s own reason.';
 COMMENT ON COLUMN device_event.access_key_id   IS 'The access key of the request; NULL for what a push service said.';
 COMMENT ON COLUMN device_event.at              IS 'When the event happened.';

@@ -61,7 +61,12 @@ public enum AuditAction: String, Sendable, Codable, CaseIterable {
   case rotateIdentity = "app.rotate_identity"
   /// The secret before the current one, refused from now on.
   case revokeIdentity = "app.revoke_previous_identity"
+  case changeContact = "contact.change"
+  /// A device that gets nothing more until it registers again.
+  case retireDevice = "device.retire"
   case addList = "list.add"
+  /// Contacts put on a list, or taken off it.
+  case changeMembers = "list.change_members"
   case saveTemplate = "template.save"
   case addSendout = "sendout.add"
   /// What a draft says.
@@ -72,6 +77,7 @@ public enum AuditAction: String, Sendable, Codable, CaseIterable {
   case cancelSendout = "sendout.cancel"
   case addTrigger = "trigger.add"
   case changeTrigger = "trigger.change"
+  case removeTrigger = "trigger.remove"
   case enableHybrid = "hybrid.enable"
   case changeHybrid = "hybrid.change"
   /// A new secret that an app of CM Hybrid Messaging signs with.

@@ -25,18 +25,92 @@ public struct ListRequest: APIRequest, Equatable {
 public struct ListReply: NumberedReply, Equatable {
   public var listId: ListID
   public var name: String
+  public var members: Int?
   public var createdAt: Timestamp
+
+  public init(listId: ListID, name: String, members: Int? = nil, createdAt: Timestamp) {
+    self.listId = listId
+    self.name = name
+    self.members = members
+    self.createdAt = createdAt
+  }
+
+  /// Members are counted up to this number.
+  public static let mostCounted = 10_000
 
   public static let noun = "list"
   public var number: ListID { listId }
   public static let schemaName: String? = "List"
   public static let schemaDescription = "A list of contacts."
   public static let example = ListReply(listId: ListID(1_000_000_005), name: "newsletter", createdAt: .example)
+  /// Shown by itself.
+  public static let countedExample = ListReply(
+    listId: ListID(1_000_000_005), name: "newsletter", members: 1250, createdAt: .example)
 
   public static let fieldTable: FieldTable = [
     "listId":
       "The number that apps send as `listId`, and that sendouts name as their audience. The next free number if a request has none.",
     "name": FieldDescription("A name for people, unique among the customer's lists.", limits: 1...200),
+    "members": FieldDescription(
+      "How many contacts are on it, counted up to \(mostCounted). Only where one list is shown.",
+      limits: 0...Int64(mostCounted)),
     "createdAt": "When the list was added.",
+  ]
+}
+
+/// Body of `PATCH /api/v1/lists/{id}/members`.
+public struct ListMembersRequest: APIRequest, Equatable {
+  public var add: [String]?
+  public var remove: [String]?
+
+  /// Most original ids in each.
+  public static let maximumCount = 1000
+
+  public init(add: [String]? = nil, remove: [String]? = nil) {
+    self.add = add
+    self.remove = remove
+  }
+
+  public static let schemaName: String? = "ListMembersRequest"
+  public static let schemaDescription = "Contacts to put on a list, or to take off it, by their original ids."
+  public static let example = ListMembersRequest(add: ["lars@example.com"])
+
+  public static let fieldTable: FieldTable = [
+    "add": FieldDescription(
+      "Original ids of contacts that are on the list from now on. They leave the list that they were on before.",
+      limits: 1...Int64(maximumCount)),
+    "remove": FieldDescription(
+      "Original ids of contacts that are on no list from now on, if they were on this one.",
+      limits: 1...Int64(maximumCount)),
+  ]
+}
+
+/// What a change of a list's members did.
+public struct ListMembersReply: APIObject, Equatable {
+  public var listId: ListID
+  public var added: Int
+  public var leftOtherLists: Int
+  public var removed: Int
+  public var unknownOriginalIds: [String]
+
+  public init(listId: ListID, added: Int, leftOtherLists: Int, removed: Int, unknownOriginalIds: [String]) {
+    self.listId = listId
+    self.added = added
+    self.leftOtherLists = leftOtherLists
+    self.removed = removed
+    self.unknownOriginalIds = unknownOriginalIds
+  }
+
+  public static let schemaName: String? = "ListMembers"
+  public static let schemaDescription = "What a change of a list's members did."
+  public static let example = ListMembersReply(
+    listId: ListID(1_000_000_005), added: 1, leftOtherLists: 0, removed: 0, unknownOriginalIds: [])
+
+  public static let fieldTable: FieldTable = [
+    "listId": "The list.",
+    "added": .count("How many contacts were put on it. Those that were on it already are not counted."),
+    "leftOtherLists": .count("How many of these were on another list before."),
+    "removed": .count("How many contacts were taken off it."),
+    "unknownOriginalIds": "Those that no contact has. They change nothing.",
   ]
 }

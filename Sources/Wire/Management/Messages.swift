@@ -172,6 +172,21 @@ public enum MessageState: String, Codable, Sendable, Hashable, CaseIterable, Sch
   case failed
   /// The contact has no valid device in the apps.
   case noDevice
+
+  /// - Parameters:
+  ///   - pushes: the states of all its pushes.
+  ///   - isDue: whether the moment has come at which it is due.
+  public init(of pushes: [PushState], isDue: Bool) {
+    if pushes.isEmpty {
+      self = .noDevice
+    } else if pushes.contains(.queued) {
+      self = isDue ? .sending : .queued
+    } else if pushes.contains(.waiting) {
+      self = .waiting
+    } else {
+      self = pushes.contains(.accepted) ? .accepted : .failed
+    }
+  }
 }
 
 /// A message and what became of it.
@@ -192,14 +207,7 @@ public struct MessageReply: APIObject, Equatable {
     self.reference = reference
     self.deliverAt = deliverAt
     self.pushes = pushes
-    state = Self.state(of: pushes, isDue: isDue)
-  }
-
-  private static func state(of pushes: [Push], isDue: Bool) -> MessageState {
-    if pushes.isEmpty { return .noDevice }
-    if pushes.contains(where: { $0.state == .queued }) { return isDue ? .sending : .queued }
-    if pushes.contains(where: { $0.state == .waiting }) { return .waiting }
-    return pushes.contains { $0.state == .accepted } ? .accepted : .failed
+    state = MessageState(of: pushes.map(\.state), isDue: isDue)
   }
 
   /// The reply as JSON, as an encoder writes it, only faster.

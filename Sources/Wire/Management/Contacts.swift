@@ -1,0 +1,254 @@
+/// A contact as people manage it.
+public struct ContactDetails: APIObject, Equatable {
+  public var contactId: ContactID
+  public var originalId: String
+  public var listId: ListID?
+  public var texts: ContactTexts
+  public var dateOfBirth: String?
+  public var properties: [UTF8String: JSONValue]?
+  public var createdAt: Timestamp
+  public var updatedAt: Timestamp
+  public var devices: [DeviceDetails]?
+
+  public init(
+    contactId: ContactID, originalId: String, listId: ListID? = nil, texts: ContactTexts = ContactTexts(),
+    dateOfBirth: String? = nil, properties: [UTF8String: JSONValue]? = nil, createdAt: Timestamp, updatedAt: Timestamp,
+    devices: [DeviceDetails]? = nil
+  ) {
+    self.contactId = contactId
+    self.originalId = originalId
+    self.listId = listId
+    self.texts = texts
+    self.dateOfBirth = dateOfBirth
+    self.properties = properties
+    self.createdAt = createdAt
+    self.updatedAt = updatedAt
+    self.devices = devices
+  }
+
+  public init(from decoder: any Decoder) throws {
+    let body = try decoder.container(keyedBy: CodingKeys.self)
+    self.init(
+      contactId: try body.decode(ContactID.self, forKey: .contactId),
+      originalId: try body.decode(String.self, forKey: .originalId),
+      listId: try body.decodeIfPresent(ListID.self, forKey: .listId), texts: try ContactTexts(from: decoder),
+      dateOfBirth: try body.decodeIfPresent(String.self, forKey: .dateOfBirth),
+      properties: try body.decodeIfPresent([UTF8String: JSONValue].self, forKey: .properties),
+      createdAt: try body.decode(Timestamp.self, forKey: .createdAt),
+      updatedAt: try body.decode(Timestamp.self, forKey: .updatedAt),
+      devices: try body.decodeIfPresent([DeviceDetails].self, forKey: .devices))
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    var body = encoder.container(keyedBy: CodingKeys.self)
+    try body.encode(contactId, forKey: .contactId)
+    try body.encode(originalId, forKey: .originalId)
+    try body.encodeIfPresent(listId, forKey: .listId)
+    try texts.encode(to: encoder)
+    try body.encodeIfPresent(dateOfBirth, forKey: .dateOfBirth)
+    try body.encodeIfPresent(properties, forKey: .properties)
+    try body.encode(createdAt, forKey: .createdAt)
+    try body.encode(updatedAt, forKey: .updatedAt)
+    try body.encodeIfPresent(devices, forKey: .devices)
+  }
+
+  private enum CodingKeys: String, CodingKey {
+    case contactId, originalId, listId, dateOfBirth, properties, createdAt, updatedAt, devices
+  }
+
+  /// First, middle and last name as people read them; `nil` if none is known.
+  public var fullName: String? {
+    let names = [ContactField.firstName, .middleName, .lastName].compactMap { texts[$0] }
+    return names.isEmpty ? nil : names.joined(separator: " ")
+  }
+
+  public static let schemaName: String? = "Contact"
+  public static let schemaDescription = "A user of the customer's apps."
+  public static let example: ContactDetails = {
+    var texts = ContactTexts()
+    texts[.firstName] = "Lars"
+    texts[.emailAddress] = "lars@example.com"
+    return ContactDetails(
+      contactId: ContactID(1), originalId: "lars@example.com", texts: texts, createdAt: .example, updatedAt: .example,
+      devices: [.example])
+  }()
+  /// A line of a list.
+  public static let listedExample: ContactDetails = {
+    var contact = example
+    contact.devices = nil
+    return contact
+  }()
+
+  public static let fieldTable: FieldTable = [
+    "contactId": "The contact's number.",
+    "originalId": "Your own id of the user. It cannot change.",
+    "listId": "The list that the contact is on. A contact is on one list at most.",
+    "texts": .fields(
+      ContactField.allCases.map { Schema.Field($0.name, .string(), isRequired: false, "As the app sent it.") }),
+    "dateOfBirth": "A day, as in `1980-02-29`.",
+    "properties": "Further fields, by their names. Lists of contacts leave them out.",
+    "createdAt": "When the contact was first registered.",
+    "updatedAt": "When a field of it last changed.",
+    "devices": "Its devices, valid or not, the oldest first, at most 1,000. Lists of contacts leave them out.",
+  ]
+}
+
+/// Body of `PATCH /api/v1/contacts/{id}`.
+public struct ContactRequest: APIRequest, Equatable {
+  public var listId: Change<ListID>?
+  public var texts: ContactTexts
+  public var dateOfBirth: String?
+  public var properties: [UTF8String: JSONValue]?
+
+  public init(
+    listId: Change<ListID>? = nil, texts: ContactTexts = ContactTexts(), dateOfBirth: String? = nil,
+    properties: [UTF8String: JSONValue]? = nil
+  ) {
+    self.listId = listId
+    self.texts = texts
+    self.dateOfBirth = dateOfBirth
+    self.properties = properties
+  }
+
+  public init(from decoder: any Decoder) throws {
+    let body = try decoder.container(keyedBy: CodingKeys.self)
+    self.init(
+      listId: try body.decodeIfPresent(Change<ListID>.self, forKey: .listId), texts: try ContactTexts(from: decoder),
+      dateOfBirth: try body.decodeIfPresent(String.self, forKey: .dateOfBirth),
+      properties: try body.decodeIfPresent([UTF8String: JSONValue].self, forKey: .properties))
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    var body = encoder.container(keyedBy: CodingKeys.self)
+    try body.encodeIfPresent(listId, forKey: .listId)
+    try texts.encode(to: encoder)
+    try body.encodeIfPresent(dateOfBirth, forKey: .dateOfBirth)
+    try body.encodeIfPresent(properties, forKey: .properties)
+  }
+
+  public enum CodingKeys: String, CodingKey, CaseIterable { case listId, dateOfBirth, properties }
+
+  public static let schemaName: String? = "ContactChangeRequest"
+  public static let schemaDescription = "What to change about a contact. Absent fields stay as they are."
+  public static let example: ContactRequest = {
+    var texts = ContactTexts()
+    texts[.city] = "Lund"
+    return ContactRequest(texts: texts)
+  }()
+  public static var form: BodyForm<Self> {
+    BodyForm(schemaName, schemaDescription, isChange: true, example: example)
+  }
+
+  public static let fieldTable: FieldTable = [
+    "listId": FieldDescription("The list that the contact is on from now on.", isRemovable: true),
+    "texts": .fields(
+      ContactField.allCases.map { field in
+        FieldDescription("A text.", limits: 0...Int64(ContactField.maximum), isRemovable: true)
+          .field(field.name, String?.schema, allowsNull: true, isChange: true)
+      }),
+    "dateOfBirth": FieldDescription("A day, as in `1980-02-29`.", limits: 1...10, isRemovable: true),
+    "properties": "Properties to set, by their names: texts, numbers, true or false. Null removes one; others stay.",
+  ]
+}
+
+extension ContactTexts: Codable {
+  public init(from decoder: any Decoder) throws {
+    let body = try decoder.container(keyedBy: NamedKey.self)
+    try self.init { try body.decodeIfPresent(String.self, forKey: NamedKey($0.name)) }
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    var body = encoder.container(keyedBy: NamedKey.self)
+    for field in ContactField.allCases { try body.encodeIfPresent(self[field], forKey: NamedKey(field.name)) }
+  }
+}
+
+/// A device of a contact, as people manage it. Its token is not shown.
+public struct DeviceDetails: APIObject, Equatable {
+  public var deviceId: DeviceID
+  public var contactId: ContactID
+  public var appId: String
+  public var appType: AppType
+  public var sandbox: Bool
+  public var manufacturer: String?
+  public var model: String?
+  public var osVersion: String?
+  public var country: String?
+  public var registeredAt: Timestamp
+  public var invalidatedAt: Timestamp?
+  public var invalidationReason: String?
+
+  public init(
+    deviceId: DeviceID, contactId: ContactID, appId: String, appType: AppType, sandbox: Bool = false,
+    manufacturer: String? = nil, model: String? = nil, osVersion: String? = nil, country: String? = nil,
+    registeredAt: Timestamp, invalidatedAt: Timestamp? = nil, invalidationReason: String? = nil
+  ) {
+    self.deviceId = deviceId
+    self.contactId = contactId
+    self.appId = appId
+    self.appType = appType
+    self.sandbox = sandbox
+    self.manufacturer = manufacturer
+    self.model = model
+    self.osVersion = osVersion
+    self.country = country
+    self.registeredAt = registeredAt
+    self.invalidatedAt = invalidatedAt
+    self.invalidationReason = invalidationReason
+  }
+
+  public static let schemaName: String? = "Device"
+  public static let schemaDescription = "An app on one phone or in one browser. Its token is not shown."
+  public static let example = DeviceDetails(
+    deviceId: DeviceID(12), contactId: ContactID(1), appId: "com.acme.app", appType: .ios, model: "iPhone17,1",
+    osVersion: "19.1", registeredAt: .example)
+  /// After it was retired.
+  public static let retiredExample: DeviceDetails = {
+    var device = example
+    (device.invalidatedAt, device.invalidationReason) = (.example, Self.retired)
+    return device
+  }()
+
+  /// Why a device is invalid that somebody retired by hand.
+  public static let retired = "retired"
+
+  public static let fieldTable: FieldTable = [
+    "deviceId": "The device's number.",
+    "contactId": "The contact that registered it last.",
+    "appId": "The app's bundle id or package name.",
+    "appType": "Platform: \(AppType.list).",
+    "sandbox": "Whether its token belongs to APNs' development environment.",
+    "manufacturer": "As the app sent it.",
+    "model": "As the app sent it.",
+    "osVersion": "As the app sent it.",
+    "country": "As the app sent it.",
+    "registeredAt": "When its token was last registered.",
+    "invalidatedAt": "Since when nothing is sent to it. Absent while it is valid.",
+    "invalidationReason":
+      "Why nothing is sent to it: the push service's own reason, `app` for the app or its user, `\(retired)` for this API.",
+  ]
+}
+
+/// What of contacts a search looks at.
+public enum ContactSearchField: String, Codable, Sendable, Hashable, CaseIterable, SchemaProviding {
+  case originalId, emailAddress, mobileNumber, name
+}
+
+extension ContactRequest {
+  /// The properties as a flat JSON object, as registrations have it; `nil` if there are none.
+  /// - Throws: `JSONProblem`, naming the property that cannot be one.
+  public func propertiesJSON() throws(JSONProblem) -> String? {
+    guard let properties else { return nil }
+    let json = JSONValue.object(["properties": .object(properties)]).json
+    let read = json.withUnsafeBytes { bytes in
+      Result { () throws(JSONProblem) -> String? in
+        try JSONReader.read(bytes) { reader throws(JSONProblem) in
+          var text: String?
+          try reader.object { reader, _ throws(JSONProblem) in text = try reader.properties() }
+          return text
+        }
+      }
+    }
+    return try read.get()
+  }
+}
