@@ -15,7 +15,8 @@ extension APIOperation.Tag {
 package enum SendoutOperations {
   package static let all = [
     AnyOperation(list), AnyOperation(add), AnyOperation(audience), AnyOperation(show), AnyOperation(change),
-    AnyOperation(pushes), AnyOperation(why), AnyOperation(start), AnyOperation(pause), AnyOperation(resume), AnyOperation(cancel),
+    AnyOperation(pushes), AnyOperation(why), AnyOperation(start), AnyOperation(pause), AnyOperation(resume),
+    AnyOperation(cancel),
   ]
 
   package static let list = Operation(

@@ -85,7 +85,8 @@ public struct PreviewedRequest: APIObject, Equatable {
   public init(
     pushAppId: PushAppID, appId: String, appType: AppType, service: String? = nil, method: String? = nil,
     url: String? = nil, headers: [String: String]? = nil, body: JSONValue? = nil, shown: ShownPush? = nil,
-    bytes: Int? = nil, limit: Int? = nil, parts: Int? = nil, mostParts: Int? = nil, dropped: String? = nil, problem: String? = nil
+    bytes: Int? = nil, limit: Int? = nil, parts: Int? = nil, mostParts: Int? = nil, dropped: String? = nil,
+    problem: String? = nil
   ) {
     self.pushAppId = pushAppId
     self.appId = appId
