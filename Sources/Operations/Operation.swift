@@ -263,6 +263,9 @@ package struct OperationCall: Sendable {
     return vault
   }
 
+  /// The user of the console who makes the change; `nil` for API and command line, and for what only reads.
+  package var user: UserID? { change?.user }
+
   /// The access key that makes the call; `nil` in the console, at the command line, and for what only reads.
   package var key: AccessKeyID? { change?.key }
   /// Who makes the change; `nil` for what only reads.

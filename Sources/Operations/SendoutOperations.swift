@@ -208,7 +208,7 @@ package enum ReportOperations {
 
 extension OperationCall {
   /// The store in the call's transaction, or for reading.
-  fileprivate var sendouts: SendoutStore { SendoutStore(database, reading: slowReads) }
+  fileprivate var sendouts: SendoutStore { SendoutStore(database, reading: slowReads, by: user) }
 }
 
 /// A draft in the audit log. Of audience and message it tells only whether they have changed, as they may name people.

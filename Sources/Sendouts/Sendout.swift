@@ -31,6 +31,8 @@ struct Sendout: Sendable {
   let idFields: [String]?
   /// The app whose pushes stand in for the others.
   let fallback: PushAppID?
+  /// The user of the console who wrote it last; nil for API and command line.
+  let writtenBy: UserID?
 
   func audience() throws -> Audience { try JSONCoding.decode(Audience.self, from: audienceJSON.utf8) }
   func message() throws -> MessageBody { try JSONCoding.decode(MessageBody.self, from: messageJSON.utf8, rules: .own) }
@@ -55,7 +57,8 @@ extension Sendout {
       unknownIDs: try row.get("unknown_ids"), onUncertain: policy, createdAt: try row.get("created_at"),
       startedAt: try row.get("started_at"), frozenAt: try row.get("frozen_at"), finishedAt: try row.get("finished_at"),
       expiredAt: try row.get("expired_at"), stateChanges: try row.get("state_changes"),
-      idFields: try row.get("id_fields"), fallback: (try row.get("fallback_app_id") as Int64?).map { PushAppID($0) })
+      idFields: try row.get("id_fields"), fallback: (try row.get("fallback_app_id") as Int64?).map { PushAppID($0) },
+      writtenBy: (try row.get("written_by") as Int64?).map { UserID($0) })
   }
 }
 
@@ -79,7 +82,8 @@ extension Sendout {
         SendoutReply.App(pushAppId: $0.id, appId: $0.appID, appType: $0.type)
       }, state: state,
       haltReason: haltReason, unknownOriginalIds: unknownIDs.map(Int.init), template: template?.name,
-      templateVersion: template?.version, onUncertain: onUncertain, createdAt: Wire.Timestamp(createdAt),
+      templateVersion: template?.version, onUncertain: onUncertain, writtenBy: writtenBy,
+      createdAt: Wire.Timestamp(createdAt),
       startedAt: startedAt.map(Wire.Timestamp.init), frozenAt: frozenAt.map(Wire.Timestamp.init),
       finishedAt: finishedAt.map(Wire.Timestamp.init), expiredAt: expiredAt.map(Wire.Timestamp.init))
   }

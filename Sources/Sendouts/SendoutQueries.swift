@@ -14,27 +14,27 @@ enum SendoutQueries {
   private static let columns = """
     customer_id, sendout_id, push_app_ids, name, state, halt_reason, audience, message, template_name, template_version,
     unknown_ids, on_uncertain, created_at, started_at, frozen_at, finished_at, expired_at, kind, state_changes, id_fields,
-    fallback_app_id
+    fallback_app_id, written_by
     """
 
   static let create = Statement(
     "sendout.create", .write,
     """
     INSERT INTO sendout (customer_id, push_app_ids, name, state, audience, message, template_name, template_version,
-                         unknown_ids, on_uncertain, started_at, changed_at)
-    VALUES ($1::bigint, $2::bigint[], $3::text, $4::text, $5::jsonb, $6::json, $7::text, $8::int4, $9::int4, $10::text,
+                         unknown_ids, on_uncertain, written_by, started_at, changed_at)
+    VALUES ($1::bigint, $2::bigint[], $3::text, $4::text, $5::jsonb, $6::json, $7::text, $8::int4, $9::int4, $10::text, $11::bigint,
             CASE WHEN $4::text = 'freezing' THEN now() END, CASE WHEN $4::text = 'freezing' THEN now() END)
     RETURNING \(columns)
     """)
 
   /// Replaces what the draft says: its apps `$3`, name `$4`, audience `$5`, message `$6`, template `$7` in its version `$8`, count of unknown
-  /// ids `$9` and policy `$10`.
+  /// ids `$9` and policy `$10`, and by whom `$11` it is written.
   static let rewrite = Statement(
     "sendout.rewrite", .write,
     """
     UPDATE sendout
        SET push_app_ids = $3::bigint[], name = $4::text, audience = $5::jsonb, message = $6::json, template_name = $7::text,
-           template_version = $8::int4, unknown_ids = $9::int4, on_uncertain = $10::text
+           template_version = $8::int4, unknown_ids = $9::int4, on_uncertain = $10::text, written_by = $11::bigint
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
     RETURNING \(columns)
     """)
@@ -54,7 +54,7 @@ enum SendoutQueries {
     """
     SELECT customer_id, sendout_id, push_app_ids, name, state, halt_reason, '{"all":true}'::jsonb, '{}'::json,
            template_name, template_version, unknown_ids, on_uncertain, created_at, started_at, frozen_at, finished_at, expired_at, kind,
-           state_changes, id_fields, fallback_app_id
+           state_changes, id_fields, fallback_app_id, written_by
       FROM sendout
      WHERE customer_id = $1::bigint AND sendout_id < coalesce($2::bigint, \(Int64.max))
      ORDER BY sendout_id DESC

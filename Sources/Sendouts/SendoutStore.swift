@@ -13,18 +13,22 @@ public struct SendoutStore: Sendable {
   private let database: any Querying
   /// For reads that may take long.
   let reading: any Querying
+  /// The user of the console who makes the change; nil for API and command line.
+  private let user: UserID?
 
   /// - Parameters:
   ///   - database: a transaction, for what changes anything.
   ///   - reading: for reads that may take long, so that they do not hold up others; `database` if `nil`.
-  public init(_ database: any Querying, reading: (any Querying)? = nil) {
+  ///   - user: of the console, who makes the change; nil for API and command line.
+  public init(_ database: any Querying, reading: (any Querying)? = nil, by user: UserID? = nil) {
     self.database = database
+    self.user = user
     self.reading = reading ?? database
   }
 
   /// Creates a sendout, and starts it if the request says so.
   /// - Returns: the sendout; its counts are 0, as a hub has yet to freeze its audience.
-  /// - Throws: `SendoutError.invalid`, `.appWithoutCredentials`; `RegistryError.appUnknown`, `.appAmbiguous`;
+  /// - Throws: `SendoutError.invalid`, `.appWithoutCredentials`, `.needsApproval`; `RegistryError.appUnknown`, `.appAmbiguous`;
   ///   `ContentError.invalid`, `.unparsable` with fields such as `message.alert`.
   public func create(_ customer: CustomerID, _ request: SendoutRequest) async throws -> SendoutReply {
     let new = try await checked(customer, request)
@@ -32,8 +36,9 @@ public struct SendoutStore: Sendable {
       SendoutQueries.create, customer.rawValue, new.apps.map(\.id.rawValue), new.name,
       (request.start == true ? SendoutState.freezing : .draft).rawValue, try JSONB(encoding: request.audience),
       JSONDocument(request.message.json), new.template?.name, new.template?.version, new.unknownIDs.map(Int32.init),
-      (request.onUncertain ?? .resend).rawValue)[0]
+      (request.onUncertain ?? .resend).rawValue, user?.rawValue)[0]
     let sendout = try Sendout(row)
+    if request.start == true { try await checkApproval(of: sendout) }
     if sendout.state == .freezing {
       try await database.query(SendoutQueries.requireRange, sendout.key.sendout.rawValue)
       try await database.notify(.sendout, sendout.key.description)
@@ -57,8 +62,17 @@ public struct SendoutStore: Sendable {
       try await database.query(
         SendoutQueries.rewrite, customer.rawValue, sendout.rawValue, new.apps.map(\.id.rawValue), new.name,
         try JSONB(encoding: request.audience), JSONDocument(request.message.json), new.template?.name,
-        new.template?.version, new.unknownIDs.map(Int32.init), (request.onUncertain ?? .resend).rawValue)[0])
+        new.template?.version, new.unknownIDs.map(Int32.init), (request.onUncertain ?? .resend).rawValue,
+        user?.rawValue)[0])
     return (try await reply(draft, nil), try changed.reply(apps: new.apps, counts: nil))
+  }
+
+  /// Where the customer wants approval, nobody starts what they wrote themselves. Keys and the command line are no persons.
+  private func checkApproval(of sendout: Sendout) async throws {
+    guard let user, sendout.writtenBy == user,
+      try await Customers(database).find(sendout.key.customer)?.settings.approval == true
+    else { return }
+    throw SendoutError.needsApproval(sendout.key.sendout)
   }
 
   /// How many devices an audience has. Nothing is stored.
@@ -119,7 +133,7 @@ public struct SendoutStore: Sendable {
   /// Starts, pauses, resumes or cancels a sendout. It waits for no freeze: one that is under way obeys when it ends. Nor does it wait for
   /// long while something else has the sendout's row (`LockWait.brief`). Once it has returned, pushes in flight may still leave.
   /// - Returns: the sendout as it is now, without counts, and the state it was in before.
-  /// - Throws: `RegistryError.numberUnknown`, `SendoutError.wrongState`.
+  /// - Throws: `RegistryError.numberUnknown`, `SendoutError.wrongState`, `.needsApproval`.
   public func apply(
     _ verb: SendoutVerb, to sendout: SendoutID, of customer: CustomerID
   ) async throws -> (before: SendoutState, sendout: SendoutReply) {
@@ -134,6 +148,7 @@ public struct SendoutStore: Sendable {
       throw SendoutError.wrongState(key.sendout, before, verb)
     }
     if state != before {
+      if verb == .start { try await checkApproval(of: sendout) }
       // A draft starts with the current version of its template, not with that of its creation.
       let template =
         verb == .start

@@ -41,4 +41,6 @@ public enum SendoutError: Error, Sendable, Hashable {
   case wrongState(SendoutID, SendoutState, SendoutVerb)
   /// What a started sendout says cannot be changed.
   case notDraft(SendoutID, SendoutState)
+  /// Another user has to start the sendout than the one who wrote it.
+  case needsApproval(SendoutID)
 }

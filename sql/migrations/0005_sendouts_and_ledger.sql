@@ -18,6 +18,7 @@ CREATE TABLE sendout (
   on_uncertain        text        NOT NULL DEFAULT 'resend' CONSTRAINT sendout_on_uncertain_known CHECK (on_uncertain IN ('resend', 'skip')),
   id_fields           text[],
   fallback_app_id     bigint,
+  written_by          bigint,
   created_at          timestamptz NOT NULL DEFAULT now(),
   started_at          timestamptz,
   changed_at          timestamptz,
@@ -57,6 +58,7 @@ COMMENT ON COLUMN sendout.unknown_ids      IS 'How many of the audience''s origi
 COMMENT ON COLUMN sendout.on_uncertain     IS 'Policy for uncertain pushes after a crash: resend (nobody is missed) or skip (nobody gets it twice).';
 COMMENT ON COLUMN sendout.id_fields        IS 'Of a stream of tracked messages, each with a row in tracked_message: the fields in which its pushes carry their ids. NULL for others.';
 COMMENT ON COLUMN sendout.fallback_app_id  IS 'Of such a stream: the app whose pushes stand in for those of the others; NULL for none. on_uncertain is about its pushes alone: others are resent.';
+COMMENT ON COLUMN sendout.written_by       IS 'The user of the console who wrote it last; NULL for API and command line. Where the customer wants approval, another one starts it.';
 COMMENT ON COLUMN sendout.created_at       IS 'When it was created.';
 COMMENT ON COLUMN sendout.started_at       IS 'When it was started.';
 COMMENT ON COLUMN sendout.changed_at       IS 'When it was last started, paused or resumed. What is paused for longer than its retention is cancelled.';

@@ -31,6 +31,9 @@ public struct ManagementChange: Sendable {
   /// The access key that makes the change; `nil` in the console and at the command line.
   package var key: AccessKeyID? { if case .key(let key, _) = actor { key } else { nil } }
 
+  /// The user of the console who makes it.
+  package var user: UserID? { if case .user(let user, _) = actor { user } else { nil } }
+
   /// Makes sure that the key is still valid, and that it is not revoked before the change is committed. Called last, so that a
   /// long change keeps nobody from revoking its key.
   ///

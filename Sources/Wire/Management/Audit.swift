@@ -71,6 +71,8 @@ public enum AuditAction: String, Sendable, Codable, CaseIterable {
   case addSendout = "sendout.add"
   /// What a draft says.
   case changeSendout = "sendout.change"
+  /// A single message that somebody sent in the console, as to try a sendout.
+  case sendMessage = "message.send"
   case startSendout = "sendout.start"
   case pauseSendout = "sendout.pause"
   case resumeSendout = "sendout.resume"

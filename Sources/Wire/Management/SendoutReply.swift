@@ -33,6 +33,7 @@ public struct SendoutReply: APIObject, Equatable {
   public var template: String?
   public var templateVersion: Int32?
   public var onUncertain: UncertainPolicy
+  public var writtenBy: UserID?
   public var createdAt: Timestamp
   public var startedAt: Timestamp?
   public var frozenAt: Timestamp?
@@ -43,7 +44,8 @@ public struct SendoutReply: APIObject, Equatable {
   public init(
     sendoutId: SendoutID, name: String, apps: [App], state: SendoutState,
     haltReason: String? = nil, audience: Audience? = nil, unknownOriginalIds: Int? = nil, message: MessageBody? = nil,
-    template: String? = nil, templateVersion: Int32? = nil, onUncertain: UncertainPolicy, createdAt: Timestamp,
+    template: String? = nil, templateVersion: Int32? = nil, onUncertain: UncertainPolicy, writtenBy: UserID? = nil,
+    createdAt: Timestamp,
     startedAt: Timestamp? = nil, frozenAt: Timestamp? = nil, finishedAt: Timestamp? = nil,
     expiredAt: Timestamp? = nil, counts: SendoutCounts? = nil
   ) {
@@ -58,6 +60,7 @@ public struct SendoutReply: APIObject, Equatable {
     self.template = template
     self.templateVersion = templateVersion
     self.onUncertain = onUncertain
+    self.writtenBy = writtenBy
     self.createdAt = createdAt
     self.startedAt = startedAt
     self.frozenAt = frozenAt
@@ -91,6 +94,7 @@ public struct SendoutReply: APIObject, Equatable {
     "templateVersion": FieldDescription(
       "The template's version, fixed for this sendout.", limits: 1...Int64(Int32.max)),
     "onUncertain": "What to do with uncertain pushes: `resend` (nobody is missed) or `skip` (nobody receives two).",
+    "writtenBy": "The user of the console who wrote it last. Absent for API and command line.",
     "createdAt": "When the sendout was made.",
     "startedAt": "When the sendout was started.",
     "frozenAt": "When the audience was written into the ledger.",
