@@ -1,3 +1,4 @@
+import HTTPTypes
 import Registry
 package import Wire
 

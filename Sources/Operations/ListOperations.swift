@@ -52,10 +52,11 @@ package enum ListOperations {
   }
 
   package static let changeMembers = Operation(
-    .patch, "/api/v1/lists/{id}/members", id: "changeListMembers", .lists, "Put contacts on a list, or take them off it",
+    .patch, "/api/v1/lists/{id}/members", id: "changeListMembers", .lists, "Change a list's members",
     """
-    Names contacts by their original ids, \(ListMembersRequest.maximumCount) at most in each of `add` and `remove`. A contact is on one \
-    list at most: who is added leaves the list that they were on. Original ids that no contact has change nothing, and are told.
+    Puts contacts on the list, or takes them off it, by their original ids: \(ListMembersRequest.maximumCount) at most in each of \
+    `add` and `remove`. A contact is on one list at most: who is added leaves the list that they were on. Original ids that no contact \
+    has change nothing, and are told.
     """, at: id, body: .json(ListMembersRequest.form, upTo: 4 * 1024 * 1024),
     replies: .ok("What it did.", ListMembersReply.form), errors: [unknown], audit: .changeMembers
   ) { call, id, request in
