@@ -5,18 +5,20 @@ package import Wire
 extension APIOperation.Tag {
   package static let lists = Self(
     "Lists",
-    "Named sets of contacts. A contact joins a list by the `listId` of its registration.",
+    "Named sets of contacts. A contact joins a list by the `listId` of its registration, or here, and is on one list at most.",
     readers: [.marketer, .analyst], editors: [.marketer])
 }
 
 /// `/api/v1/lists`.
 package enum ListOperations {
-  package static let all = [AnyOperation(list), AnyOperation(add)]
+  package static let all = [
+    AnyOperation(list), AnyOperation(add), AnyOperation(show), AnyOperation(members), AnyOperation(changeMembers),
+  ]
 
   package static let list = Operation(
     get: "/api/v1/lists", id: "listLists", .lists, "List the lists", "Lists every list of the customer by number.",
     at: .page(of: "list", by: ListID.self), replies: .ok("A page of lists.", Page<ListReply, ListID>.form)
-  ) { call, page, _ in page.slice(of: try await ContactLists(call.database).all(call.customer), by: \.listId) }
+  ) { call, page, _ in try await ContactLists(call.database).list(call.customer, page) }
 
   package static let add = Operation(
     .post, "/api/v1/lists", id: "addList", .lists, "Add a list",
@@ -34,4 +36,35 @@ package enum ListOperations {
     let list = try await ContactLists(call.database).add(call.customer, name: request.name, id: request.listId)
     return Changed(list, "list \(list.listId)")
   }
+  package static let show = Operation(
+    get: "/api/v1/lists/{id}", id: "showList", .lists, "Show a list", "With the count of its members.", at: id,
+    replies: .ok("The list.", ListReply.countedExample), errors: [unknown]
+  ) { call, id, _ in try await ContactLists(call.database).show(call.customer, id) }
+
+  package static let members = Operation(
+    get: "/api/v1/lists/{id}/members", id: "listMembers", .lists, "List a list's members",
+    "The contacts on the list by number, without properties and devices.",
+    at: id.and(.page(of: "contact", by: ContactID.self)),
+    replies: .ok("A page of contacts.", Page<ContactDetails, ContactID>(items: [.listedExample])), errors: [unknown]
+  ) { call, target, _ in
+    let (id, page) = target
+    return try await ContactLists(call.database).members(call.customer, id, page).shown(to: call)
+  }
+
+  package static let changeMembers = Operation(
+    .patch, "/api/v1/lists/{id}/members", id: "changeListMembers", .lists, "Change a list's members",
+    """
+    Puts contacts on the list, or takes them off it, by their original ids: \(ListMembersRequest.maximumCount) at most in each of \
+    `add` and `remove`. A contact is on one list at most: who is added leaves the list that they were on. Original ids that no contact \
+    has change nothing, and are told.
+    """, at: id, body: .json(ListMembersRequest.form, upTo: 4 * 1024 * 1024),
+    replies: .ok("What it did.", ListMembersReply.form), errors: [unknown], audit: .changeMembers
+  ) { call, id, request in
+    let (reply, joined, left) = try await ContactLists(call.database).change(call.customer, id, request)
+    return Changed(reply, .init("list \(id)", before: ["contactIds": left], after: ["contactIds": joined]))
+  }
+
+  private static let id = Parameters.id(ListID.self, "The list's `listId`.", example: 1_000_000_005)
+  private static let unknown = APIResponse.error(
+    "The customer has no list of this number.", RegistryError.numberUnknown("list"))
 }

@@ -13,7 +13,9 @@ extension APIOperation.Tag {
 
 /// `/api/v1/triggers`.
 package enum TriggerOperations {
-  package static let all = [AnyOperation(list), AnyOperation(add), AnyOperation(show), AnyOperation(change)]
+  package static let all = [
+    AnyOperation(list), AnyOperation(add), AnyOperation(show), AnyOperation(change), AnyOperation(remove),
+  ]
 
   private static let triggers = NumberedOperations<Triggers>(.triggers)
   package static let unknown = triggers.unknown
@@ -33,6 +35,12 @@ package enum TriggerOperations {
     A change counts for every message after the reply, on all hubs. With `active` false the trigger refuses messages. Messages \
     that it has taken before are sent as they were, those that are due later, too.
     """, errors: [appUnknown], audit: .changeTrigger)
+
+  package static let remove = triggers.remove(
+    """
+    Back ends that send its messages get a 404 from now on. Messages that it has taken before are sent as they were, and stay in reports. \
+    To stop it for a while, set `active` to false.
+    """, audit: .removeTrigger)
 
   private static let appUnknown = APIResponse.error(
     "The app is unknown.", RegistryError.appUnknown(appID: "com.acme.app"))

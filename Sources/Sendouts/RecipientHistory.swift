@@ -80,7 +80,7 @@ struct RecipientHistory {
       text: "The device was last registered. It was not in the audience when that was written.")
   }
 
-  private static func lines(of push: PushReply) -> [WhyLine] {
+  static func lines(of push: PushReply) -> [WhyLine] {
     func line(_ at: Timestamp?, _ text: String) -> WhyLine {
       WhyLine(at: at, deviceId: push.deviceId, pushNo: push.pushNo, text: text)
     }

@@ -337,7 +337,7 @@ extension Querying {
 
 /// Reads messages that were accepted.
 public struct Messages: Sendable {
-  private let database: any Querying
+  let database: any Querying
 
   public init(_ database: any Querying) { self.database = database }
 

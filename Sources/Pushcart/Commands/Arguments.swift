@@ -124,6 +124,7 @@ extension MessageID: ExpressibleByArgument {
 }
 
 extension MessagePriority: ExpressibleByArgument {}
+extension MessageState: ExpressibleByArgument {}
 extension PushType: ExpressibleByArgument {}
 
 extension Timestamp: ExpressibleByArgument {

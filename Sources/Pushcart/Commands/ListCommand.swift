@@ -6,9 +6,10 @@ extension ListID: ExpressibleByArgument {}
 
 struct ListCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "list", abstract: "Add and list lists of contacts.",
-    discussion: "A contact joins a list by the listId that its registration carries.",
-    subcommands: [Add.self, List.self])
+    commandName: "list", abstract: "Add and list lists of contacts, and change who is on one.",
+    discussion:
+      "A contact joins a list by the listId that its registration carries, or here, and is on one list at most.",
+    subcommands: [Add.self, List.self, Show.self, Members.self, Change.self])
 
   struct Add: ChangingCommand {
     static let operation = ListOperations.add
@@ -41,5 +42,69 @@ struct ListCommand: AsyncParsableCommand {
     }
 
     @OptionGroup var common: CustomerOptions
+  }
+
+  struct Show: OperationCommand {
+    static let operation = ListOperations.show
+    static let configuration = CommandConfiguration(
+      abstract: "Show a list with the count of its members.",
+      discussion: "Example: pushcart list show 1000000005 --customer 1")
+
+    @Argument(help: "Number of the list.") var list: ListID
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var options: ManagementOptions
+
+    var target: ListID { list }
+
+    func text(_ list: ListReply) -> String {
+      let members = list.members ?? 0
+      let count = members == ListReply.mostCounted ? "\(members) or more" : "\(members)"
+      return "List \(list.listId), \(list.name.onOneLine), has \(count) members.\n"
+    }
+  }
+
+  struct Members: OperationCommand {
+    static let operation = ListOperations.members
+    static let configuration = CommandConfiguration(
+      abstract: "List the contacts on a list.", discussion: "Example: pushcart list members 1000000005 --customer 1")
+
+    @Argument(help: "Number of the list.") var list: ListID
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var paging: PageOptions<ContactID>
+    @OptionGroup var options: ManagementOptions
+
+    var target: (ListID, PageRequest<ContactID>) { (list, paging.request) }
+
+    func text(_ page: Page<ContactDetails, ContactID>) -> String {
+      TextTable(ContactDetails.columns, of: page.items).text(empty: "Nobody is on list \(list) here.") + page.more
+    }
+  }
+
+  struct Change: OperationCommand {
+    static let operation = ListOperations.changeMembers
+    static let configuration = CommandConfiguration(
+      abstract: "Put contacts on a list, or take them off it.",
+      discussion: """
+        Who is added leaves the list that they were on.
+
+        Example: pushcart list change 1000000005 --customer 1 --add lars@example.com --remove mia@example.com
+        """)
+
+    @Argument(help: "Number of the list.") var list: ListID
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @Option(parsing: .upToNextOption, help: "Original ids of contacts that join.") var add: [String] = []
+    @Option(parsing: .upToNextOption, help: "Original ids of contacts that leave.") var remove: [String] = []
+    @OptionGroup var options: ManagementOptions
+
+    var target: ListID { list }
+    var body: ListMembersRequest {
+      ListMembersRequest(add: add.isEmpty ? nil : add, remove: remove.isEmpty ? nil : remove)
+    }
+
+    func text(_ reply: ListMembersReply) -> String {
+      let unknown = reply.unknownOriginalIds.map { "No contact has the original id \($0.onOneLine).\n" }.joined()
+      return "\(reply.added) joined list \(reply.listId), \(reply.leftOtherLists) of them from another list; "
+        + "\(reply.removed) left it.\n" + unknown
+    }
   }
 }

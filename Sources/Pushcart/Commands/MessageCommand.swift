@@ -1,6 +1,7 @@
 import ArgumentParser
 import Content
 import Delivery
+import Operations
 import Providers
 import Registry
 import Sendouts
@@ -10,7 +11,7 @@ struct MessageCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "message",
     abstract: "Send a message to one contact or device, preview it, and show what became of it.",
-    subcommands: [Send.self, Preview.self, Show.self])
+    subcommands: [Send.self, Preview.self, List.self, Show.self, Why.self])
 
   struct Send: ManagementCommand {
     static let needsMasterKey = true
@@ -105,6 +106,53 @@ struct MessageCommand: AsyncParsableCommand {
 
     func run(in stores: ManagementStores) async throws {
       try options.output.show(try await stores.messages.find(customer, message)) { $0.text }
+    }
+  }
+}
+
+extension MessageCommand {
+  struct List: OperationCommand {
+    static let operation = MessageHistoryOperations.list
+    static let configuration = CommandConfiguration(
+      abstract: "List single messages, stream by stream, the newest first.",
+      discussion: "Example: pushcart message list --customer 1 --state failed")
+
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @Option(help: "Only messages in this state.") var state: MessageState?
+    @OptionGroup var paging: PageOptions<String>
+    @OptionGroup var options: ManagementOptions
+
+    var target: (MessageState?, PageRequest<String>) { (state, paging.request) }
+
+    func text(_ page: Page<ListedMessage, String>) -> String {
+      let columns: [TableColumn<ListedMessage>] = [
+        TableColumn("Message") { $0.messageId.description }, TableColumn("State") { $0.state.rawValue },
+        TableColumn("Contact") { $0.originalId }, TableColumn("Reference") { $0.reference },
+        TableColumn("Alert") { $0.alert }, TableColumn("Accepted (UTC)") { $0.createdAt.forPeople },
+      ]
+      return TextTable(columns, of: page.items).text(empty: "Customer \(customer) has no such messages here.")
+        + page.more
+    }
+  }
+
+  struct Why: OperationCommand {
+    static let operation = MessageHistoryOperations.why
+    static let configuration = CommandConfiguration(
+      abstract: "Tell what became of a message, line by line.",
+      discussion: "Example: pushcart message why 7-15 --customer 1")
+
+    @Argument(help: "The message's id.") var message: MessageID
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var options: ManagementOptions
+
+    var target: String { message.description }
+
+    func text(_ reply: MessageWhyReply) -> String {
+      var table = TextTable("When (UTC)", "#Push", "#Device", "What")
+      for line in reply.lines {
+        table.add(line.at?.forPeople, line.pushNo.map { "\($0)" }, line.deviceId.map { "\($0)" }, line.text)
+      }
+      return "Message \(reply.messageId): \(reply.state.rawValue)\n" + table.text(empty: "There is nothing to tell.")
     }
   }
 }

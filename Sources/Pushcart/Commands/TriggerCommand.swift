@@ -8,9 +8,9 @@ extension TriggerID: ExpressibleByArgument {}
 
 struct TriggerCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "trigger", abstract: "Add, change, list and show triggers, and send their messages.",
+    commandName: "trigger", abstract: "Add, change, list, show and remove triggers, and send their messages.",
     discussion: "A trigger is a named message that back ends send to one contact at a time, by Carma's routes.",
-    subcommands: [Add.self, Update.self, List.self, Show.self, Send.self])
+    subcommands: [Add.self, Update.self, List.self, Show.self, Remove.self, Send.self])
 
   struct Add: ChangingCommand {
     static let operation = TriggerOperations.add
@@ -108,6 +108,19 @@ struct TriggerCommand: AsyncParsableCommand {
       table.add("active", trigger.active ? "yes" : "no")
       return "Trigger \(trigger.triggerId)\n" + table.text(empty: "")
     }
+  }
+
+  struct Remove: ChangingCommand {
+    static let operation = TriggerOperations.remove
+    static let configuration = CommandConfiguration(
+      abstract: "Remove a trigger. What it has sent stays in reports.",
+      discussion: "Example: pushcart trigger remove 1 --customer 1")
+
+    @Argument(help: "Number of the trigger.") var trigger: TriggerID
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var options: ManagementOptions
+
+    var target: TriggerID { trigger }
   }
 
   struct Send: ManagementCommand {

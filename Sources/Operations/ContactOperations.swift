@@ -1,0 +1,113 @@
+import HTTPTypes
+import Registry
+package import Wire
+
+extension APIOperation.Tag {
+  package static let contacts = Self(
+    "Contacts",
+    """
+    The users of the customer's apps, with their devices. Apps register them by Carma's API; people look for them here, correct a field, \
+    and retire a device.
+    """, readers: [.marketer, .analyst], editors: [.marketer])
+}
+
+/// `/api/v1/contacts` and `/api/v1/devices`.
+package enum ContactOperations {
+  package static let all = [AnyOperation(list), AnyOperation(show), AnyOperation(change), AnyOperation(retire)]
+
+  package static let list = Operation(
+    get: "/api/v1/contacts", id: "listContacts", .contacts, "Look for contacts",
+    """
+    Contacts whose original id, e-mail address, mobile number or name begins with `query`: original ids come first, then addresses, \
+    numbers and names, each in alphabetical order. Without `query` all contacts, the newest first. A page can have fewer than `limit`, or \
+    none, and still be followed by another one.
+
+    Letters from A to Z are compared without their case, but in original ids: these are found as they are typed, in lower case and in \
+    upper case. Of a number only the digits count, without zeros before them; give three of them at least. A name is found by its \
+    beginning, as in `lars jan`, and by the last name.
+    """,
+    at: Parameters.text("query", "How it begins: at most \(ContactSearch.maximumQuery) characters.", example: "lars")
+      .and(.choice("field", "Look at this alone.", example: ContactSearchField.name))
+      .and(.namedPage(of: "contact", example: "1")),
+    replies: .ok("A page of contacts.", Page<ContactDetails, String>(items: [.listedExample]))
+  ) { call, target, _ in
+    let ((query, field), page) = target
+    // What else would be found tells the fields that are hidden.
+    return try await ContactSearch(call.database).contacts(
+      call.customer, beginningWith: query, in: call.seesPersonal ? field : .originalId, page
+    ).shown(to: call)
+  }
+
+  package static let show = Operation(
+    get: "/api/v1/contacts/{id}", id: "showContact", .contacts, "Show a contact",
+    "With its properties and its devices. The report `timeline` has what happened with it.", at: id,
+    replies: .ok("The contact.", ContactDetails.form), errors: [unknown]
+  ) { call, id, _ in try await ContactStore(call.database).find(call.customer, id).shown(to: call) }
+
+  package static let change = Operation(
+    .patch, "/api/v1/contacts/{id}", id: "changeContact", .contacts, "Change a contact",
+    """
+    Fields that are absent stay as they are, `""` removes one. Properties are merged by their names, and null removes one. What the app \
+    sends with its next registration counts again.
+    """, at: id, body: .json(ContactRequest.form, upTo: 256 * 1024),
+    replies: .ok("The contact as it is now.", ContactDetails.form), errors: [unknown], audit: .changeContact
+  ) { call, id, request in
+    let (before, after) = try await ContactStore(call.database).change(call.customer, id, request)
+    // The audit log is for ever, and names fields, not what stands in them.
+    let fields = ContactChanges(from: before, to: after)
+    return Changed(after, fields.names.isEmpty ? [] : [.init("contact \(id)", before: [String](), after: fields.names)])
+  }
+
+  package static let retire = Operation(
+    .delete, "/api/v1/devices/{id}", id: "retireDevice", .contacts, "Retire a device",
+    """
+    Nothing is sent to the device any more, until its app registers it again. It stays in reports and in its contact's timeline. A device \
+    that is invalid already stays as it is.
+    """, at: .id(DeviceID.self, "The device's number.", example: 12), body: .none,
+    replies: .ok("The device as it is now.", DeviceDetails.retiredExample),
+    errors: [.error("The customer has no device of this number.", RegistryError.numberUnknown("device"))],
+    audit: .retireDevice
+  ) { call, id, _ in
+    let (before, after) = try await ContactStore(call.database).retire(call.customer, id, by: call.key)
+    return Changed(
+      after,
+      .init(
+        "device \(id)", before: ["isValid": before.invalidatedAt == nil], after: ["isValid": after.invalidatedAt == nil]
+      )
+    )
+  }
+
+  private static let id = Parameters.id(ContactID.self, "The contact's `contactId`.", example: 1)
+  private static let unknown = APIResponse.error(
+    "The customer has no contact of this number.", RegistryError.numberUnknown("contact"))
+}
+
+/// Which fields of a contact a change has changed.
+private struct ContactChanges {
+  let names: [String]
+
+  init(from before: ContactDetails, to after: ContactDetails) {
+    var names = ContactField.allCases.filter { before.texts[$0] != after.texts[$0] }.map(\.name)
+    if before.listId != after.listId { names.append("listId") }
+    if before.dateOfBirth != after.dateOfBirth { names.append("dateOfBirth") }
+    if before.properties != after.properties { names.append("properties") }
+    self.names = names
+  }
+}
+
+extension ContactDetails {
+  /// As the caller may see it: without names, addresses, numbers and whatever else is known of the person, unless the caller sees
+  /// personal fields. Every operation that shows contacts asks this.
+  func shown(to call: OperationCall) -> ContactDetails {
+    guard !call.seesPersonal else { return self }
+    var contact = self
+    contact.texts = ContactTexts()
+    contact.dateOfBirth = nil
+    contact.properties = nil
+    return contact
+  }
+}
+
+extension Page where Item == ContactDetails {
+  func shown(to call: OperationCall) -> Self { Page(items: items.map { $0.shown(to: call) }, next: next) }
+}
