@@ -1,0 +1,256 @@
+import Operations
+import Registry
+import Wire
+
+/// The composer's form. Its fields have the names that they have in a request for a sendout, those of the message with `message.` before them,
+/// so that a refusal names the field. A message's fields come from its schema: one that the API gets stands in the form, too.
+struct ComposerForm: Sendable {
+  let values: FormValues
+
+  /// The names of fields that are no part of a request.
+  enum Own {
+    /// Beginning of what the contact is looked up by for the preview.
+    static let contact = "contact"
+    /// Original id of who gets the message to try it.
+    static let me = "me"
+    /// What follows once the draft is saved.
+    static let then = "then"
+  }
+
+  private static let fieldsOfMessage: [Schema.Field] = {
+    guard case .object(let fields, _, _) = MessageBody.schema.shape else { preconditionFailure("a message is an object") }
+    return fields
+  }()
+
+  /// What is asked for first; the rest of a message is among the options.
+  private static let first = ["alert", "info", "image", "url"]
+
+  // MARK: Fields
+
+  static func fields(apps: [PushAppReply], lists: [ListReply], templates: [String]) -> [FormField] {
+    let request = SendoutRequest.form
+    let types = AppType.allCases.filter { type in apps.contains { $0.appType == type } }
+    return [
+      FormField("name", label: "Name", hint: "For you alone. The beginning of the text if empty.", limits: 1...200),
+      FormField(
+        "audience", label: "Who",
+        kind: .choice([
+          FormField.Choice("all", "Every contact"), FormField.Choice("list", "A list"),
+          FormField.Choice("ids", "Some contacts"),
+        ]), isRequired: true),
+      FormField(
+        "audience.listId", label: "List",
+        kind: lists.count > mostChoices
+          ? .number : .choice(lists.map { FormField.Choice("\($0.listId)", "\($0.name) (\($0.listId))") }),
+        hint: lists.count > mostChoices ? "The number of the list." : ""),
+      FormField(
+        "audience.originalIds", label: "Original ids", kind: .area(rows: 4),
+        hint: "One a line, at most \(grouped(Audience.originalIdLimit)). More belong on a list."),
+      FormField(
+        "appIds", label: "Apps", kind: .choices(appIDs(apps).map { FormField.Choice($0) }), isRequired: true),
+      FormField(
+        "appType", label: "Platform", kind: .choice(types.map { FormField.Choice("\($0.rawValue)", $0.platform) }),
+        hint: "All of the apps' platforms if none is chosen."),
+      FormField(
+        "template", label: "Rich page",
+        kind: templates.count > mostChoices ? .text : .choice(templates.map { FormField.Choice($0) }),
+        hint: "The page that a tap opens. Without one it is the url."),
+      request.field("onUncertain", label: "After a crash", hint: "What becomes of pushes that may have been sent."),
+    ] + fieldsOfMessage.map(field)
+      + [
+        FormField(
+          Own.contact, label: "Shown for", hint: "The beginning of an original id, an e-mail address, a number or a name."),
+        FormField(Own.me, label: "Send a test to", hint: "Your own original id, as your app sends it."),
+      ]
+  }
+
+  /// Names of the fields that are options.
+  static let options =
+    ["appType", "onUncertain"] + fieldsOfMessage.map(\.name).filter { !first.contains($0) }.map { "message.\($0)" }
+  /// Names of the first fields of the message.
+  static let texts = first.map { "message.\($0)" }
+
+  /// More choices than this are typed: a page has 60 KiB.
+  static let mostChoices = 100
+
+  private static func field(_ field: Schema.Field) -> FormField {
+    let name = "message.\(field.name)"
+    let (label, rows): (String, Int?) =
+      switch field.name {
+      case "alert": ("Text", 3)
+      case "info": ("Second text", 3)
+      case "image": ("Picture", nil)
+      case "url": ("Link", nil)
+      default: (words(field.name), nil)
+      }
+    let hint = field.description.replacing("`", with: "")
+    switch field.schema.shape {
+    case .boolean:
+      return FormField(
+        name, label: label, kind: .choice([FormField.Choice("true", "Yes"), FormField.Choice("false", "No")]),
+        hint: hint)
+    case .strings(let words):
+      return FormField(name, label: label, kind: .choice(words.map { FormField.Choice($0) }), hint: hint)
+    case .integer(let range): return FormField(name, label: label, kind: .number, hint: hint, limits: range)
+    case .array: return FormField(name, label: label, kind: .area(rows: 2), hint: hint + " One a line.")
+    case .object: return FormField(name, label: label, kind: .area(rows: 4), hint: hint + " As JSON.")
+    default:
+      return FormField(name, label: label, kind: rows.map { .area(rows: $0) } ?? .text, hint: hint)
+    }
+  }
+
+  /// `collapseKey` becomes `Collapse key`.
+  private static func words(_ name: String) -> String {
+    let words = name.reduce(into: "") { $0 += $1.isUppercase ? " " + $1.lowercased() : String($1) }
+    return words.prefix(1).uppercased() + words.dropFirst()
+  }
+
+  /// The apps' ids that a sendout can go to, each once.
+  static func appIDs(_ apps: [PushAppReply]) -> [String] {
+    apps.filter { !$0.kind.traits.takesCallsAlone }.map(\.appId).reduce(into: []) {
+      if !$0.contains($1) { $0.append($1) }
+    }
+  }
+
+  // MARK: Requests
+
+  /// The sendout that the form asks for.
+  /// - Throws: what becomes a 400 that names the field.
+  func request() throws -> SendoutRequest {
+    var members: [UTF8String: JSONValue] = [
+      "audience": try audience(), "appIds": .array(appIDs.map { .string($0) }), "message": try message(),
+    ]
+    for name in ["name", "template", "onUncertain"] { members[UTF8String(name)] = text(name).map { .string($0) } }
+    members["appType"] = try appType.map { .integer($0.rawValue) }
+    return try SendoutRequest.form.schema.decode(from: JSONValue.object(members).json)
+  }
+
+  /// The message alone, for the preview and to try it.
+  /// - Parameter target: who gets it; `nil` for nobody.
+  func messageRequest(to target: MessageTarget?) throws -> MessagePreviewRequest {
+    var members: [UTF8String: JSONValue] = ["message": try message()]
+    if !appIDs.isEmpty { members["appIds"] = .array(appIDs.map { .string($0) }) }
+    members["template"] = text("template").map { .string($0) }
+    members["appType"] = try appType.map { .integer($0.rawValue) }
+    var request: MessagePreviewRequest = try MessagePreviewRequest.schema.decode(from: JSONValue.object(members).json)
+    request.to = target
+    return request
+  }
+
+  /// Whom the form names.
+  /// - Throws: what becomes a 400 that names the field.
+  func audienceRequest() throws -> Audience {
+    try Audience.schema.decode(from: try audience().json)
+  }
+
+  var appIDs: [String] { values.all("appIds") }
+
+  var appType: AppType? {
+    get throws {
+      try values.number("appType", Int.self).map { number in
+        guard let type = AppType(rawValue: number) else {
+          throw HTTPErrorResponse.badRequest("appType must be one of the platforms.")
+        }
+        return type
+      }
+    }
+  }
+
+  private func text(_ name: String) -> String? { values.text(name) }
+
+  private func audience() throws -> JSONValue {
+    switch text("audience") {
+    case "list":
+      guard let list: ListID = try values.number("audience.listId") else {
+        throw HTTPErrorResponse.badRequest("audience.listId is missing: choose a list.")
+      }
+      return ["listId": .integer(list.rawValue)]
+    case "ids":
+      let ids = (text("audience.originalIds") ?? "").split(separator: "\n").map(\.trimmed).filter { !$0.isEmpty }
+      guard !ids.isEmpty else { throw HTTPErrorResponse.badRequest("audience.originalIds is empty.") }
+      guard ids.count <= Audience.originalIdLimit else {
+        throw HTTPErrorResponse.badRequest(
+          "audience.originalIds holds \(ids.count) ids, and at most \(Audience.originalIdLimit) are allowed.")
+      }
+      return ["originalIds": .array(ids.map { .string(String($0)) })]
+    default: return ["all": true]
+    }
+  }
+
+  private func message() throws -> JSONValue {
+    var members: [UTF8String: JSONValue] = [:]
+    for field in Self.fieldsOfMessage {
+      let name = "message.\(field.name)"
+      guard let text = text(name) else { continue }
+      members[UTF8String(field.name)] = try Self.value(of: text, as: field.schema, name)
+    }
+    return .object(members)
+  }
+
+  /// - Throws: `HTTPErrorResponse` (400), naming the field.
+  private static func value(of text: String, as schema: Schema, _ name: String) throws -> JSONValue {
+    switch schema.shape {
+    case .boolean: return .bool(text == "true")
+    case .integer:
+      guard let number = Int64(text.trimmed) else {
+        throw HTTPErrorResponse.badRequest("\(name) must be a whole number.")
+      }
+      return .integer(number)
+    case .either: return Int64(text.trimmed).map { .integer($0) } ?? .string(text)
+    case .array:
+      return .array(text.split(separator: "\n").map(\.trimmed).filter { !$0.isEmpty }.map { .string(String($0)) })
+    case .object, .anything:
+      do {
+        return try JSONValue(json: Array(text.utf8))
+      } catch {
+        throw HTTPErrorResponse.badRequest(#"\#(name) must be JSON, such as {"campaign":"friday"}."#)
+      }
+    default: return .string(text)
+    }
+  }
+
+  // MARK: Drafts
+
+  /// What the fields have of a draft.
+  static func values(of draft: SendoutReply, apps: [PushAppReply]) -> [String: [String]] {
+    let appIDs = draft.apps.map(\.appId).reduce(into: [String]()) { if !$0.contains($1) { $0.append($1) } }
+    var values: [String: [String]] = [
+      "name": [draft.name], "appIds": appIDs, "onUncertain": [draft.onUncertain.rawValue],
+      "template": draft.template.map { [$0] } ?? [],
+    ]
+    // A platform was chosen if the apps have others, too.
+    let others = apps.filter { app in
+      appIDs.contains(app.appId) && !draft.apps.contains { $0.pushAppId == app.pushAppId }
+        && !app.kind.traits.takesCallsAlone
+    }
+    if let type = draft.apps.first?.appType, !others.isEmpty, draft.apps.allSatisfy({ $0.appType == type }) {
+      values["appType"] = ["\(type.rawValue)"]
+    }
+    switch draft.audience {
+    case .list(let list): (values["audience"], values["audience.listId"]) = (["list"], ["\(list)"])
+    case .originalIds(let ids):
+      (values["audience"], values["audience.originalIds"]) = (["ids"], [ids.joined(separator: "\n")])
+    case .all, nil: values["audience"] = ["all"]
+    }
+    guard case .object(let members) = draft.message.map({ APIContent.json($0) }) else { return values }
+    for (name, value) in members where value != .null { values["message.\(name.text)"] = [written(value)] }
+    return values
+  }
+
+  private static func written(_ value: JSONValue) -> String {
+    switch value {
+    case .string(let text): text
+    case .array(let items): items.compactMap(\.text).joined(separator: "\n")
+    default: String(decoding: value.json, as: UTF8.self)
+    }
+  }
+
+  /// As in `12,345`.
+  static func grouped(_ number: Int) -> String {
+    let digits = Array(String(number))
+    return digits.enumerated().reduce(into: "") { text, digit in
+      if digit.offset > 0, (digits.count - digit.offset) % 3 == 0 { text += "," }
+      text.append(digit.element)
+    }
+  }
+}

@@ -1,0 +1,113 @@
+import Operations
+import Registry
+import Wire
+
+/// What a message looks like to one contact, on each platform of its apps.
+struct ComposerPreview: Sendable {
+  var requests: [PreviewedRequest] = []
+  /// Whose fields the texts have; `nil` for nobody's.
+  var contact: ContactDetails?
+  /// Others that the same text finds.
+  var others: [ContactDetails] = []
+  /// Why there is no preview.
+  var problem: String?
+
+  /// - Parameters:
+  ///   - form: what the message says, and the beginning of what its contact is looked up by: the first one if empty.
+  init(_ form: ComposerForm, _ call: ConsoleCall) async throws {
+    if call.allows(ContactOperations.list) {
+      let query = form.values.text(ComposerForm.Own.contact)
+      let found = try await call.read(
+        ContactOperations.list, ((query, nil), PageRequest(limit: Self.shownContacts))
+      ).items
+      contact = found.first { $0.originalId == query } ?? found.first
+      others = found.filter { $0.contactId != contact?.contactId }
+    }
+    do {
+      let request = try form.messageRequest(to: contact.map { MessageTarget(originalId: $0.originalId) })
+      requests = try await call.change(MessageOperations.preview, (), request).requests.filter { !$0.isOfCalls }
+    } catch {
+      guard let refusal = ErrorReplies.response(for: error), refusal.status.code < 500 else { throw error }
+      problem = refusal.sentence
+    }
+  }
+
+  private static let shownContacts = 6
+
+  /// What the sender should know before it is sent.
+  var warnings: [String] {
+    requests.compactMap { request in
+      let app = "\(request.appType.platform), \(request.appId)"
+      if let problem = request.problem { return "\(app): \(problem)" }
+      if let dropped = request.dropped { return "\(app): the message is too large, so \(dropped)." }
+      if request.shown == nil { return "\(app): nothing is shown, the app alone gets the message." }
+      return nil
+    }
+  }
+
+  /// For `{{>_compose-preview}}`.
+  var values: [String: Any] {
+    [
+      "problem": problem ?? "", "contact": contact.map(Self.named) ?? "", "hasContact": contact != nil,
+      "others": others.map { ["originalId": $0.originalId, "name": Self.named($0)] },
+      "previews": requests.map(Self.shown), "isEmpty": requests.isEmpty && problem == nil,
+    ]
+  }
+
+  private static func named(_ contact: ContactDetails) -> String {
+    contact.fullName.map { "\($0), \(contact.originalId)" } ?? contact.originalId
+  }
+
+  private static func shown(_ request: PreviewedRequest) -> [String: Any] {
+    var values: [String: Any] = [
+      "platform": request.device, "class": request.appType.cssClass, "appId": request.appId,
+      "service": request.service ?? "", "title": request.shown?.title ?? "", "text": request.shown?.text ?? "",
+      "image": request.shown?.image ?? "", "badge": request.shown?.badge ?? "", "isShown": request.shown != nil,
+      "dropped": request.dropped ?? "", "problem": request.problem ?? "",
+      "request": request.body.map { String(decoding: $0.json.prefix(4096), as: UTF8.self) } ?? "",
+      "isSized": false, "isSMS": false,
+    ]
+    if let bytes = request.bytes, let limit = request.limit {
+      values["isSized"] = true
+      values["bytes"] = ComposerForm.grouped(bytes)
+      values["limit"] = ComposerForm.grouped(limit)
+      values["left"] = ComposerForm.grouped(max(0, limit - bytes))
+      values["used"] = min(bytes, limit)
+      values["most"] = limit
+      values["isOver"] = bytes > limit
+    } else if let parts = request.parts, let most = request.mostParts {
+      values["isSMS"] = true
+      values["parts"] = parts
+      values["mostParts"] = most
+    }
+    return values
+  }
+}
+
+extension PreviewedRequest {
+  /// What shows it, as people call it.
+  fileprivate var device: String {
+    switch appType {
+    case .ios: "iPhone"
+    case .web: "Browser"
+    default: appType.platform
+    }
+  }
+
+  /// Whether its app takes calls alone, so that nothing else is sent to it.
+  fileprivate var isOfCalls: Bool { false }
+}
+
+extension AppType {
+  /// The class that gives the picture its form.
+  fileprivate var cssClass: String {
+    switch self {
+    case .ios: "ios"
+    case .android, .firebase: "android"
+    case .huawei: "huawei"
+    case .windows: "windows"
+    case .web: "web"
+    case .sms: "sms"
+    }
+  }
+}
