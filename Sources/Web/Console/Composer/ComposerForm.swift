@@ -18,7 +18,9 @@ struct ComposerForm: Sendable {
   }
 
   private static let fieldsOfMessage: [Schema.Field] = {
-    guard case .object(let fields, _, _) = MessageBody.schema.shape else { preconditionFailure("a message is an object") }
+    guard case .object(let fields, _, _) = MessageBody.schema.shape else {
+      preconditionFailure("a message is an object")
+    }
     return fields
   }()
 
@@ -59,7 +61,8 @@ struct ComposerForm: Sendable {
     ] + fieldsOfMessage.map(field)
       + [
         FormField(
-          Own.contact, label: "Shown for", hint: "The beginning of an original id, an e-mail address, a number or a name."),
+          Own.contact, label: "Shown for",
+          hint: "The beginning of an original id, an e-mail address, a number or a name."),
         FormField(Own.me, label: "Send a test to", hint: "Your own original id, as your app sends it."),
       ]
   }
@@ -147,7 +150,7 @@ struct ComposerForm: Sendable {
 
   var appType: AppType? {
     get throws {
-      try values.number("appType", Int.self).map { number in
+      try values.number("appType", Int16.self).map { number in
         guard let type = AppType(rawValue: number) else {
           throw HTTPErrorResponse.badRequest("appType must be one of the platforms.")
         }

@@ -1,5 +1,7 @@
+import HTTPTypes
 import Operations
 import Registry
+import Sendouts
 import Wire
 
 /// What a message looks like to one contact, on each platform of its apps.
@@ -14,7 +16,8 @@ struct ComposerPreview: Sendable {
 
   /// - Parameters:
   ///   - form: what the message says, and the beginning of what its contact is looked up by: the first one if empty.
-  init(_ form: ComposerForm, _ call: ConsoleCall) async throws {
+  ///   - apps: of the customer.
+  init(_ form: ComposerForm, among apps: [PushAppReply], _ call: ConsoleCall) async throws {
     if call.allows(ContactOperations.list) {
       let query = form.values.text(ComposerForm.Own.contact)
       let found = try await call.read(
@@ -25,7 +28,13 @@ struct ComposerPreview: Sendable {
     }
     do {
       let request = try form.messageRequest(to: contact.map { MessageTarget(originalId: $0.originalId) })
-      requests = try await call.change(MessageOperations.preview, (), request).requests.filter { !$0.isOfCalls }
+      // Without a contact the texts tell nothing of anybody.
+      let reply =
+        contact == nil
+        ? try await call.messages.preview(call.customer, request)
+        : try await call.change(MessageOperations.preview, (), request)
+      let callApps = Set(apps.filter { $0.kind.traits.takesCallsAlone }.map(\.pushAppId))
+      requests = reply.requests.filter { !callApps.contains($0.pushAppId) }
     } catch {
       guard let refusal = ErrorReplies.response(for: error), refusal.status.code < 500 else { throw error }
       problem = refusal.sentence
@@ -49,7 +58,7 @@ struct ComposerPreview: Sendable {
   var values: [String: Any] {
     [
       "problem": problem ?? "", "contact": contact.map(Self.named) ?? "", "hasContact": contact != nil,
-      "others": others.map { ["originalId": $0.originalId, "name": Self.named($0)] },
+      "others": others.map { ["originalId": $0.originalId, "name": Self.named($0)] }, "hasOthers": false,
       "previews": requests.map(Self.shown), "isEmpty": requests.isEmpty && problem == nil,
     ]
   }
@@ -93,9 +102,6 @@ extension PreviewedRequest {
     default: appType.platform
     }
   }
-
-  /// Whether its app takes calls alone, so that nothing else is sent to it.
-  fileprivate var isOfCalls: Bool { false }
 }
 
 extension AppType {

@@ -18,7 +18,7 @@ struct ConsoleCall: Sendable {
   let path: [String: String]
   let query: QueryParameters
   /// Of a POST, and of a GET that asks for its confirmation.
-  let form: FormValues
+  var form: FormValues
   /// Why the form was refused that the page shows again; `nil` if it was not.
   var refusal: HTTPErrorResponse?
   /// Where the request came from.
@@ -50,6 +50,15 @@ struct ConsoleCall: Sendable {
       try await operation.run(OperationCall(change, parts.operations), target, body)
     }
     if let cache = operation.outdates { await parts.forget(cache) }
+    return reply
+  }
+
+  /// Sends a single message, and then notes that in the audit log: no transaction waits for push services.
+  func send(_ request: MessageRequest) async throws -> MessageReply {
+    let reply = try await change(MessageOperations.send, (), request)
+    try await parts.replies.change(customer, by: author) { change in
+      try await change.record(.sendMessage, "message \(reply.messageId)", after: reply)
+    }
     return reply
   }
 

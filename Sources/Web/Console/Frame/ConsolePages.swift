@@ -3,5 +3,7 @@ enum ConsolePages {
   static let all: [ConsolePage] = parts.flatMap(\.pages)
   static let actions: [ConsoleAction] = parts.flatMap(\.actions)
 
-  private static let parts: [(pages: [ConsolePage], actions: [ConsoleAction])] = []
+  private static let parts: [(pages: [ConsolePage], actions: [ConsoleAction])] = [
+    (ComposerPages.pages, ComposerPages.actions)
+  ]
 }

@@ -1,0 +1,204 @@
+import Content
+import HTTPTypes
+import Operations
+import Registry
+import Wire
+
+/// The composer: who gets a sendout and what it says, on one page.
+struct Composer: Sendable {
+  let call: ConsoleCall
+  /// `nil` for a new sendout.
+  let draft: SendoutReply?
+  let apps: [PushAppReply]
+  let lists: [ListReply]
+  let templates: [String]
+  let form: ComposerForm
+
+  /// Devices of an app that are counted while one writes.
+  private static let counted = AudienceRequest.usualLimit
+  /// Apps whose devices are counted before they are chosen.
+  private static let mostCounted = 20
+
+  /// - Parameter sendout: the draft that is changed; `nil` for a new one.
+  init(_ call: ConsoleCall, _ sendout: SendoutID? = nil) async throws {
+    self.call = call
+    if let sendout {
+      let draft = try await call.read(SendoutOperations.show, sendout)
+      guard draft.state == .draft else {
+        throw HTTPErrorResponse.conflict(
+          "Sendout \(sendout) is \(draft.state.rawValue). Only a draft can be changed: make a new sendout.")
+      }
+      self.draft = draft
+    } else {
+      draft = nil
+    }
+    apps = try await call.read(AppOperations.list, PageRequest(limit: PageRequest<PushAppID>.limits.upperBound)).items
+    lists = try await call.read(ListOperations.list, PageRequest(limit: ComposerForm.mostChoices + 1)).items
+    templates = try await call.read(TemplateOperations.list, PageRequest(limit: ComposerForm.mostChoices + 1)).items
+      .map(\.name)
+    let initial = draft.map { ComposerForm.values(of: $0, apps: apps) } ?? Self.first(apps)
+    form = ComposerForm(
+      values: call.form.isEmpty
+        ? FormValues(initial.flatMap { name, values in values.map { (name: name, value: $0) } }) : call.form)
+  }
+
+  /// A new sendout goes to the customer's only app.
+  private static func first(_ apps: [PushAppReply]) -> [String: [String]] {
+    let appIDs = ComposerForm.appIDs(apps)
+    return ["audience": ["all"], "appIds": appIDs.count == 1 ? appIDs : []]
+  }
+
+  /// Where its form goes.
+  private var path: String { draft.map { "/console/sendouts/\($0.sendoutId)/edit" } ?? "/console/new-sendout" }
+
+  // MARK: The page
+
+  /// - Parameter tried: the message that was sent to try it.
+  func view(tried: MessageReply? = nil) async throws -> ConsoleView {
+    let preview = try await ComposerPreview(form, among: apps, call)
+    let audience = try await count()
+    let fields = ComposerForm.fields(apps: apps, lists: lists, templates: templates)
+    // The form is filled already.
+    let filled = FormView(fields, [:], form.values, call.refusal).values
+    let shown = filled["fields"] as? [[String: Any]] ?? []
+    func some(_ names: [String]) -> [[String: Any]] {
+      names.compactMap { name in shown.first { $0["name"] as? String == name } }
+    }
+    var values: [String: Any] = [
+      "path": path, "isDraft": draft != nil, "errors": filled["errors"] ?? [[String: Any]](),
+      "whoFields": some(["audience", "audience.listId", "audience.originalIds"]),
+      "textFields": some(ComposerForm.texts + ["template"]), "options": some(ComposerForm.options),
+      "nameFields": some(["name"]), "contactFields": some([ComposerForm.Own.contact]),
+      "meFields": some([ComposerForm.Own.me]), "apps": appValues(audience), "hasApps": !apps.isEmpty,
+      "variables": PageContext.variables.map { ["name": $0, "tag": "{{\($0)}}"] },
+      "preview": preview.values.merging(["hasOthers": !preview.others.isEmpty]) { $1 },
+      "audience": values(of: audience),
+    ]
+    if let appIDs = some(["appIds"]).first { values["appIds"] = appIDs }
+    if let draft { values["id"] = "\(draft.sendoutId)" }
+    if let tried { values["tried"] = Self.values(of: tried) }
+    return ConsoleView(
+      title: draft.map { "Draft: \($0.name)" } ?? "New sendout", template: "compose", values: values,
+      calls: link.map { [$0] } ?? [])
+  }
+
+  /// The same request elsewhere; `nil` while the form has none.
+  private var link: ConsoleLink? {
+    guard var request = try? form.request() else { return nil }
+    if case .originalIds(let ids) = request.audience, ids.count > 3 {
+      request.audience = .originalIds(Array(ids.prefix(3)))
+    }
+    guard let json = try? JSONCoding.encode(request) else { return nil }
+    let method = draft == nil ? "POST" : "PUT"
+    let url = call.parts.publicURL + "/api/v1/sendouts" + (draft.map { "/\($0.sendoutId)" } ?? "")
+    let body = String(decoding: json, as: UTF8.self).replacing("'", with: #"'\''"#)
+    return ConsoleLink(
+      api: """
+        curl -X \(method) -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' \(url) -d '\(body)'
+        """,
+      command: draft.map { "pushcart sendout change \($0.sendoutId) --customer \(call.customer) --file sendout.json" }
+        ?? "pushcart send --help")
+  }
+
+  // MARK: Who
+
+  /// What the audience has, or why it is not known.
+  private enum Count {
+    case known(AudienceReply)
+    case unknown(String)
+  }
+
+  private func count() async throws -> Count {
+    let appIDs = ComposerForm.appIDs(apps)
+    let meant = appIDs.count > Self.mostCounted ? form.appIDs : appIDs
+    guard !meant.isEmpty else { return .unknown("Choose an app to see how many devices it has.") }
+    do {
+      return .known(
+        try await call.change(
+          SendoutOperations.audience, (),
+          AudienceRequest(
+            appIds: Array(meant.prefix(Self.mostCounted)), audience: try form.audienceRequest(), limit: Self.counted)))
+    } catch {
+      guard let refusal = ErrorReplies.response(for: error) else { throw error }
+      return .unknown(refusal.status.code < 500 ? refusal.sentence : "The devices could not be counted in time.")
+    }
+  }
+
+  private func values(of count: Count) -> [String: Any] {
+    switch count {
+    case .unknown(let problem): return ["isKnown": false, "problem": problem]
+    case .known(let reply):
+      let total = AudienceReply(apps: reply.apps.filter(isChosen), unknownOriginalIds: reply.unknownOriginalIds)
+      return [
+        "isKnown": true, "problem": "", "devices": total.written, "isNobody": total.devices == 0,
+        "unknown": total.unknownOriginalIds.flatMap { $0 > 0 ? ComposerForm.grouped($0) : nil } ?? "",
+      ]
+    }
+  }
+
+  private func isChosen(_ app: AudienceReply.App) -> Bool {
+    let type = try? form.appType
+    return form.appIDs.contains(app.appId) && (type == nil || type == app.appType)
+  }
+
+  /// Apps as boxes to tick, each with its devices by platform.
+  private func appValues(_ count: Count) -> [[String: Any]] {
+    var counts: [AudienceReply.App] = []
+    if case .known(let reply) = count { counts = reply.apps }
+    return ComposerForm.appIDs(apps).enumerated().map { number, appID in
+      let ofApp = apps.filter { $0.appId == appID }
+      return [
+        "appId": appID, "id": "f-appIds-\(number)", "isSelected": form.appIDs.contains(appID),
+        "name": ofApp.first?.name ?? "",
+        "platforms": ofApp.map { app -> [String: Any] in
+          let devices = counts.first { $0.pushAppId == app.pushAppId }
+          return [
+            "platform": app.appType.platform, "devices": devices?.written ?? "", "isCounted": devices != nil,
+            "hasAlarm": app.alarm != nil, "isMissing": app.credentials.isEmpty, "pushAppId": "\(app.pushAppId)",
+          ]
+        },
+      ]
+    }
+  }
+
+  // MARK: Trying it
+
+  /// Sends the message to the user, and waits for a moment for the verdicts.
+  func tryIt() async throws -> MessageReply {
+    guard let me = form.values.text(ComposerForm.Own.me) else {
+      throw HTTPErrorResponse.badRequest("me is missing: type the original id that your app has of you.")
+    }
+    let preview = try form.messageRequest(to: nil)
+    guard let appIDs = preview.appIds else { throw HTTPErrorResponse.badRequest("appIds is missing: choose an app.") }
+    return try await call.send(
+      MessageRequest(
+        appIds: appIDs, appType: preview.appType, to: MessageTarget(originalId: String(me.trimmed)),
+        message: preview.message, template: preview.template, reference: "test", wait: 3))
+  }
+
+  private static func values(of message: MessageReply) -> [String: Any] {
+    let sentence =
+      switch message.state {
+      case .noDevice: "This contact has no device in these apps. Register your phone first."
+      case .accepted: "The push service took the test. Look at your phone."
+      case .failed: "No push service took the test."
+      default: "The test is on its way."
+      }
+    return [
+      "sentence": sentence, "messageId": "\(message.messageId)", "isBad": [.failed, .noDevice].contains(message.state),
+      "pushes": message.pushes.map {
+        ["platform": $0.appType.platform, "state": $0.state.rawValue, "reason": $0.reason ?? ""]
+      },
+    ]
+  }
+}
+
+extension AudienceReply.App {
+  /// As in `12,345` or `10,000+`.
+  var written: String { ComposerForm.grouped(devices) + (isMore ? "+" : "") }
+}
+
+extension AudienceReply {
+  /// As in `12,345` or `10,000+`.
+  var written: String { ComposerForm.grouped(devices) + (isMore ? "+" : "") }
+}

@@ -1,0 +1,122 @@
+import Operations
+import Registry
+import Wire
+
+/// What one looks at before a draft is sent: who gets it, what it looks like, and what is wrong with it.
+struct ComposerCheck: Sendable {
+  let call: ConsoleCall
+  let draft: SendoutReply
+  let count: AudienceReply
+
+  /// Devices of an app that are counted before it is sent.
+  private static let counted = 100_000
+  /// Original ids that the page shows.
+  private static let shownIDs = 5
+
+  init(_ call: ConsoleCall, _ sendout: SendoutID) async throws {
+    self.call = call
+    draft = try await call.read(SendoutOperations.show, sendout)
+    guard draft.state == .draft else {
+      throw HTTPErrorResponse.conflict("Sendout \(sendout) is \(draft.state.rawValue): it was started already.")
+    }
+    let types = Set(draft.apps.map(\.appType))
+    let all = try await call.change(
+      SendoutOperations.audience, (),
+      AudienceRequest(
+        appIds: draft.apps.map(\.appId).reduce(into: []) { if !$0.contains($1) { $0.append($1) } },
+        appType: types.count == 1 ? types.first : nil, audience: draft.audience ?? .all, limit: Self.counted))
+    let meant = Set(draft.apps.map(\.pushAppId))
+    count = AudienceReply(
+      apps: all.apps.filter { meant.contains($0.pushAppId) }, unknownOriginalIds: all.unknownOriginalIds)
+  }
+
+  /// Whether the number of devices has to be typed.
+  private var isTyped: Bool { count.isMore || count.devices > Int(call.settings.sendThreshold) }
+
+  /// Whether somebody else has to start it.
+  private var isOwn: Bool { call.settings.approval && draft.writtenBy == call.user.user }
+
+  // MARK: The page
+
+  func view() async throws -> ConsoleView {
+    let apps = try await call.read(
+      AppOperations.list, PageRequest(limit: PageRequest<PushAppID>.limits.upperBound)
+    ).items
+    let initial = ComposerForm.values(of: draft, apps: apps)
+    var values = FormValues(initial.flatMap { name, values in values.map { (name: name, value: $0) } })
+    if let contact = call.query.value(ComposerForm.Own.contact) {
+      values = values.with(ComposerForm.Own.contact, contact)
+    }
+    let preview = try await ComposerPreview(ComposerForm(values: values), among: apps, call)
+    let problems = problems(preview)
+    let field = FormField(
+      "devices", label: "Number of devices", hint: "Type \(typed) to send to \(count.written) devices.",
+      isRequired: true)
+    let form = call.formView([field])
+    return ConsoleView(
+      title: "Check and send", template: "compose-check",
+      values: [
+        "id": "\(draft.sendoutId)", "name": draft.name, "who": try await who(), "devices": count.written,
+        "counted": "\(count.devices)", "isTyped": isTyped, "isOwn": isOwn, "isSendable": !isOwn && count.devices > 0,
+        "fields": form["fields"] ?? [[String: Any]](), "errors": form["errors"] ?? [[String: Any]](),
+        "apps": count.apps.map {
+          ["appId": $0.appId, "platform": $0.appType.platform, "devices": $0.written]
+        }, "problems": problems.map { ["text": $0] }, "hasProblems": !problems.isEmpty,
+        "template": draft.template.map { "\($0), version \(draft.templateVersion ?? 1)" } ?? "",
+        "preview": preview.values, "isToAll": draft.audience == .all,
+      ],
+      calls: [call.parts.link(to: SendoutOperations.start, draft.sendoutId, of: call.customer)])
+  }
+
+  private func who() async throws -> String {
+    switch draft.audience {
+    case .all: return "Every contact"
+    case .list(let list):
+      let name = try await call.read(ListOperations.list, PageRequest(after: ListID(list.rawValue - 1), limit: 1)).items
+        .first { $0.listId == list }?.name
+      return name.map { "The list \($0) (\(list))" } ?? "The list \(list)"
+    case .originalIds(let ids):
+      let rest = ids.count - Self.shownIDs
+      return ids.prefix(Self.shownIDs).joined(separator: ", ")
+        + (rest > 0 ? " and \(ComposerForm.grouped(rest)) more" : "")
+    case nil: return "Nobody: its original ids have been deleted"
+    }
+  }
+
+  private func problems(_ preview: ComposerPreview) -> [String] {
+    var problems: [String] = []
+    if count.devices == 0 {
+      problems.append("Nobody would get it: no contact of the audience has a device in these apps.")
+    }
+    for app in count.apps where app.devices == 0 && count.devices > 0 {
+      problems.append("\(app.appType.platform), \(app.appId): no device.")
+    }
+    if let unknown = count.unknownOriginalIds, unknown > 0 {
+      problems.append("\(ComposerForm.grouped(unknown)) of the original ids belong to nobody. They are skipped.")
+    }
+    return problems + (preview.problem.map { [$0] } ?? []) + preview.warnings
+  }
+
+  // MARK: Sending
+
+  /// Starts the sendout, once the number of its devices was typed where that is wanted.
+  func start() async throws {
+    if isTyped {
+      let digits = (call.form.text("devices") ?? "").filter(\.isNumber)
+      guard Int(digits) == count.devices || Int(digits) == confirmed else {
+        throw HTTPErrorResponse.badRequest("devices must be \(typed): the sendout goes to \(count.written) devices.")
+      }
+    }
+    _ = try await call.change(SendoutOperations.start, draft.sendoutId, ())
+  }
+
+  private var typed: String { ComposerForm.grouped(count.devices) }
+
+  /// The number that the page showed, if not many devices have come since.
+  private var confirmed: Int? {
+    guard let shown = call.form.text("counted").flatMap({ Int($0) }), count.devices <= shown + shown / 20 + 5 else {
+      return nil
+    }
+    return shown
+  }
+}
