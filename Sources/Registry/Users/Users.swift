@@ -88,15 +88,15 @@ package struct Users: Sendable {
 
   /// Makes a new link. Password, authenticator app and recovery codes open nothing any more, and every session ends. It is to be called in
   /// a transaction.
-  /// - Returns: the user as they were, and with the path of their link.
+  /// - Returns: the user with the path of their link.
   /// - Throws: `RegistryError.numberUnknown`, `.userShared`.
-  package func reset(_ customer: CustomerID, _ user: UserID) async throws -> (before: UserReply, after: UserReply) {
-    let before: UserReply = try await row(MembershipQueries.lock, customer, user)
+  package func reset(_ customer: CustomerID, _ user: UserID) async throws -> UserReply {
+    _ = try await row(MembershipQueries.lock, customer, user)
     guard try await mayChange(customer, user) else { throw RegistryError.userShared }
     try await database.query(UserQueries.reset, user.rawValue)
     var after = try await find(customer, user)
     after.link = try await makeLink(user)
-    return (before, after)
+    return after
   }
 
   /// Removes a user from the customer. Sessions show nothing of it from then on. It is to be called in a transaction.
