@@ -88,7 +88,8 @@ struct MessageCommand: AsyncParsableCommand {
         to == nil && token == nil ? nil : MessageTarget(originalId: to, deviceToken: token, appType: type)
       let request = MessagePreviewRequest(
         appIds: app.isEmpty ? nil : app, appType: type, to: target, message: try message.body, template: template)
-      try options.output.show(try await stores.messages.preview(customer, request)) { preview in
+      let preview = try await stores.call(MessageOperations.preview, of: customer, (), request)
+      try options.output.show(preview) { preview in
         preview.requests.isEmpty
           ? "Customer \(customer) has no such app.\n" : preview.requests.map(\.text).joined(separator: "\n")
       }
@@ -105,7 +106,8 @@ struct MessageCommand: AsyncParsableCommand {
     @OptionGroup var options: ManagementOptions
 
     func run(in stores: ManagementStores) async throws {
-      try options.output.show(try await stores.messages.find(customer, message)) { $0.text }
+      let reply = try await stores.call(MessageOperations.show, of: customer, message.description, ())
+      try options.output.show(reply) { $0.text }
     }
   }
 }

@@ -17,14 +17,7 @@ struct SendCommand: ManagementCommand {
       """)
 
   @Option(help: "Number of the customer.") var customer: CustomerID
-  @Option(parsing: .upToNextOption, help: "Bundle id of the app, or of several.") var app: [String]
-  @Option(help: "Platform. (default: all that the app id exists on)") var type: AppType?
-  @OptionGroup(title: "Audience") var audience: AudienceOptions
-  @OptionGroup(title: "Message") var message: MessageOptions
-  @Option(parsing: .unconditional, help: "Display name. (default: the beginning of the alert)") var name: String?
-  @Option(help: "Template of the rich page. (default: no page)") var template: String?
-  @Option(help: "Whether uncertain pushes are resent after a crash: resend or skip. (default: resend)")
-  var onUncertain: UncertainPolicy?
+  @OptionGroup var what: DraftOptions
   @Flag(help: "Create a draft and start it later: pushcart sendout start ID") var draft = false
   @Flag(help: "Stay until it ends, and show the progress.") var wait = false
   @OptionGroup var options: ManagementOptions
@@ -34,9 +27,8 @@ struct SendCommand: ManagementCommand {
   }
 
   func run(in stores: ManagementStores) async throws {
-    let request = SendoutRequest(
-      name: name, appIds: app, appType: type, audience: audience.audience, message: try message.body,
-      template: template, onUncertain: onUncertain, start: !draft)
+    var request = try what.request
+    request.start = !draft
     let sendout = try await stores.call(SendoutOperations.add, of: customer, (), request)
     guard wait else {
       try options.output.show(sendout) { draft ? $0.text : "Sendout \($0.sendoutId) is started.\n" }
@@ -45,6 +37,27 @@ struct SendCommand: ManagementCommand {
     let done = try await SendoutWatch(stores: stores, customer: customer).follow(sendout)
     try options.output.show(done) { $0.text }
     if done.state != .finished { throw ExitCode.failure }
+  }
+}
+
+/// All that a sendout says.
+struct DraftOptions: ParsableArguments {
+  @Option(parsing: .upToNextOption, help: "Bundle id of the app, or of several.") var app: [String]
+  @Option(help: "Platform. (default: all that the app id exists on)") var type: AppType?
+  @OptionGroup(title: "Audience") var audience: AudienceOptions
+  @OptionGroup(title: "Message") var message: MessageOptions
+  @Option(parsing: .unconditional, help: "Display name. (default: the beginning of the alert)") var name: String?
+  @Option(help: "Template of the rich page. (default: no page)") var template: String?
+  @Option(help: "Whether uncertain pushes are resent after a crash: resend or skip. (default: resend)")
+  var onUncertain: UncertainPolicy?
+
+  /// - Throws: `CommandFailure` for a file of overrides that cannot be read.
+  var request: SendoutRequest {
+    get throws {
+      SendoutRequest(
+        name: name, appIds: app, appType: type, audience: audience.audience, message: try message.body,
+        template: template, onUncertain: onUncertain)
+    }
   }
 }
 

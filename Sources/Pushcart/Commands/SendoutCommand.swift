@@ -7,9 +7,11 @@ extension SendoutID: ExpressibleByArgument {}
 
 struct SendoutCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "sendout", abstract: "Show, start, pause, resume and cancel sendouts.",
+    commandName: "sendout", abstract: "Show, change, start, pause, resume and cancel sendouts, and count audiences.",
     discussion: "Sendouts are created with pushcart send.",
-    subcommands: [List.self, Show.self, Start.self, Pause.self, Resume.self, Cancel.self])
+    subcommands: [
+      List.self, Show.self, CountAudience.self, Change.self, Start.self, Pause.self, Resume.self, Cancel.self,
+    ])
 
   struct List: OperationCommand {
     static let operation = SendoutOperations.list
@@ -75,6 +77,58 @@ struct SendoutCommand: AsyncParsableCommand {
         return table.text(empty: "Sendout \(sendout) has no such pushes.") + page.more
       }
     }
+  }
+
+  struct CountAudience: OperationCommand {
+    static let operation = SendoutOperations.audience
+    static let configuration = CommandConfiguration(
+      commandName: "audience", abstract: "Count the devices that a sendout would go to.",
+      discussion: "Example: pushcart sendout audience --customer 1 --app com.acme.app --all")
+
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @Option(parsing: .upToNextOption, help: "Bundle id of the app, or of several.") var app: [String]
+    @Option(help: "Platform. (default: all that the app id exists on)") var type: AppType?
+    @OptionGroup(title: "Audience") var audience: AudienceOptions
+    @Option(help: "How far the devices of each app are counted. (default: \(AudienceRequest.usualLimit))")
+    var limit: Int?
+    @OptionGroup var options: ManagementOptions
+
+    func validate() throws {
+      if let limit, !(1...AudienceRequest.largestLimit).contains(limit) {
+        throw ValidationError("--limit takes 1 to \(AudienceRequest.largestLimit).")
+      }
+    }
+
+    var body: AudienceRequest {
+      AudienceRequest(appIds: app, appType: type, audience: audience.audience, limit: limit)
+    }
+
+    func text(_ reply: AudienceReply) -> String {
+      var table = TextTable("App", "Platform", "#Devices")
+      for app in reply.apps { table.add(app.appId, app.appType.name, "\(app.devices)" + (app.isMore ? "+" : "")) }
+      let unknown = reply.unknownOriginalIds.map { "Unknown original ids: \($0)\n" } ?? ""
+      return table.text(empty: "There is no such app.") + unknown
+    }
+  }
+
+  struct Change: OperationCommand {
+    static let operation = SendoutOperations.change
+    static let configuration = CommandConfiguration(
+      abstract: "Replace all that a draft says.",
+      discussion: """
+        What is not given is as it is in a new sendout.
+
+        Example: pushcart sendout change 7 --customer 1 --app com.acme.app --all --alert "Hi {{firstName}}"
+        """)
+
+    @Argument(help: "Number of the draft.") var sendout: SendoutID
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var draft: DraftOptions
+    @OptionGroup var options: ManagementOptions
+
+    var target: SendoutID { sendout }
+    var body: SendoutRequest { get throws { try draft.request } }
+    func text(_ sendout: SendoutReply) -> String { sendout.text }
   }
 
   struct Start: SendoutVerbCommand {

@@ -8,6 +8,8 @@ public struct AudienceRequest: APIRequest, Equatable {
 
   /// Devices of an app that are counted if a request does not say how many.
   public static let usualLimit = 10_000
+  /// The most that a request may ask for.
+  public static let largestLimit = 1_000_000
 
   public init(
     appId: String? = nil, appIds: [String]? = nil, appType: AppType? = nil, audience: Audience, limit: Int? = nil
@@ -29,7 +31,7 @@ public struct AudienceRequest: APIRequest, Equatable {
     "appType": "The platform. If it is absent, an appId stands for all its platforms.",
     "audience": "Who would receive the sendout.",
     "limit": FieldDescription(
-      "How far the devices of each app are counted. \(usualLimit) if absent.", limits: 1...1_000_000),
+      "How far the devices of each app are counted. \(usualLimit) if absent.", limits: 1...Int64(largestLimit)),
   ]
 }
 

@@ -84,6 +84,15 @@ import Wire
     "hybrid enable": [(["--app", "com.secretive.app"], ["--app", "com.nothing"])],
     "hybrid update": [(["com.secretive.app", "--sender", "x"], ["com.nothing", "--sender", "x"])],
     "datasync enable": [(["--app", "com.secretive.app"], ["--app", "com.nothing"])],
+    "sendout audience": [
+      (["--app", "com.secretive.app", "--all"], ["--app", "com.nothing", "--all"]),
+      (["--app", "com.other", "--list", "1"], ["--app", "com.other", "--list", "999999"]),
+    ],
+    "sendout change": [
+      (
+        ["1", "--app", "com.other", "--all", "--alert", "x"], ["999999", "--app", "com.other", "--all", "--alert", "x"]
+      )
+    ],
     "sendout show": [(["1"], ["999999"]), (["1", "--pushes"], ["999999", "--pushes"])],
     "why": [
       (["--sendout", "1", "--to", "secretive@example.com"], ["--sendout", "999999", "--to", "secretive@example.com"])

@@ -82,7 +82,7 @@ private struct Tour: Sendable {
     try await softphones()
     var examples = ExampleRequests()
     // They need devices, phones or a state that others do not.
-    let byHand: [APIOperation.Tag] = [.sendouts, .reports, .hybrid, .dataTrees]
+    let byHand: [APIOperation.Tag] = [.sendouts, .messages, .reports, .hybrid, .dataTrees]
     for operation in ManagementOperations.all.map(\.description)
     where !byHand.contains(operation.tag) && !["addApp", "saveSMS"].contains(operation.id) {
       let (path, json) = examples.request(for: operation)
@@ -247,6 +247,9 @@ private struct Tour: Sendable {
     let unwanted = try await send("POST", "/api/v1/sendouts", draft).json.integer("sendoutId") ?? 0
     try await send("POST", "/api/v1/sendouts/\(unwanted)/cancel")
     let second = try await send("POST", "/api/v1/sendouts", draft).json.integer("sendoutId") ?? 0
+    try await send("PUT", "/api/v1/sendouts/\(second)", draft)
+    try await send(
+      "POST", "/api/v1/sendouts/audience", #"{"appId":"com.acme.app","audience":{"listId":1000000005}}"#)
     try await send("POST", "/api/v1/sendouts/\(second)/start")
     try await bench.until(SendoutKey(bench.customer, SendoutID(second)), .finished)
     let done = try await send("GET", "/api/v1/sendouts/\(second)")

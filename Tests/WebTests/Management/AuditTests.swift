@@ -29,6 +29,16 @@ import Wire
       Case(method: "POST", path: "/api/v1/sendouts", json: sendout(start: false), lines: ["sendout.add sendout 1"])
     ),
     (
+      "PUT /api/v1/sendouts/{id}",
+      Case(
+        method: "PUT", path: "/api/v1/sendouts/1", json: sendout(start: false, info: "new"),
+        lines: ["sendout.change sendout 1"])
+    ),
+    (
+      "PUT /api/v1/sendouts/{id}",
+      Case(method: "PUT", path: "/api/v1/sendouts/1", json: sendout(start: false, info: "new"), lines: [])
+    ),
+    (
       "POST /api/v1/sendouts/{id}/start",
       Case(method: "POST", path: "/api/v1/sendouts/1/start", lines: ["sendout.start sendout 1"])
     ),
@@ -76,8 +86,11 @@ import Wire
     ),
   ]
 
-  private static func sendout(start: Bool) -> String {
-    #"{"name":"Offer","appId":"com.acme.app","audience":{"originalIds":["lars@example.com"]},"message":{"alert":"Secret offer"},"start":\#(start)}"#
+  private static func sendout(start: Bool, info: String? = nil) -> String {
+    let message = #"{"alert":"Secret offer"\#(info.map { #","info":"\#($0)""# } ?? "")}"#
+    let body =
+      #""name":"Offer","appId":"com.acme.app","audience":{"originalIds":["lars@example.com"]},"message":\#(message)"#
+    return "{\(body)\(start ? #","start":true"# : "")}"
   }
 
   @Test func `Every change by the API adds its lines to the audit log, with key, address, before and after`()

@@ -109,6 +109,15 @@ extension TenantCrossing {
     TenantCrossing(
       "POST /api/v1/sendouts", json: { sendout("com.other", #"{"all":true}"#, template: #""\#($0)""#) },
       ("secretive", "nothing"), at: "/api/v1/sendouts"),
+    TenantCrossing(
+      "PUT /api/v1/sendouts/{id}", { "/api/v1/sendouts/\($0)" }, number,
+      json: sendout("com.other", #"{"all":true}"#)),
+    TenantCrossing(
+      "POST /api/v1/sendouts/audience", json: { #"{"appId":"\#($0)","audience":{"all":true}}"# },
+      ("com.secretive.app", "com.nothing"), at: "/api/v1/sendouts/audience"),
+    TenantCrossing(
+      "POST /api/v1/sendouts/audience", json: { #"{"appId":"com.other","audience":{"listId":\#($0)}}"# }, number,
+      at: "/api/v1/sendouts/audience"),
     TenantCrossing("GET /api/v1/sendouts/{id}", { "/api/v1/sendouts/\($0)" }, number),
     TenantCrossing("GET /api/v1/sendouts/{id}/pushes", { "/api/v1/sendouts/\($0)/pushes" }, number),
     TenantCrossing("GET /api/v1/sendouts/{id}/pushes", { "/api/v1/sendouts/\($0)/pushes?after=1" }, number),

@@ -32,7 +32,10 @@ struct Composer: Sendable {
     } else {
       draft = nil
     }
-    apps = try await call.read(AppOperations.list, PageRequest(limit: PageRequest<PushAppID>.limits.upperBound)).items
+    let apps = try await call.read(
+      AppOperations.list, PageRequest(limit: PageRequest<PushAppID>.limits.upperBound)
+    ).items
+    self.apps = apps
     lists = try await call.read(ListOperations.list, PageRequest(limit: ComposerForm.mostChoices + 1)).items
     templates = try await call.read(TemplateOperations.list, PageRequest(limit: ComposerForm.mostChoices + 1)).items
       .map(\.name)
@@ -89,6 +92,7 @@ struct Composer: Sendable {
       request.audience = .originalIds(Array(ids.prefix(3)))
     }
     guard let json = try? JSONCoding.encode(request) else { return nil }
+    let options = Self.options(request)
     let method = draft == nil ? "POST" : "PUT"
     let url = call.parts.publicURL + "/api/v1/sendouts" + (draft.map { "/\($0.sendoutId)" } ?? "")
     let body = String(decoding: json, as: UTF8.self).replacing("'", with: #"'\''"#)
@@ -96,8 +100,24 @@ struct Composer: Sendable {
       api: """
         curl -X \(method) -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' \(url) -d '\(body)'
         """,
-      command: draft.map { "pushcart sendout change \($0.sendoutId) --customer \(call.customer) --file sendout.json" }
-        ?? "pushcart send --help")
+      command: draft.map { "pushcart sendout change \($0.sendoutId) --customer \(call.customer) \(options)" }
+        ?? "pushcart send --draft --customer \(call.customer) \(options)")
+  }
+
+  /// The options of a command that says the same, but for those of the message that are seldom set.
+  private static func options(_ request: SendoutRequest) -> String {
+    let audience =
+      switch request.audience {
+      case .all: "--all"
+      case .list(let list): "--list \(list)"
+      case .originalIds(let ids): "--to " + ids.map(ConsoleParts.quoted).joined(separator: " ")
+      }
+    let apps = (request.appIds ?? []).map(ConsoleParts.quoted).joined(separator: " ")
+    let texts = [
+      ("alert", request.message.alert), ("info", request.message.info), ("url", request.message.url),
+      ("template", request.template),
+    ].compactMap { name, text in text.map { "--\(name) \(ConsoleParts.quoted($0))" } }
+    return (["--app \(apps)", audience] + texts).joined(separator: " ")
   }
 
   // MARK: Who

@@ -119,15 +119,15 @@ struct ConsoleParts: Sendable {
     let method = verb == "GET" ? "" : "-X \(verb) "
     var command: String?
     if let words = commands[operation.description.id] {
-      let arguments = operation.pathValues(target).map(quoted)
-      let options = query.map { $1 == "true" ? "--\(dashed($0))" : "--\(dashed($0)) \(quoted($1))" }
+      let arguments = operation.pathValues(target).map(Self.quoted)
+      let options = query.map { $1 == "true" ? "--\(dashed($0))" : "--\(dashed($0)) \(Self.quoted($1))" }
       command = (["pushcart", words] + arguments + ["--customer \(customer)"] + options).joined(separator: " ")
     }
-    return ConsoleLink(api: #"curl \#(method)-H "Authorization: Bearer $KEY" \#(quoted(url))"#, command: command)
+    return ConsoleLink(api: #"curl \#(method)-H "Authorization: Bearer $KEY" \#(Self.quoted(url))"#, command: command)
   }
 
   /// As a shell takes it.
-  private func quoted(_ text: String) -> String {
+  static func quoted(_ text: String) -> String {
     let isPlain = text.utf8.allSatisfy { byte in
       (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
         || "-_./:@,+%=".utf8.contains(byte)
