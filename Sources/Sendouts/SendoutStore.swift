@@ -52,12 +52,12 @@ public struct SendoutStore: Sendable {
   public func change(
     _ customer: CustomerID, _ sendout: SendoutID, _ request: SendoutRequest
   ) async throws -> (before: SendoutReply, after: SendoutReply) {
-    let new = try await checked(customer, request)
     guard let row = try await database.query(SendoutQueries.lock, customer.rawValue, sendout.rawValue).first else {
       throw RegistryError.numberUnknown("sendout")
     }
     let draft = try Sendout(row)
     guard draft.state == .draft else { throw SendoutError.notDraft(sendout, draft.state) }
+    let new = try await checked(customer, request)
     let changed = try Sendout(
       try await database.query(
         SendoutQueries.rewrite, customer.rawValue, sendout.rawValue, new.apps.map(\.id.rawValue), new.name,
