@@ -6,6 +6,7 @@
 //   data-copy         a text with a button that copies it
 //   data-max          most characters of a field, or bytes with data-unit="bytes"
 //   data-guard        a form that asks before what was typed is left
+//   data-insert       a text that a click puts into the field where one types
 //   data-into         of a file's field: the field that gets its text
 const one = (selector, root = document) => root.querySelector(selector);
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
@@ -188,6 +189,19 @@ function copyable(element) {
   });
   element.prepend(button);
 }
+let typed = null;
+document.addEventListener("focusin", (event) => { if (event.target.matches("textarea, input[type=text]")) typed = event.target; });
+function insertable(code) {
+  const button = make("button", { className: "plain", type: "button" });
+  code.replaceWith(button);
+  button.append(code);
+  button.addEventListener("click", () => {
+    const field = typed?.isConnected ? typed : one("textarea", button.form);
+    field.setRangeText(code.dataset.insert, field.selectionStart, field.selectionEnd, "end");
+    field.focus();
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+  });
+}
 function fileInto(input) {
   input.addEventListener("change", async () => {
     const target = one(input.dataset.into), file = input.files[0];
@@ -209,6 +223,7 @@ function enhance(root) {
   all("form[method=post]", root).forEach(once);
   all("[data-max]", root).forEach(count);
   all("[data-copy]", root).forEach(copyable);
+  all("code[data-insert]", root).forEach(insertable);
   all("input[type=file][data-into]", root).forEach(fileInto);
 }
 

@@ -61,8 +61,9 @@ struct Composer: Sendable {
     let preview = try await ComposerPreview(form, among: apps, call)
     let audience = try await count()
     let fields = ComposerForm.fields(apps: apps, lists: lists, templates: templates)
-    // The form is filled already.
-    let filled = FormView(fields, [:], form.values, call.refusal).values
+    let initial = [ComposerForm.Own.me: call.user.email]
+    let typed = call.form.isEmpty ? initial.reduce(form.values) { $0.with($1.key, $1.value) } : form.values
+    let filled = FormView(fields, [:], typed, call.refusal).values
     let shown = filled["fields"] as? [[String: Any]] ?? []
     func some(_ names: [String]) -> [[String: Any]] {
       names.compactMap { name in shown.first { $0["name"] as? String == name } }
@@ -72,11 +73,12 @@ struct Composer: Sendable {
       "whoFields": some(["audience", "audience.listId", "audience.originalIds"]),
       "textFields": some(ComposerForm.texts + ["template"]), "options": some(ComposerForm.options),
       "nameFields": some(["name"]), "contactFields": some([ComposerForm.Own.contact]),
-      "meFields": some([ComposerForm.Own.me]), "apps": appValues(audience), "hasApps": !apps.isEmpty,
+      "meFields": some([ComposerForm.Own.me]), "apps": appValues, "hasApps": !apps.isEmpty,
       "variables": PageContext.variables.map { ["name": $0, "tag": "{{\($0)}}"] },
       "preview": preview.values.merging(["hasOthers": !preview.others.isEmpty]) { $1 },
       "audience": values(of: audience),
     ]
+    values["hasOptionError"] = some(ComposerForm.options).contains { ($0["error"] as? String)?.isEmpty == false }
     if let appIDs = some(["appIds"]).first { values["appIds"] = appIDs }
     if let draft { values["id"] = "\(draft.sendoutId)" }
     if let tried { values["tried"] = Self.values(of: tried) }
@@ -151,6 +153,8 @@ struct Composer: Sendable {
       let total = AudienceReply(apps: reply.apps.filter(isChosen), unknownOriginalIds: reply.unknownOriginalIds)
       return [
         "isKnown": true, "problem": "", "devices": total.written, "isNobody": total.devices == 0,
+        "hasCounts": !reply.apps.isEmpty,
+        "counts": reply.apps.map { ["appId": $0.appId, "platform": $0.appType.platform, "devices": $0.written] },
         "unknown": total.unknownOriginalIds.flatMap { $0 > 0 ? ComposerForm.grouped($0) : nil } ?? "",
       ]
     }
@@ -161,23 +165,29 @@ struct Composer: Sendable {
     return form.appIDs.contains(app.appId) && (type == nil || type == app.appType)
   }
 
-  /// Apps as boxes to tick, each with its devices by platform.
-  private func appValues(_ count: Count) -> [[String: Any]] {
-    var counts: [AudienceReply.App] = []
-    if case .known(let reply) = count { counts = reply.apps }
-    return ComposerForm.appIDs(apps).enumerated().map { number, appID in
+  /// Apps as boxes to tick, each with what is wrong with it.
+  private var appValues: [[String: Any]] {
+    ComposerForm.appIDs(apps).enumerated().map { number, appID in
       let ofApp = apps.filter { $0.appId == appID }
       return [
-        "appId": appID, "id": "f-appIds-\(number)", "isSelected": form.appIDs.contains(appID),
-        "name": ofApp.first?.name ?? "",
-        "platforms": ofApp.map { app -> [String: Any] in
-          let devices = counts.first { $0.pushAppId == app.pushAppId }
-          return [
-            "platform": app.appType.platform, "devices": devices?.written ?? "", "isCounted": devices != nil,
-            "hasAlarm": app.alarm != nil, "isMissing": app.credentials.isEmpty, "pushAppId": "\(app.pushAppId)",
-          ]
-        },
+        "appId": appID, "id": "\(FormField.id("appIds"))-\(number)", "isSelected": form.appIDs.contains(appID),
+        "name": ofApp.first?.name ?? "", "platforms": ofApp.map(\.appType.platform).joined(separator: ", "),
+        "alarms": ofApp.compactMap(Self.alarm),
       ]
+    }
+  }
+
+  private static func alarm(of app: PushAppReply) -> [String: Any]? {
+    let problem: (tone: String, text: String)? =
+      if app.alarm != nil {
+        ("bad", "its credentials are refused")
+      } else if app.credentials.isEmpty {
+        ("warn", "it has no credentials")
+      } else {
+        nil
+      }
+    return problem.map {
+      ["tone": $0.tone, "text": $0.text, "platform": app.appType.platform, "pushAppId": "\(app.pushAppId)"]
     }
   }
 

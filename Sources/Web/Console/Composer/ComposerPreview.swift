@@ -13,11 +13,14 @@ struct ComposerPreview: Sendable {
   var others: [ContactDetails] = []
   /// Why there is no preview.
   var problem: String?
+  /// By the apps' numbers.
+  private var names: [PushAppID: String] = [:]
 
   /// - Parameters:
   ///   - form: what the message says, and the beginning of what its contact is looked up by: the first one if empty.
   ///   - apps: of the customer.
   init(_ form: ComposerForm, among apps: [PushAppReply], _ call: ConsoleCall) async throws {
+    for app in apps { names[app.pushAppId] = app.name }
     if call.allows(ContactOperations.list) {
       let query = form.values.text(ComposerForm.Own.contact)
       let found = try await call.read(
@@ -59,7 +62,7 @@ struct ComposerPreview: Sendable {
     [
       "problem": problem ?? "", "contact": contact.map(Self.named) ?? "", "hasContact": contact != nil,
       "others": others.map { ["originalId": $0.originalId, "name": Self.named($0)] }, "hasOthers": false,
-      "previews": requests.map(Self.shown), "isEmpty": requests.isEmpty && problem == nil,
+      "previews": requests.map(shown), "isEmpty": requests.isEmpty && problem == nil,
     ]
   }
 
@@ -67,8 +70,9 @@ struct ComposerPreview: Sendable {
     contact.fullName.map { "\($0), \(contact.originalId)" } ?? contact.originalId
   }
 
-  private static func shown(_ request: PreviewedRequest) -> [String: Any] {
+  private func shown(_ request: PreviewedRequest) -> [String: Any] {
     var values: [String: Any] = [
+      "id": "request-\(request.pushAppId)", "appName": names[request.pushAppId] ?? "",
       "platform": request.device, "class": request.appType.cssClass, "appId": request.appId,
       "service": request.service ?? "", "title": request.shown?.title ?? "", "text": request.shown?.text ?? "",
       "image": request.shown?.image ?? "", "badge": request.shown?.badge ?? "", "isShown": request.shown != nil,
