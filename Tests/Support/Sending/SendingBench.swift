@@ -122,21 +122,34 @@ public struct TestSendouts: Sendable {
   let pool: Pool
 
   private func atomically<Answer: Sendable>(
-    _ customer: CustomerID, _ body: @escaping @Sendable (SendoutStore) async throws -> Answer
+    _ customer: CustomerID, by user: UserID? = nil, _ body: @escaping @Sendable (SendoutStore) async throws -> Answer
   ) async throws -> Answer {
     try await pool.transaction(
       of: customer.rawValue, limit: Ledger.wholeSendoutLimit, isLong: false, locks: .brief
-    ) { try await body(SendoutStore($0)) }
+    ) { try await body(SendoutStore($0, by: user)) }
   }
 
-  public func create(_ customer: CustomerID, _ request: SendoutRequest) async throws -> SendoutReply {
-    try await atomically(customer) { try await $0.create(customer, request) }
+  public func count(_ customer: CustomerID, _ request: AudienceRequest) async throws -> AudienceReply {
+    try await SendoutStore(pool).count(customer, request)
+  }
+
+  @discardableResult
+  public func change(
+    _ customer: CustomerID, _ sendout: SendoutID, _ request: SendoutRequest, by user: UserID? = nil
+  ) async throws -> (before: SendoutReply, after: SendoutReply) {
+    try await atomically(customer, by: user) { try await $0.change(customer, sendout, request) }
+  }
+
+  public func create(
+    _ customer: CustomerID, _ request: SendoutRequest, by user: UserID? = nil
+  ) async throws -> SendoutReply {
+    try await atomically(customer, by: user) { try await $0.create(customer, request) }
   }
 
   public func apply(
-    _ verb: SendoutVerb, to sendout: SendoutID, of customer: CustomerID
+    _ verb: SendoutVerb, to sendout: SendoutID, of customer: CustomerID, by user: UserID? = nil
   ) async throws -> (before: SendoutState, sendout: SendoutReply) {
-    try await atomically(customer) { try await $0.apply(verb, to: sendout, of: customer) }
+    try await atomically(customer, by: user) { try await $0.apply(verb, to: sendout, of: customer) }
   }
 
   @discardableResult

@@ -21,7 +21,8 @@ struct ComposerPreview: Sendable {
   ///   - apps: of the customer.
   init(_ form: ComposerForm, among apps: [PushAppReply], _ call: ConsoleCall) async throws {
     for app in apps { names[app.pushAppId] = app.name }
-    if call.allows(ContactOperations.list) {
+    // The texts tell what is known of a contact.
+    if call.allows(ContactOperations.list), call.allows(MessageOperations.preview) {
       let query = form.values.text(ComposerForm.Own.contact)
       let found = try await call.read(
         ContactOperations.list, ((query, nil), PageRequest(limit: Self.shownContacts))

@@ -1,0 +1,127 @@
+import Content
+import Delivery
+import Registry
+import Sendouts
+import Support
+import Testing
+import Wire
+
+@Suite struct DraftTests {
+  private func draft(_ alert: String = "Hello {{firstName}}", audience: Audience = .all) -> SendoutRequest {
+    SendoutRequest(name: "Offer", appId: SendingBench.appID, audience: audience, message: MessageBody(alert: alert))
+  }
+
+  @Test func `A draft is changed as a whole, and then sent as it is`() async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(3)
+      _ = try await Templates(bench.pool).put(bench.customer, name: "offer", format: .html, body: "<p>x</p>")
+      var first = draft("Old")
+      first.template = "offer"
+      let made = try await bench.sendouts.create(bench.customer, first)
+      #expect(made.templateVersion == 1)
+      let new = SendoutRequest(
+        name: "New", appId: SendingBench.appID, audience: .originalIds(["user2@example.com", "nobody"]),
+        message: MessageBody(alert: "New {{firstName}}", ttl: 60), onUncertain: .skip)
+      let (before, after) = try await bench.sendouts.change(bench.customer, made.sendoutId, new)
+      #expect(before.name == "Offer" && before.message?.alert == "Old" && before.template == "offer")
+      #expect(after.name == "New" && after.message == new.message && after.audience == new.audience)
+      #expect(after.template == nil && after.templateVersion == nil && after.onUncertain == .skip)
+      #expect(after.unknownOriginalIds == 1 && after.state == .draft && after.createdAt == made.createdAt)
+      let key = SendoutKey(bench.customer, made.sendoutId)
+      try await bench.withHubs {
+        try await bench.sendouts.start(bench.customer, made.sendoutId)
+        _ = try await bench.until(key, .finished)
+      }
+      #expect(bench.simulator.apns.requests.map(\.token) == [bench.token(2)])
+    }
+  }
+
+  @Test func `What was started, or is nobody's, is not changed`() async throws {
+    try await withSendingBench { bench in
+      let made = try await bench.sendouts.create(bench.customer, draft())
+      try await bench.sendouts.cancel(bench.customer, made.sendoutId)
+      await #expect(throws: SendoutError.notDraft(made.sendoutId, .cancelled)) {
+        try await bench.sendouts.change(bench.customer, made.sendoutId, draft("New"))
+      }
+      await #expect(throws: RegistryError.numberUnknown("sendout")) {
+        try await bench.sendouts.change(bench.customer, SendoutID(999_999), draft("New"))
+      }
+      #expect(try await bench.sendouts.find(bench.customer, made.sendoutId).message?.alert == "Hello {{firstName}}")
+    }
+  }
+
+  @Test func `A change that is refused leaves the draft as it was`() async throws {
+    try await withSendingBench { bench in
+      let made = try await bench.sendouts.create(bench.customer, draft())
+      await #expect(throws: (any Error).self) {
+        try await bench.sendouts.change(bench.customer, made.sendoutId, draft("{{#open"))
+      }
+      await #expect(throws: (any Error).self) {
+        try await bench.sendouts.change(bench.customer, made.sendoutId, draft(audience: .list(ListID(99))))
+      }
+      var other = draft()
+      other.appId = "com.none"
+      await #expect(throws: RegistryError.appUnknown(appID: "com.none")) { [other] in
+        try await bench.sendouts.change(bench.customer, made.sendoutId, other)
+      }
+      #expect(try await bench.sendouts.find(bench.customer, made.sendoutId).message == made.message)
+    }
+  }
+
+  @Test func `An audience is counted by app, up to a limit, and without invalid devices`() async throws {
+    try await withSendingBench { bench in
+      let list = try await ContactLists(bench.pool).add(bench.customer, name: "friends").listId
+      let devices = try await bench.addDevices(5)
+      try await bench.addDevices(3, from: 6, list: list)
+      try await bench.database.query(
+        "UPDATE device SET invalidated_at = now(), invalidation_type = 1 WHERE device_id = $1::bigint",
+        devices[0].rawValue)
+      func count(_ audience: Audience, limit: Int? = nil) async throws -> AudienceReply {
+        try await bench.sendouts.count(
+          bench.customer, AudienceRequest(appId: SendingBench.appID, audience: audience, limit: limit))
+      }
+      let all = try await count(.all)
+      #expect(all.apps.map(\.pushAppId) == [bench.app.id] && all.devices == 7 && !all.isMore)
+      #expect(all.unknownOriginalIds == nil)
+      let few = try await count(.all, limit: 6)
+      #expect(few.devices == 6 && few.isMore)
+      #expect(try await count(.all, limit: 7).isMore == false)
+      #expect(try await count(.list(list)).devices == 3)
+      let ids = try await count(
+        .originalIds(["user1@example.com", "user2@example.com", "nobody", "user2@example.com"]))
+      #expect(ids.devices == 1 && ids.unknownOriginalIds == 1)
+      await #expect(throws: SendoutError.self) { _ = try await count(.list(ListID(99))) }
+      #expect(try await bench.sendouts.list(bench.customer).items.isEmpty)
+    }
+  }
+
+  @Test func `Where the customer wants approval, a second person starts what one wrote`() async throws {
+    try await withSendingBench { bench in
+      let (mia, noah) = (UserID(1), UserID(2))
+      let (customer, sendouts) = (bench.customer, bench.sendouts)
+      let made = try await sendouts.create(customer, draft(), by: mia)
+      #expect(made.writtenBy == mia)
+      _ = try await Customers(bench.pool).update(customer, CustomerUpdate(approval: true))
+      await #expect(throws: SendoutError.needsApproval(made.sendoutId)) {
+        _ = try await sendouts.apply(.start, to: made.sendoutId, of: customer, by: mia)
+      }
+      #expect(try await sendouts.find(customer, made.sendoutId).state == .draft)
+      // Who changes it last has written it.
+      try await sendouts.change(customer, made.sendoutId, draft("New"), by: noah)
+      await #expect(throws: SendoutError.needsApproval(made.sendoutId)) {
+        _ = try await sendouts.apply(.start, to: made.sendoutId, of: customer, by: noah)
+      }
+      #expect(try await sendouts.apply(.start, to: made.sendoutId, of: customer, by: mia).sendout.state == .freezing)
+
+      var started = draft()
+      started.start = true
+      await #expect(throws: SendoutError.self) { [started] in
+        _ = try await sendouts.create(customer, started, by: mia)
+      }
+      // A key and the command line are no persons.
+      #expect(try await sendouts.create(customer, started).state == .freezing)
+      _ = try await Customers(bench.pool).update(customer, CustomerUpdate(approval: false))
+      #expect(try await sendouts.create(customer, started, by: mia).state == .freezing)
+    }
+  }
+}

@@ -1,0 +1,219 @@
+import Postgres
+import Registry
+import Sendouts
+import Support
+import Testing
+import Wire
+
+@testable import Web
+
+@Suite struct ComposerTests {
+  /// What a browser sends of the form.
+  private static let fields = [
+    ("name", "Friday"), ("audience", "all"), ("appIds", "com.acme.app"), ("message.alert", "Hi {{firstName}}"),
+  ]
+
+  private func form(_ changes: KeyValuePairs<String, String> = [:]) -> [(String, String)] {
+    Self.fields.filter { field in !changes.contains { $0.key == field.0 } } + changes.map { ($0.key, $0.value) }
+  }
+
+  /// Adds an app with credentials, and so many contacts with a device each.
+  private func settle(_ console: ConsoleServer, devices: Int = 2) async throws {
+    let app = try await PushApps(console.database.pool, vault: console.vault).add(
+      console.customer,
+      NewPushApp(appID: "com.acme.app", type: .ios, name: "Acme", service: APNsCredentials.sample.fields))
+    try await console.database.query(
+      """
+      WITH c AS (INSERT INTO contact (customer_id, original_id, first_name)
+                 SELECT $1::int8, 'user' || n || '@example.com', 'N' || n FROM generate_series(1, $3::int4) AS n
+                 RETURNING contact_id)
+      INSERT INTO device (customer_id, push_app_id, contact_id, token, token_key)
+      SELECT $1::int8, $2::int8, contact_id, lpad(contact_id::text, 8, '0'), decode(lpad(contact_id::text, 8, '0'), 'hex') FROM c
+      """, console.customer.rawValue, app.id.rawValue, Int32(devices))
+  }
+
+  private func sendout(_ console: ConsoleServer, _ id: Int64 = 1) async throws -> SendoutReply {
+    try await SendoutStore(console.database.pool).find(console.customer, SendoutID(id))
+  }
+
+  @Test func `A marketer writes, looks at, checks and sends a sendout without JavaScript`() async throws {
+    try await withConsole { console in
+      try await settle(console)
+      let browser = try await console.browser(.marketer)
+      let page = try await browser.get("/console/new-sendout")
+      #expect(page.status == 200 && page.text.contains("{{firstName}}"), "\(page.text)")
+      let preview = try await browser.post("/console/new-sendout/preview", form(["contact": "user1"]))
+      #expect(preview.status == 200 && preview.text.contains("<p>Hi N1</p>"), "\(preview.text)")
+      #expect(preview.text.contains("bytes left") && preview.text.contains(#"value="Friday""#))
+      #expect(try await console.database.query("SELECT FROM sendout").isEmpty)
+
+      let saved = try await browser.post("/console/new-sendout", form(["then": "check"]))
+      #expect(saved.status == 303 && saved.header("Location") == "/console/sendouts/1/check")
+      let draft = try await sendout(console)
+      #expect(draft.state == .draft && draft.name == "Friday" && draft.message == MessageBody(alert: "Hi {{firstName}}"))
+      let check = try await browser.get("/console/sendouts/1/check")
+      #expect(check.status == 200 && check.text.contains("Send to 2 devices"), "\(check.text)")
+      let sent = try await browser.post("/console/sendouts/1/check")
+      #expect(sent.status == 303 && sent.header("Location") == "/console/sendouts/1")
+      #expect(try await sendout(console).state == .freezing)
+      #expect(try await browser.post("/console/sendouts/1/check").status == 409)
+    }
+  }
+
+  @Test func `While one types, the answer is the part that changes, and it has nothing of the page around it`()
+    async throws
+  {
+    try await withConsole { console in
+      try await settle(console)
+      let browser = try await console.browser(.marketer)
+      _ = try await browser.get("/console/new-sendout")
+      let part = try await browser.post("/console/new-sendout/preview?part=live", form())
+      #expect(part.status == 200 && part.text.contains("<strong class=\"num\">2</strong> devices"), "\(part.text)")
+      #expect(!part.text.contains("<form") && !part.text.contains("<html"))
+    }
+  }
+
+  @Test func `A form that is refused keeps what was typed, and names the field`() async throws {
+    try await withConsole { console in
+      try await settle(console)
+      let browser = try await console.browser(.marketer)
+      for (changes, id) in [
+        (["message.alert": "{{#open"], "f-message-alert"), (["message.ttl": "soon"], "f-message-ttl"),
+        (["audience": "list", "audience.listId": "9"], "f-audience-listId"),
+        (["audience": "ids"], "f-audience-originalIds"), (["message.fields": "{"], "f-message-fields"),
+      ] as [(KeyValuePairs<String, String>, String)] {
+        _ = try await browser.get("/console/new-sendout")
+        let reply = try await browser.post("/console/new-sendout", form(changes))
+        #expect(reply.status == 400 && reply.text.contains("href=\"#\(id)\""), "\(changes): \(reply.text)")
+        #expect(reply.text.contains(#"value="Friday""#), "\(changes)")
+      }
+      let noApp = try await browser.post("/console/new-sendout", Self.fields.filter { $0.0 != "appIds" })
+      #expect(noApp.status == 400 && noApp.text.contains(##"href="#f-appIds""##), "\(noApp.text)")
+      #expect(try await console.database.query("SELECT FROM sendout").isEmpty)
+    }
+  }
+
+  @Test func `A draft comes back into the form with every field, and saving it changes nothing`() async throws {
+    try await withConsole { console in
+      try await settle(console)
+      let message = MessageBody(
+        alert: "Hi", info: "20 %", badge: .template("{{visits}}"), ttl: 60, priority: .normal, collapseKey: "friday",
+        silent: false, fields: ["campaign": "friday", "nested": ["a": [1, 2.5, nil]]], optionalFields: ["campaign"],
+        trackOpens: false, overrides: MessageOverrides(apns: .example))
+      let request = SendoutRequest(
+        name: "Full", appId: "com.acme.app", audience: .originalIds(["user1@example.com", "user2@example.com"]),
+        message: message, onUncertain: .skip)
+      let made = try await console.database.pool.transaction(of: console.customer.rawValue) {
+        try await SendoutStore($0).create(console.customer, request)
+      }
+      let apps = [
+        PushAppReply(
+          pushAppId: PushAppID(1), appId: "com.acme.app", appType: .ios, name: "Acme", createdAt: .example,
+          updatedAt: .example)
+      ]
+      let initial = ComposerForm.values(of: made, apps: apps)
+      let form = ComposerForm(
+        values: FormValues(initial.flatMap { name, values in values.map { (name: name, value: $0) } }))
+      let again = try form.request()
+      #expect(again.message == message && again.audience == request.audience && again.onUncertain == .skip)
+      #expect(again.name == "Full" && again.appIds == ["com.acme.app"] && again.appType == nil)
+      let browser = try await console.browser(.marketer)
+      let page = try await browser.get("/console/sendouts/\(made.sendoutId)/edit")
+      #expect(page.status == 200 && page.text.contains("user2@example.com") && page.text.contains("friday"))
+    }
+  }
+
+  @Test func `The form has every field of a message`() {
+    let names = ComposerForm.fields(apps: [], lists: [], templates: []).map(\.name)
+    for key in MessageBody.CodingKeys.allCases { #expect(names.contains("message.\(key.rawValue)"), "\(key)") }
+    let shown = Set(ComposerForm.texts + ComposerForm.options)
+    #expect(Set(names.filter { $0.hasPrefix("message.") }).subtracting(shown).isEmpty)
+  }
+
+  @Test func `More devices than the threshold are sent to only once their number is typed`() async throws {
+    try await withConsole { console in
+      try await settle(console, devices: 3)
+      _ = try await Customers(console.database.pool).update(console.customer, CustomerUpdate(sendThreshold: 2))
+      let browser = try await console.browser(.marketer)
+      _ = try await browser.get("/console/new-sendout")
+      _ = try await browser.post("/console/new-sendout", form())
+      let check = try await browser.get("/console/sendouts/1/check")
+      #expect(check.text.contains(#"name="devices""#) && check.text.contains("Type 3 to send"), "\(check.text)")
+      for typed in ["", "2", "33", "three"] {
+        let reply = try await browser.post("/console/sendouts/1/check", [("devices", typed), ("counted", "3")])
+        #expect(reply.status == 400 && reply.text.contains(##"href="#f-devices""##), "\(typed): \(reply.text)")
+      }
+      #expect(try await sendout(console).state == .draft)
+      let sent = try await browser.post("/console/sendouts/1/check", [("devices", " 3 "), ("counted", "3")])
+      #expect(sent.status == 303)
+      #expect(try await sendout(console).state == .freezing)
+    }
+  }
+
+  @Test func `Where the customer wants approval, the author is told to ask, and a colleague sends`() async throws {
+    try await withConsole { console in
+      try await settle(console)
+      _ = try await Customers(console.database.pool).update(console.customer, CustomerUpdate(approval: true))
+      let author = try await console.browser(.marketer, "mia@example.com")
+      _ = try await author.get("/console/new-sendout")
+      _ = try await author.post("/console/new-sendout", form())
+      let own = try await author.get("/console/sendouts/1/check")
+      #expect(own.text.contains("a second person") && !own.text.contains("Send to 2 devices"), "\(own.text)")
+      #expect(try await author.post("/console/sendouts/1/check").status == 403)
+      #expect(try await sendout(console).state == .draft)
+      let colleague = try await console.browser(.marketer, "noah@example.com")
+      #expect(try await colleague.get("/console/sendouts/1/check").text.contains("Send to 2 devices"))
+      #expect(try await colleague.post("/console/sendouts/1/check").status == 303)
+      #expect(try await sendout(console).state == .freezing)
+    }
+  }
+
+  @Test func `A test goes to one contact alone, and the audit log has who sent it`() async throws {
+    try await withConsole { console in
+      try await settle(console)
+      try await console.database.query(
+        "INSERT INTO contact (customer_id, original_id) VALUES ($1::int8, 'me')", console.customer.rawValue)
+      let browser = try await console.browser(.marketer)
+      _ = try await browser.get("/console/new-sendout")
+      let reply = try await browser.post("/console/new-sendout/test", form(["me": "me"]))
+      #expect(reply.status == 200 && reply.text.contains("has no device in these apps"), "\(reply.text)")
+      #expect(reply.text.contains(#"value="me""#))
+      let stranger = try await browser.post("/console/new-sendout/test", form(["me": "nobody"]))
+      #expect(stranger.status == 404)
+      let log = try await console.database.query("SELECT action, user_id FROM audit_log WHERE action = 'message.send'")
+      #expect(try log.map { try $0.decode(String.self, Int64.self).1 } == [1])
+    }
+  }
+
+  @Test func `Texts of a sendout are text everywhere on its pages`() async throws {
+    try await withConsole { console in
+      try await settle(console)
+      let canary = "<script>alert(1)</script>\"'"
+      let browser = try await console.browser(.marketer)
+      _ = try await browser.get("/console/new-sendout")
+      let fields = form(["name": canary, "message.alert": canary, "message.info": canary, "contact": canary])
+      let preview = try await browser.post("/console/new-sendout/preview", fields)
+      #expect(preview.status == 200 && !preview.text.contains("<script>alert"), "\(preview.text)")
+      _ = try await browser.post("/console/new-sendout", fields)
+      for page in ["edit", "check"] {
+        let reply = try await browser.get("/console/sendouts/1/\(page)")
+        #expect(reply.status == 200 && !reply.text.contains("<script>alert"), "\(page)")
+        #expect(reply.text.contains("&lt;script&gt;alert(1)"), "\(page)")
+      }
+    }
+  }
+
+  @Test func `Ten thousand pasted ids fit into the form, and the page stays small`() async throws {
+    try await withConsole { console in
+      try await settle(console)
+      let browser = try await console.browser(.marketer)
+      _ = try await browser.get("/console/new-sendout")
+      let ids = (1...10_000).map { "somebody.with.a.long.name.\($0)@mail.example.com" }.joined(separator: "\r\n")
+      let fields = form(["audience": "ids", "audience.originalIds": ids])
+      #expect(try await browser.post("/console/new-sendout/preview?part=live", fields).body.count < 60 * 1024)
+      let saved = try await browser.post("/console/new-sendout", fields)
+      #expect(saved.status == 303, "\(saved.text)")
+      #expect(try await sendout(console).unknownOriginalIds == 10_000)
+    }
+  }
+}

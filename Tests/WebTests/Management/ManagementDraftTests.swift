@@ -1,0 +1,80 @@
+import Registry
+import Support
+import Testing
+import Wire
+
+@Suite struct ManagementDraftTests {
+  private let draft =
+    #"{"name":"Friday","appId":"com.acme.app","audience":{"all":true},"message":{"alert":"Hi {{firstName}}"}}"#
+
+  @Test func `A draft is replaced by PUT, and what has started is not`() async throws {
+    try await withManagementServer { managed in
+      try await managed.addApp()
+      let id = try await managed.send("POST", "/api/v1/sendouts", json: draft).json.integer("sendoutId") ?? 0
+      let path = "/api/v1/sendouts/\(id)"
+      let changed = try await managed.send("PUT", path, json: draft.replacing("Hi ", with: "Hello "))
+      #expect(changed.status == 200)
+      #expect(try changed.json["message"]?.string("alert") == "Hello {{firstName}}")
+      #expect(try await managed.send("GET", path).json["message"]?.string("alert") == "Hello {{firstName}}")
+      let log = try await managed.send("GET", "/api/v1/audit?limit=1").json.array("items")?.first
+      #expect(log?.string("action") == "sendout.change" && log?["after"]?["changed"] == ["message"])
+      let refused = try await managed.send("PUT", path, json: draft.replacing(#"{"all":true}"#, with: #"{"listId":7}"#))
+      #expect(refused.status == 400 && refused.error?.hasPrefix("audience.listId ") == true)
+      let unknown = try await managed.send("PUT", path, json: draft.dropLast() + #","start":true}"#)
+      #expect(unknown.status == 400 && unknown.error?.hasPrefix("start ") == true)
+      _ = try await managed.send("POST", "\(path)/start")
+      let late = try await managed.send("PUT", path, json: draft)
+      #expect(late.status == 409)
+      #expect(late.error == "Sendout \(id) is freezing. Only a draft can be changed: make a new sendout.")
+    }
+  }
+
+  @Test func `An audience is counted before it is sent to, and nothing is stored`() async throws {
+    try await withManagementServer { managed in
+      let app = try await managed.addApp()
+      try await managed.database.query(
+        """
+        WITH c AS (INSERT INTO contact (customer_id, original_id) SELECT $1::int8, 'user' || n FROM generate_series(1, 3) AS n
+                   RETURNING contact_id)
+        INSERT INTO device (customer_id, push_app_id, contact_id, token, token_key)
+        SELECT $1::int8, $2::int8, contact_id, lpad(contact_id::text, 4, '0'), decode(lpad(contact_id::text, 4, '0'), 'hex') FROM c
+        """, managed.customer.rawValue, app)
+      let before = try await managed.rows()
+      func count(_ json: String) async throws -> TestReply {
+        try await managed.send("POST", "/api/v1/sendouts/audience", json: json)
+      }
+      let all = try await count(#"{"appId":"com.acme.app","audience":{"all":true}}"#)
+      #expect(all.status == 200)
+      #expect(
+        try all.json.array("apps") == [
+          ["pushAppId": .integer(app), "appId": "com.acme.app", "appType": 1, "devices": 3, "isMore": false]
+        ])
+      let few = try await count(#"{"appId":"com.acme.app","audience":{"all":true},"limit":2}"#).json
+      #expect(few.array("apps")?.first?.integer("devices") == 2 && few.array("apps")?.first?["isMore"] == true)
+      let ids = try await count(#"{"appId":"com.acme.app","audience":{"originalIds":["user1","nobody"]}}"#).json
+      #expect(ids.array("apps")?.first?.integer("devices") == 1 && ids.integer("unknownOriginalIds") == 1)
+      #expect(try await count(#"{"appId":"com.none","audience":{"all":true}}"#).status == 404)
+      let large = try await count(#"{"appId":"com.acme.app","audience":{"all":true},"limit":1000001}"#)
+      #expect(large.status == 400 && large.error?.hasPrefix("limit ") == true)
+      #expect(try await managed.rows() == before)
+    }
+  }
+
+  @Test func `A preview tells what the device's owner sees, also after an override`() async throws {
+    try await withManagementServer { managed in
+      try await managed.addApp()
+      func shown(_ message: String) async throws -> JSONValue? {
+        let reply = try await managed.send("POST", "/api/v1/messages/preview", json: #"{"message":\#(message)}"#)
+        return try reply.json.array("requests")?.first?["shown"]
+      }
+      #expect(try await shown(#"{"alert":"Hi"}"#) == ["text": "Hi"])
+      #expect(
+        try await shown(#"{"alert":"Hi","info":"20 %","image":"https://acme.example/a.png","badge":3}"#)
+          == ["title": "Hi", "text": "20 %", "image": "https://acme.example/a.png", "badge": "3"])
+      #expect(
+        try await shown(#"{"alert":"Hi","overrides":{"apns":{"payload":{"aps":{"alert":{"title":"T","body":"B"}}}}}}"#)
+          == ["title": "T", "text": "B"])
+      #expect(try await shown(#"{"alert":"Hi","silent":true}"#) == nil)
+    }
+  }
+}
