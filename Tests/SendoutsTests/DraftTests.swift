@@ -2,22 +2,26 @@ import Content
 import Delivery
 import Registry
 import Sendouts
+import Simulator
 import Support
 import Testing
 import Wire
 
 @Suite struct DraftTests {
-  private func draft(_ alert: String = "Hello {{firstName}}", audience: Audience = .all) -> SendoutRequest {
-    SendoutRequest(name: "Offer", appId: SendingBench.appID, audience: audience, message: MessageBody(alert: alert))
+  private func draft(
+    _ alert: String = "Hello {{firstName}}", appID: String = SendingBench.appID, audience: Audience = .all,
+    template: String? = nil, start: Bool? = nil
+  ) -> SendoutRequest {
+    SendoutRequest(
+      name: "Offer", appId: appID, audience: audience, message: MessageBody(alert: alert), template: template,
+      start: start)
   }
 
   @Test func `A draft is changed as a whole, and then sent as it is`() async throws {
     try await withSendingBench { bench in
       try await bench.addDevices(3)
       _ = try await Templates(bench.pool).put(bench.customer, name: "offer", format: .html, body: "<p>x</p>")
-      var first = draft("Old")
-      first.template = "offer"
-      let made = try await bench.sendouts.create(bench.customer, first)
+      let made = try await bench.sendouts.create(bench.customer, draft("Old", template: "offer"))
       #expect(made.templateVersion == 1)
       let new = SendoutRequest(
         name: "New", appId: SendingBench.appID, audience: .originalIds(["user2@example.com", "nobody"]),
@@ -59,10 +63,8 @@ import Wire
       await #expect(throws: (any Error).self) {
         try await bench.sendouts.change(bench.customer, made.sendoutId, draft(audience: .list(ListID(99))))
       }
-      var other = draft()
-      other.appId = "com.none"
-      await #expect(throws: RegistryError.appUnknown(appID: "com.none")) { [other] in
-        try await bench.sendouts.change(bench.customer, made.sendoutId, other)
+      await #expect(throws: RegistryError.appUnknown(appID: "com.none")) {
+        try await bench.sendouts.change(bench.customer, made.sendoutId, draft(appID: "com.none"))
       }
       #expect(try await bench.sendouts.find(bench.customer, made.sendoutId).message == made.message)
     }
@@ -113,11 +115,8 @@ import Wire
       }
       #expect(try await sendouts.apply(.start, to: made.sendoutId, of: customer, by: mia).sendout.state == .freezing)
 
-      var started = draft()
-      started.start = true
-      await #expect(throws: SendoutError.self) { [started] in
-        _ = try await sendouts.create(customer, started, by: mia)
-      }
+      let started = draft(start: true)
+      await #expect(throws: SendoutError.self) { _ = try await sendouts.create(customer, started, by: mia) }
       // A key and the command line are no persons.
       #expect(try await sendouts.create(customer, started).state == .freezing)
       _ = try await Customers(bench.pool).update(customer, CustomerUpdate(approval: false))
