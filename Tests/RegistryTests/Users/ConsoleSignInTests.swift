@@ -32,7 +32,8 @@ import Wire
   @Test(arguments: ["", "x", "Vt0c2nUe0nEJzN0bXwKpQy8sR4LmZ7aHd3fGjK5oTiU"])
   func `A link that nobody made opens nothing`(link: String) async throws {
     try await withConsole { console in
-      #expect(try await console.signIn.person(ofLink: link) == nil)
+      let person = try await console.signIn.person(ofLink: link)
+      #expect(person == nil)
       await #expect(throws: RegistryError.linkRefused) {
         try await console.signIn.setPassword(TestConsole.password, ofLink: link, from: TestConsole.client())
       }
