@@ -125,12 +125,12 @@ struct Composer: Sendable {
   // MARK: Who
 
   /// What the audience has, or why it is not known.
-  private enum Count {
+  private enum Counted {
     case known(AudienceReply)
     case unknown(String)
   }
 
-  private func count() async throws -> Count {
+  private func count() async throws -> Counted {
     let appIDs = ComposerForm.appIDs(apps)
     let meant = appIDs.count > Self.mostCounted ? form.appIDs : appIDs
     guard !meant.isEmpty else { return .unknown("Choose an app to see how many devices it has.") }
@@ -146,7 +146,7 @@ struct Composer: Sendable {
     }
   }
 
-  private func values(of count: Count) -> [String: Any] {
+  private func values(of count: Counted) -> [String: Any] {
     switch count {
     case .unknown(let problem): return ["isKnown": false, "problem": problem]
     case .known(let reply):

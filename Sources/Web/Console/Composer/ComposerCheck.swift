@@ -102,8 +102,8 @@ struct ComposerCheck: Sendable {
   /// Starts the sendout, once the number of its devices was typed where that is wanted.
   func start() async throws {
     if isTyped {
-      let digits = (call.form.text("devices") ?? "").filter(\.isNumber)
-      guard Int(digits) == count.devices || Int(digits) == confirmed else {
+      let number = Int((call.form.text("devices") ?? "").filter(\.isNumber))
+      guard let number, number == count.devices || number == confirmed else {
         throw HTTPErrorResponse.badRequest("devices must be \(typed): the sendout goes to \(count.written) devices.")
       }
     }

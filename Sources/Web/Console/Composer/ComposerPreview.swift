@@ -27,7 +27,7 @@ struct ComposerPreview: Sendable {
       let found = try await call.read(
         ContactOperations.list, ((query, nil), PageRequest(limit: Self.shownContacts))
       ).items
-      contact = found.first { $0.originalId == query } ?? found.first
+      contact = found.first { query?.hasSameBytes(as: $0.originalId) == true } ?? found.first
       others = found.filter { $0.contactId != contact?.contactId }
     }
     do {
