@@ -1,4 +1,5 @@
 package import Postgres
+import Registry
 import Wire
 
 /// Statements that hold, resume and cancel a sendout's batches as a whole, and count its progress. `$1` is the customer, `$2` the
@@ -185,7 +186,8 @@ enum LedgerQueries {
         FROM rest
        WHERE push_batch.customer_id = $1::bigint AND push_batch.sendout_id = $2::bigint
          AND push_batch.batch_no = rest.batch_no AND push_batch.state = 'claimed'
-      RETURNING 1)
+      RETURNING 1),
+    day_counted AS (\(DayCount.sent.add("unanswered", where: "is_first")))
     SELECT (SELECT count(*) FROM released), (SELECT count(*) FROM unanswered)
     """)
 
