@@ -21,6 +21,9 @@ public struct ServiceReasons: Sendable {
   /// The tables of all services.
   public static let all = PushServiceName.allCases.flatMap(\.table.reasons)
 
+  /// The tables of one service.
+  public static func of(_ service: PushServiceName) -> [ServiceReasons] { service.table.reasons }
+
   /// The name of a case as people write it: `too many topic jobs`, `bad TTL`.
   static func description(of code: some Sendable) -> String {
     var text = ""

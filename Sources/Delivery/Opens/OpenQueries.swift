@@ -3,7 +3,7 @@ import Registry
 
 /// Statements on `open_event`.
 enum OpenQueries {
-  static let all: [Statement] = [record, contacts]
+  static let all: [Statement] = [record, contacts, hours, firstHours]
 
   /// Records opens of the customer `$1`: sendouts `$2`, pushes `$3`, ways of opening `$4`, readers `$5`. Opens of one push
   /// within one minute are counted in one row. Opens of pushes that are not in the ledger are ignored. The first open by a
@@ -92,5 +92,34 @@ enum OpenQueries {
              WHERE push.customer_id = $1::bigint AND push.sendout_id = opened.sendout_id
                AND push.push_no = opened.push_no
             OFFSET 0) AS push
+    """)
+
+  /// Opens of the sendout `$2` by hour, the oldest first, at most `$3` hours.
+  static let hours = Statement(
+    "open.hours", .read,
+    """
+    SELECT hour, sum(opens)::bigint, sum(first_opens)::bigint, sum(by_machines)::bigint
+      FROM open_hour
+     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
+     GROUP BY hour
+     ORDER BY hour
+     LIMIT $3::bigint
+    """)
+
+  /// First opens of the sendouts `$2`, which were started at `$3`, in each of the first `$4` hours that has any: the sendout, the hour from 0
+  /// on, and the count.
+  static let firstHours = Statement(
+    "open.first_hours", .read,
+    """
+    SELECT s.sendout_id, (extract(epoch FROM h.hour - date_trunc('hour', s.started_at, 'UTC')) / 3600)::int4,
+           sum(h.first_opens)::bigint
+      FROM unnest($2::bigint[], $3::timestamptz[]) AS s (sendout_id, started_at)
+     CROSS JOIN LATERAL (SELECT hour, first_opens FROM open_hour
+                          WHERE customer_id = $1::bigint AND sendout_id = s.sendout_id
+                            AND hour >= date_trunc('hour', s.started_at, 'UTC')
+                            AND hour < date_trunc('hour', s.started_at, 'UTC') + make_interval(hours => $4::int4)
+                         OFFSET 0) AS h
+     GROUP BY 1, 2
+    HAVING sum(h.first_opens) > 0
     """)
 }
