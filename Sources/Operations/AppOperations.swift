@@ -3,7 +3,9 @@ import Registry
 package import Wire
 
 extension APIOperation.Tag {
-  package static let apps = Self("Apps", "The apps that receive pushes, and the credentials of their push services.")
+  package static let apps = Self(
+    "Apps", "The apps that receive pushes, and the credentials of their push services.",
+    readers: [.marketer, .operator], editors: [.operator])
 }
 
 /// `/api/v1/apps`.
@@ -128,7 +130,7 @@ package enum AppOperations {
   }
 
   private static let name = Parameters.id(PushAppID.self, "The app's `pushAppId`.", example: 1)
-    .map { PushAppName.number($0) }
+    .map { PushAppName.number($0) } back: { if case .number(let id) = $0 { id } else { nil } }
   private static let unknown = APIResponse.error(
     "The customer has no app of this number.", RegistryError.numberUnknown("push app"))
 }
