@@ -1,5 +1,5 @@
 import FoundationEssentials
-import Wire
+public import Wire
 
 /// What the documented reasons of one push service mean, read from its table. Documents list them.
 public struct ServiceReasons: Sendable {

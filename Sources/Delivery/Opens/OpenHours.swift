@@ -1,6 +1,5 @@
-import FoundationEssentials
+package import FoundationEssentials
 package import Postgres
-package import Registry
 package import Wire
 
 /// Opens by hour, as they were counted when they happened.

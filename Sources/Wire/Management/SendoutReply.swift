@@ -32,6 +32,7 @@ public enum SendoutKind: String, Codable, Sendable, Hashable, CaseIterable, Sche
 public struct SendoutReply: APIObject, Equatable {
   public var sendoutId: SendoutID
   public var name: String
+  public var kind: SendoutKind
   public var apps: [App]
   public var state: SendoutState
   public var haltReason: String?
@@ -50,7 +51,7 @@ public struct SendoutReply: APIObject, Equatable {
   public var firstOpens: [Int]?
 
   public init(
-    sendoutId: SendoutID, name: String, apps: [App], state: SendoutState,
+    sendoutId: SendoutID, name: String, kind: SendoutKind = .broadcast, apps: [App], state: SendoutState,
     haltReason: String? = nil, audience: Audience? = nil, unknownOriginalIds: Int? = nil, message: MessageBody? = nil,
     template: String? = nil, templateVersion: Int32? = nil, onUncertain: UncertainPolicy, createdAt: Timestamp,
     startedAt: Timestamp? = nil, frozenAt: Timestamp? = nil, finishedAt: Timestamp? = nil,
@@ -58,6 +59,7 @@ public struct SendoutReply: APIObject, Equatable {
   ) {
     self.sendoutId = sendoutId
     self.name = name
+    self.kind = kind
     self.apps = apps
     self.state = state
     self.haltReason = haltReason
@@ -91,6 +93,7 @@ public struct SendoutReply: APIObject, Equatable {
   public static let fieldTable: FieldTable = [
     "sendoutId": "The sendout's number.",
     "name": "A name for people.",
+    "kind": "`broadcast` for a message to an audience, `stream` for the single messages of a day.",
     "apps": "The apps it goes to.",
     "state": "draft → freezing → running ⇄ paused; any of them → cancelled; running → finished.",
     "haltReason": "Why the hub paused or cancelled the sendout, such as refused credentials.",
