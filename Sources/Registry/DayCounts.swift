@@ -58,15 +58,15 @@ enum DayCountQueries {
   static let last = Statement(
     "day_count.last", .read,
     """
-    SELECT to_char(day, 'YYYY-MM-DD'), coalesce(sum(c.registered), 0)::bigint, coalesce(sum(c.sent), 0)::bigint,
+    SELECT to_char(d.day, 'YYYY-MM-DD'), coalesce(sum(c.registered), 0)::bigint, coalesce(sum(c.sent), 0)::bigint,
            coalesce(sum(c.opened), 0)::bigint
       FROM generate_series((now() AT TIME ZONE 'UTC')::date::timestamp - make_interval(days => $2::int4 - 1),
-                           (now() AT TIME ZONE 'UTC')::date::timestamp, interval '1 day') AS day
+                           (now() AT TIME ZONE 'UTC')::date::timestamp, interval '1 day') AS d (day)
       LEFT JOIN (SELECT * FROM day_count
                   WHERE customer_id = $1::bigint AND day > (now() AT TIME ZONE 'UTC')::date - $2::int4) AS c
-        ON c.day = day.day::date
-     GROUP BY day.day
-     ORDER BY day.day
+        ON c.day = d.day::date
+     GROUP BY d.day
+     ORDER BY d.day
     """)
 
   static let forget = Statement(
