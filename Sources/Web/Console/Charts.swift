@@ -120,7 +120,7 @@ struct ChartScale: Equatable {
     let maximum = max(1, maximum)
     var (step, factor) = (1, 0)
     // 1, 2, 5, 10, 20, 50, …; the next one doubles the last, but for 2 to 5.
-    while maximum > step.multipliedReportingOverflow(by: 4).partialValue, step < Int.max / 100 {
+    while (maximum - 1) / 4 >= step {
       step = factor % 3 == 1 ? step / 2 * 5 : step * 2
       factor += 1
     }
@@ -212,8 +212,6 @@ enum Figures {
   struct Stage {
     let name: String
     let count: Int
-    /// Those of it that come from the stage before.
-    var stayed: Int?
   }
 
   /// Stages from the widest to the narrowest, a row each with its bar.
@@ -222,7 +220,7 @@ enum Figures {
     let rows = stages.indices.map { index in
       let stage = stages[index]
       let before = index == 0 ? nil : stages[index - 1].count
-      let step = before.map { ChartText.percent(stage.stayed ?? stage.count, of: $0) } ?? "–"
+      let step = before.map { ChartText.percent(stage.count, of: $0) } ?? "–"
       return """
         <tr><th scope="row">\(Markup.escaped(stage.name))</th><td class="num">\(ChartText.grouped(stage.count))</td>\
         <td class="num">\(ChartText.percent(stage.count, of: whole))</td><td class="num">\(step)</td>\

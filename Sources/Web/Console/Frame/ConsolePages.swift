@@ -3,5 +3,8 @@ enum ConsolePages {
   static let all: [ConsolePage] = parts.flatMap(\.pages)
   static let actions: [ConsoleAction] = parts.flatMap(\.actions)
 
-  private static let parts: [(pages: [ConsolePage], actions: [ConsoleAction])] = []
+  private static let parts: [(pages: [ConsolePage], actions: [ConsoleAction])] = [
+    (OverviewPages.pages, OverviewPages.actions),
+    (SendoutPages.pages, SendoutPages.actions),
+  ]
 }
