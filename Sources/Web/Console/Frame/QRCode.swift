@@ -4,7 +4,7 @@ struct QRCode: Sendable {
   private(set) var modules: [[Bool]]
   /// Modules that hold no data: finders, timing, alignment, format and version.
   private var isFixed: [[Bool]]
-  private let size: Int
+  private var size: Int
 
   /// Codewords of error correction in each block, and blocks, by version from 1.
   private static let blocks: [(correction: Int, count: Int)] = [
