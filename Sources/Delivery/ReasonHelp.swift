@@ -53,7 +53,8 @@ package struct ReasonHelp: Sendable, Equatable {
       "Register tokens of development builds as sandbox tokens, and those of the store as others."
     case .tokenInvalid(.wrongApp, _, _): "Compare the app id with that of the app which registers its devices."
     case .tokenInvalid(.optedOut, _, _): "Nothing: the owner has to opt in again."
-    case .payloadRefused: "Correct the message, or its override for this service, and send it to these recipients again."
+    case .payloadRefused:
+      "Correct the message, or its override for this service, and send it to these recipients again."
     case .credentialsRefused: "Check the app's credentials, correct them, and resume the sendout."
     case .waitsForCorrection: "Correct the app's settings at the push service. The hub tries again by itself."
     case .uncertain: "Nothing is sent twice. Send to these recipients again if it matters."

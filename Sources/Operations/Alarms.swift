@@ -30,7 +30,8 @@ struct Alarms {
           let isSMS = app.type == .sms
           return AlarmReply(
             kind: .app, title: "\(app.name) for \(app.type.platform) (\(app.appID)\(place))", reason: alarm.reason,
-            fix: help.advice ?? "Correct what the reason names. The check asks the push service whether that was enough.",
+            fix: help.advice
+              ?? "Correct what the reason names. The check asks the push service whether that was enough.",
             command: isSMS
               ? "pushcart sms check --customer \(customer)" : "pushcart app check \(app.id) --customer \(customer)",
             since: Timestamp(alarm.since), pushAppId: app.id, appId: app.appID)
@@ -44,7 +45,9 @@ struct Alarms {
       app.alarm.map { alarm in
         AlarmReply(
           kind: .hybrid, title: "Telephone numbers in \(app.appId)", reason: alarm.reason,
-          fix: "Look for one address that asks for many codes, and block it before the hub. A new app secret stops copies of the app.",
+          fix: """
+            Look for one address that asks for many codes, and block it before the hub. A new app secret stops copies of the app.
+            """,
           since: alarm.since, appId: app.appId)
       }
     }

@@ -26,7 +26,11 @@ package enum SendoutOperations {
     opened.
     """,
     at: Parameters.choice("state", "Only sendouts in this state.", example: SendoutState.running)
-      .and(.choice("kind", "`broadcast` for messages to an audience, `stream` for single messages.", example: SendoutKind.broadcast))
+      .and(
+        .choice(
+          "kind", "`broadcast` for messages to an audience, `stream` for single messages.",
+          example: SendoutKind.broadcast)
+      )
       .and(.text("name", "Only sendouts whose name begins so, in upper or lower case.", example: "Friday"))
       .and(.flag("figures", "Whether broadcasts come with their counts and first opens."))
       .and(.page(of: "sendout", by: SendoutID.self)),

@@ -190,7 +190,9 @@ struct NotificationQueue: Sendable {
       SELECT FROM data_tree_app WHERE customer_id = $1::bigint AND app_id = $2::text FOR KEY SHARE NOWAIT)
     """
 
-  static let all: [Statement] = [planOnce, dueLanes, claimDue, settleClaimed, extendClaims, revokeTarget, pruneLog, failing]
+  static let all: [Statement] = [
+    planOnce, dueLanes, claimDue, settleClaimed, extendClaims, revokeTarget, pruneLog, failing,
+  ]
 
   /// Until the transaction ends. A plan for a customer of whom nothing was due when statistics were taken reads all that is due now for
   /// each row.

@@ -6,7 +6,8 @@ import Wire
 /// sendout. Batches are locked before pushes everywhere, so these never deadlock with each other.
 enum LedgerQueries {
   static let all: [Statement] = [
-    hold, resume, cancel, cancelUnclaimed, moment, due, requeueLost, remainingWork, lanes, counts, totals, settledLately, reasons,
+    hold, resume, cancel, cancelUnclaimed, moment, due, requeueLost, remainingWork, lanes, counts, totals,
+    settledLately, reasons,
     pushes, pushesOfContact, recipients, recipientsFound,
   ]
 

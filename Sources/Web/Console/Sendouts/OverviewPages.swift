@@ -12,7 +12,8 @@ enum OverviewPages {
   private static let overview = ConsolePage(
     path: "/console", title: "Overview", section: .overview,
     reads: [
-      AnyOperation(ReportOperations.alarms), AnyOperation(SendoutOperations.list), AnyOperation(ReportOperations.activity),
+      AnyOperation(ReportOperations.alarms), AnyOperation(SendoutOperations.list),
+      AnyOperation(ReportOperations.activity),
     ]
   ) { call in
     let alarms = try await call.read(ReportOperations.alarms, ()).alarms

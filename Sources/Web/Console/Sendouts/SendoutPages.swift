@@ -217,7 +217,8 @@ extension ConsoleCall {
     var points: [Chart.Point] = []
     if let first = hours.first?.hour.date {
       let counts = Dictionary(hours.map { ($0.hour.date, $0.firstOpens) }, uniquingKeysWith: +)
-      let last = min(hours.last?.hour.date ?? first, first.addingTimeInterval(Double(SendoutPages.hoursShown - 1) * 3600))
+      let end = first.addingTimeInterval(Double(SendoutPages.hoursShown - 1) * 3600)
+      let last = min(hours.last?.hour.date ?? first, end)
       var hour = first
       while hour <= last {
         let text = zone.text(hour)
@@ -227,7 +228,9 @@ extension ConsoleCall {
     }
     var chart = Chart(
       id: "opens", title: "First opens by hour",
-      description: "How many pushes were first opened in each hour, up to \(SendoutPages.hoursShown) hours, in \(zone.name).",
+      description: """
+        How many pushes were first opened in each hour, up to \(SendoutPages.hoursShown) hours, in \(zone.name).
+        """,
       form: points.count > 1 ? .line : .bars, unit: "Hour", points: points)
     chart.series = "s2"
     return chart

@@ -8,7 +8,8 @@ extension ConsoleCall {
   func row(_ sendout: SendoutReply) -> [String: Any] {
     var row: [String: Any] = [
       "id": sendout.sendoutId.description, "name": sendout.name, "href": "/console/sendouts/\(sendout.sendoutId)",
-      "state": sendout.state.badge, "apps": sendout.appNames, "created": zone.time(sendout.startedAt ?? sendout.createdAt),
+      "state": sendout.state.badge, "apps": sendout.appNames,
+      "created": zone.time(sendout.startedAt ?? sendout.createdAt),
       "isStream": sendout.kind == .stream, "haltReason": sendout.haltReason ?? "",
     ]
     if let counts = sendout.counts {
@@ -16,9 +17,10 @@ extension ConsoleCall {
       row["progress"] = counts.progress
       row["done"] = ChartText.percent(counts.done, of: counts.audience)
       row["openRate"] = ChartText.percent(counts.opened, of: counts.accepted)
+      let opens = sendout.firstOpens ?? []
       row["spark"] = Figures.sparkline(
-        sendout.firstOpens ?? [],
-        label: "First opens in each of the first \(SendoutReply.hoursOfOpens) hours, \(ChartText.grouped((sendout.firstOpens ?? []).reduce(0, +))) in all")
+        opens,
+        label: "First opens in each of the first \(opens.count) hours, \(ChartText.grouped(opens.reduce(0, +))) in all")
     }
     return row
   }
