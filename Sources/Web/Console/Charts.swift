@@ -23,7 +23,7 @@ struct Chart: Sendable {
   let unit: String
   let points: [Point]
 
-  /// Which colour it has: `s1`, `s2` or `s3` of the stylesheet.
+  /// Which colour it has: `s1` to `s4` of the stylesheet.
   var series = "s1"
 
   /// The chart and its table; a sentence if there is nothing to show.
@@ -54,7 +54,7 @@ struct Chart: Sendable {
       let y = ChartText.number(y(step))
       return """
         <line class="rule" x1="\(ChartText.number(Self.left))" x2="\(ChartText.number(Self.width))" y1="\(y)" y2="\(y)"/>\
-        <text class="tick" x="\(ChartText.number(Self.left - 6))" y="\(y)" dy="4" text-anchor="end">\(ChartText.short(step))</text>
+        <text x="\(ChartText.number(Self.left - 6))" y="\(y)" dy="4" text-anchor="end">\(ChartText.short(step))</text>
         """
     }
     switch form {
@@ -63,7 +63,7 @@ struct Chart: Sendable {
         let (point, top) = (points[index], y(points[index].value))
         let width = max(1, slot * 0.7)
         return """
-          <rect class="\(series)" x="\(ChartText.number(x(index) - width / 2))" y="\(ChartText.number(top))" \
+          <rect class="column \(series)" x="\(ChartText.number(x(index) - width / 2))" y="\(ChartText.number(top))" \
           width="\(ChartText.number(width))" height="\(ChartText.number(Self.top + area.height - top))">\
           <title>\(Markup.escaped(point.label)): \(ChartText.grouped(point.value))</title></rect>
           """
@@ -80,7 +80,7 @@ struct Chart: Sendable {
     }
     parts += labelled.map { index in
       """
-      <text class="tick" x="\(ChartText.number(x(index)))" y="\(ChartText.number(Self.height - 8))" text-anchor="middle">\
+      <text x="\(ChartText.number(x(index)))" y="\(ChartText.number(Self.height - 8))" text-anchor="middle">\
       \(Markup.escaped(points[index].short))</text>
       """
     }

@@ -206,7 +206,7 @@ extension ConsoleCall {
           "meaning": reason.meaning ?? "", "advice": reason.advice ?? "",
         ] as [String: Any]
       },
-      "isEstimate": figures.reasons.contains(where: \.isEstimate),
+      "hasReasons": !figures.reasons.isEmpty, "isEstimate": figures.reasons.contains(where: \.isEstimate),
     ]
     values["opensChart"] = opensChart(figures.hours).markup
     return values
