@@ -17,7 +17,8 @@ struct PushcartCommand: AsyncParsableCommand {
         subcommands: [
           CustomerCommand.self, KeyCommand.self, AppCommand.self, ListCommand.self, TemplateCommand.self,
           SendCommand.self, SendoutCommand.self, MessageCommand.self, TriggerCommand.self, SMSCommand.self,
-          HybridCommand.self, DataTreeCommand.self, WhyCommand.self, ReportCommand.self, LinksCommand.self,
+          HybridCommand.self, DataTreeCommand.self, WhyCommand.self, ReportCommand.self,
+          AlarmsCommand.self, ActivityCommand.self, LinksCommand.self,
           SoftphoneCommand.self,
           AuditCommand.self,
         ]),

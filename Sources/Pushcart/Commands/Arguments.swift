@@ -7,6 +7,8 @@ extension HybridMessageType: ExpressibleByArgument {}
 extension DeviceID: ExpressibleByArgument {}
 extension AccessScope: ExpressibleByArgument {}
 extension PushState: ExpressibleByArgument {}
+extension SendoutKind: ExpressibleByArgument {}
+extension SendoutState: ExpressibleByArgument {}
 extension UncertainPolicy: ExpressibleByArgument {}
 extension Report: ExpressibleByArgument {}
 extension IdentityMode: ExpressibleByArgument {}
