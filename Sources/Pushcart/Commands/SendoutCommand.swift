@@ -33,21 +33,24 @@ struct SendoutCommand: AsyncParsableCommand {
     }
 
     func text(_ page: Page<SendoutReply, SendoutID>) -> String {
-      let columns: [TableColumn<SendoutReply>] = [
-        TableColumn("#Sendout") { "\($0.sendoutId)" }, TableColumn("Name") { $0.name },
-        TableColumn("App") { $0.apps.named }, TableColumn("State") { $0.state.rawValue },
-      ] + (figures ? Self.counted : []) + [
-        TableColumn("Created (UTC)") { $0.createdAt.forPeople },
-        TableColumn("Finished (UTC)") { $0.finishedAt?.forPeople },
-      ]
+      let columns: [TableColumn<SendoutReply>] =
+        [
+          TableColumn("#Sendout") { "\($0.sendoutId)" }, TableColumn("Name") { $0.name },
+          TableColumn("App") { $0.apps.named }, TableColumn("State") { $0.state.rawValue },
+        ] + (figures ? Self.counted : []) + [
+          TableColumn("Created (UTC)") { $0.createdAt.forPeople },
+          TableColumn("Finished (UTC)") { $0.finishedAt?.forPeople },
+        ]
       return TextTable(columns, of: page.items).text(empty: "Customer \(customer) has no sendouts here.") + page.more
     }
 
-    private static let counted: [TableColumn<SendoutReply>] = [
-      TableColumn("#Audience") { $0.counts.map { "\($0.audience)" } },
-      TableColumn("#Accepted") { $0.counts.map { "\($0.accepted)" } },
-      TableColumn("#Opened") { $0.counts.map { "\($0.opened)" } },
-    ]
+    private static var counted: [TableColumn<SendoutReply>] {
+      [
+        TableColumn("#Audience") { $0.counts.map { "\($0.audience)" } },
+        TableColumn("#Accepted") { $0.counts.map { "\($0.accepted)" } },
+        TableColumn("#Opened") { $0.counts.map { "\($0.opened)" } },
+      ]
+    }
   }
 
   struct Figures: OperationCommand {
