@@ -106,7 +106,7 @@ struct SampleCustomer: Sendable {
     guard let known else {
       return try await users.add(customer, UserRequest(email: ownerEmail, name: "Sample owner", role: .owner))
     }
-    return known.hasPassword ? known : try await users.reset(customer, known.userId)
+    return known.hasPassword ? known : try await users.reset(customer, known.userId).after
   }
 
   /// The key of the sample app of iPhones in Hybrid Messaging.
