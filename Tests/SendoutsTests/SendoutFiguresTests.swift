@@ -35,12 +35,12 @@ import Wire
       #expect(reason.meaning != nil && reason.advice != nil)
 
       let pushes = try await bench.pushes(key).filter { $0.state == .accepted }
-      let opens = Opens(bench.pool)
+      let opens = OpenLog(bench.pool)
       for (index, push) in pushes.enumerated() {
         let link = PushLink(
           customer: bench.customer, sendout: key.sendout, push: push.pushNo, device: push.deviceId)
-        for _ in 0...index { _ = try await opens.record(Open(link, via: .page, by: .person)) }
-        _ = try await opens.record(Open(link, via: .page, by: .machine))
+        for _ in 0...index { _ = try await opens.record([Open(link, via: .page, by: .person)], of: bench.customer) }
+        _ = try await opens.record([Open(link, via: .page, by: .machine)], of: bench.customer)
       }
       figures = try await store(bench).figures(bench.customer, key.sendout)
       #expect(figures.counts.opened == 2 && figures.opens == 3)
@@ -52,11 +52,11 @@ import Wire
   @Test func `Opens by hour are those of the report`() async throws {
     try await withSendingBench { bench in
       let key = try await finished(bench)
-      let opens = Opens(bench.pool)
+      let opens = OpenLog(bench.pool)
       for push in try await bench.pushes(key) {
         let link = PushLink(
           customer: bench.customer, sendout: key.sendout, push: push.pushNo, device: push.deviceId)
-        _ = try await opens.record(Open(link, via: .pushreadurl, by: .person))
+        _ = try await opens.record([Open(link, via: .pushreadurl, by: .person)], of: bench.customer)
       }
       let report = try await Reports(bench.pool).read(.opens, bench.customer, sendout: key.sendout)
       let figures = try await store(bench).figures(bench.customer, key.sendout)
@@ -70,8 +70,8 @@ import Wire
       let key = try await finished(bench)
       let push = try #require(try await bench.pushes(key).first)
       let link = PushLink(customer: bench.customer, sendout: key.sendout, push: push.pushNo, device: push.deviceId)
-      let opens = Opens(bench.pool)
-      for _ in 1...3 { _ = try await opens.record(Open(link, via: .page, by: .person)) }
+      let opens = OpenLog(bench.pool)
+      for _ in 1...3 { _ = try await opens.record([Open(link, via: .page, by: .person)], of: bench.customer) }
       let days = try await DayCounts(bench.pool).last(3, of: bench.customer)
       #expect(days.count == 3)
       #expect(days.reduce(0) { $0 + $1.sent } == 4)
