@@ -72,7 +72,7 @@ import Wire
       let page = try await browser.get("/console")
       #expect(page.status == 200, "\(page.text)")
       #expect(page.text.contains("Send your first push"))
-      #expect(page.text.contains(#"href="/console/sendouts/new""#))
+      #expect(page.text.contains(#"href="/console/new-sendout""#))
       #expect(page.text.contains("Nothing. All credentials are accepted"))
       let list = try await browser.get("/console/sendouts")
       #expect(list.text.contains("Nothing has been sent yet"))
