@@ -94,7 +94,7 @@ struct Composer: Sendable {
       request.audience = .originalIds(Array(ids.prefix(3)))
     }
     guard let json = try? JSONCoding.encode(request) else { return nil }
-    let options = Self.options(request)
+    let options = options(request)
     let method = draft == nil ? "POST" : "PUT"
     let url = call.parts.publicURL + "/api/v1/sendouts" + (draft.map { "/\($0.sendoutId)" } ?? "")
     let body = String(decoding: json, as: UTF8.self).replacing("'", with: #"'\''"#)
@@ -107,18 +107,18 @@ struct Composer: Sendable {
   }
 
   /// The options of a command that says the same, but for those of the message that are seldom set.
-  private static func options(_ request: SendoutRequest) -> String {
+  private func options(_ request: SendoutRequest) -> String {
     let audience =
       switch request.audience {
       case .all: "--all"
       case .list(let list): "--list \(list)"
-      case .originalIds(let ids): "--to " + ids.map(ConsoleParts.quoted).joined(separator: " ")
+      case .originalIds(let ids): "--to " + ids.map(call.parts.quoted).joined(separator: " ")
       }
-    let apps = (request.appIds ?? []).map(ConsoleParts.quoted).joined(separator: " ")
+    let apps = (request.appIds ?? []).map(call.parts.quoted).joined(separator: " ")
     let texts = [
       ("alert", request.message.alert), ("info", request.message.info), ("url", request.message.url),
       ("template", request.template),
-    ].compactMap { name, text in text.map { "--\(name) \(ConsoleParts.quoted($0))" } }
+    ].compactMap { name, text in text.map { "--\(name) \(call.parts.quoted($0))" } }
     return (["--app \(apps)", audience] + texts).joined(separator: " ")
   }
 

@@ -4,6 +4,8 @@ enum ConsolePages {
   static let actions: [ConsoleAction] = parts.flatMap(\.actions)
 
   private static let parts: [(pages: [ConsolePage], actions: [ConsoleAction])] = [
-    (ComposerPages.pages, ComposerPages.actions)
+    (OverviewPages.pages, OverviewPages.actions),
+    (SendoutPages.pages, SendoutPages.actions),
+    (ComposerPages.pages, ComposerPages.actions),
   ]
 }
