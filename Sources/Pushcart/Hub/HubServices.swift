@@ -63,6 +63,7 @@ struct Housekeeping: Service {
   /// Deletes what is too old and has no retention of its own. What fails for one customer holds up nothing else; the next round tries again.
   /// - Throws: when the customers cannot be listed, and `CancellationError`.
   func tidy() async throws {
+    try await Sessions.forgetExpired(in: pool)
     try await customers.forEach("delete the expired replies", logger: logger) {
       try await replies.forgetExpired($0.id)
     }
