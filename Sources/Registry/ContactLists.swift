@@ -69,12 +69,17 @@ public struct ContactLists: Sendable {
     _ customer: CustomerID, _ list: ListID, _ request: ListMembersRequest
   ) async throws -> (reply: ListMembersReply, joined: [ContactID], left: [ContactID]) {
     let (add, remove) = (request.add ?? [], request.remove ?? [])
-    _ = try TextRule("\(field)[\(index)]", maximum: Registration.maximumOriginalID, allowsControls: true)
-      .require(id)
+    guard !add.isEmpty || !remove.isEmpty else {
+      throw RegistryError.invalid(field: "add", problem: "is missing, and so is remove")
+    }
     for (field, ids) in [("add", add), ("remove", remove)] {
+      guard ids.count <= ListMembersRequest.maximumCount else {
+        throw RegistryError.invalid(
+          field: field, problem: "holds \(ids.count) original ids, and \(ListMembersRequest.maximumCount) are allowed")
+      }
       for (index, id) in ids.enumerated() {
-        _ = try TextRule("\(field)[\(index)]", maximum: Registration.maximumOriginalID, allowsControls: true).require(
-          id)
+        let rule = TextRule("\(field)[\(index)]", maximum: Registration.maximumOriginalID, allowsControls: true)
+        _ = try rule.require(id)
       }
     }
     let removed = Set(remove.map { UTF8String($0) })
