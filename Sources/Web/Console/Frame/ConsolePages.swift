@@ -3,5 +3,10 @@ enum ConsolePages {
   static let all: [ConsolePage] = parts.flatMap(\.pages)
   static let actions: [ConsoleAction] = parts.flatMap(\.actions)
 
-  private static let parts: [(pages: [ConsolePage], actions: [ConsoleAction])] = []
+  private static let parts: [(pages: [ConsolePage], actions: [ConsoleAction])] = [
+    (ContactPages.pages, ContactPages.actions),
+    (ListPages.pages, ListPages.actions),
+    (TriggerPages.pages, TriggerPages.actions),
+    (MessagePages.pages, MessagePages.actions),
+  ]
 }
