@@ -72,8 +72,8 @@ package enum UserOperations {
     audit: .resetUser
   ) { call, id, _ in
     try call.refuseOwn(id)
-    let user = try await call.users.reset(call.customer, id)
-    return Changed(user, .init("user \(id)", after: user.withoutLink))
+    let (before, after) = try await call.users.reset(call.customer, id)
+    return Changed(after, .init("user \(id)", before: before, after: after.withoutLink))
   }
 
   package static let remove = Operation(

@@ -38,6 +38,7 @@ struct Housekeeping: Service {
         await makePartitions()
         if rounds % 12 == 0 {
           await attempt("list customers") { try await tidy() }
+          await attempt("delete ended sessions") { try await Sessions.forgetExpired(in: pool) }
           await attempt("delete what is past its retention") { try await retention.run() }
           await attempt("look at push certificates") { try await certificates.check(isLogged: rounds % 288 == 0) }
         }
@@ -63,7 +64,6 @@ struct Housekeeping: Service {
   /// Deletes what is too old and has no retention of its own. What fails for one customer holds up nothing else; the next round tries again.
   /// - Throws: when the customers cannot be listed, and `CancellationError`.
   func tidy() async throws {
-    try await Sessions.forgetExpired(in: pool)
     try await customers.forEach("delete the expired replies", logger: logger) {
       try await replies.forgetExpired($0.id)
     }

@@ -4,7 +4,9 @@ import Postgres
 enum MembershipQueries {
   private static let select = """
     SELECT user_id, email, name, role, sees_personal, disabled_at IS NOT NULL AS disabled,
-      password_hash IS NOT NULL AS has_password, totp_secret IS NOT NULL AS totp, membership.created_at, last_sign_in_at
+      password_hash IS NOT NULL AS has_password, totp_secret IS NOT NULL AS totp, membership.created_at, last_sign_in_at,
+      (SELECT made.created_at + interval '24 hours' FROM password_link AS made
+       WHERE made.user_id = membership.user_id AND made.created_at > now() - interval '24 hours') AS link_expires_at
     FROM membership JOIN console_user USING (user_id)
     """
 

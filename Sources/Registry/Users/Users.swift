@@ -62,8 +62,9 @@ package struct Users: Sendable {
         request.seesPersonal ?? role.seesPersonal)
     }
     if added.isEmpty { throw RegistryError.userTaken }
+    let link = needsLink ? try await makeLink(user) : nil
     var reply = try await find(customer, user)
-    if needsLink { reply.link = try await makeLink(user) }
+    reply.link = link
     return reply
   }
 
@@ -88,15 +89,16 @@ package struct Users: Sendable {
 
   /// Makes a new link. Password, authenticator app and recovery codes open nothing any more, and every session ends. It is to be called in
   /// a transaction.
-  /// - Returns: the user with the path of their link.
+  /// - Returns: the user as they were, and with the path of their link.
   /// - Throws: `RegistryError.numberUnknown`, `.userShared`.
-  package func reset(_ customer: CustomerID, _ user: UserID) async throws -> UserReply {
-    _ = try await row(MembershipQueries.lock, customer, user)
+  package func reset(_ customer: CustomerID, _ user: UserID) async throws -> (before: UserReply, after: UserReply) {
+    let before: UserReply = try await row(MembershipQueries.lock, customer, user)
     guard try await mayChange(customer, user) else { throw RegistryError.userShared }
     try await database.query(UserQueries.reset, user.rawValue)
+    let link = try await makeLink(user)
     var after = try await find(customer, user)
-    after.link = try await makeLink(user)
-    return after
+    after.link = link
+    return (before, after)
   }
 
   /// Removes a user from the customer. Sessions show nothing of it from then on. It is to be called in a transaction.
