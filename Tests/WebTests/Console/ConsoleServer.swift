@@ -1,4 +1,5 @@
 import Foundation
+import Hybrid
 import Locking
 import Postgres
 import Providers
@@ -83,7 +84,8 @@ final class ConsoleBrowser: Sendable {
 
   /// Sends a form with the token of the last page.
   func post(
-    _ path: String, _ fields: [(String, String)] = [], headers: [(String, String)] = [("Sec-Fetch-Site", "same-origin")],
+    _ path: String, _ fields: [(String, String)] = [],
+    headers: [(String, String)] = [("Sec-Fetch-Site", "same-origin")],
     token: String? = nil
   ) async throws -> TestReply {
     let pairs = fields + [("csrf", token ?? self.token)]
