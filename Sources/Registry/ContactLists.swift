@@ -69,10 +69,17 @@ public struct ContactLists: Sendable {
     _ customer: CustomerID, _ list: ListID, _ request: ListMembersRequest
   ) async throws -> (reply: ListMembersReply, joined: [ContactID], left: [ContactID]) {
     let (add, remove) = (request.add ?? [], request.remove ?? [])
-    if add.isEmpty, remove.isEmpty { throw RegistryError.invalid(field: "add", problem: "is missing, and so is remove") }
+    guard !add.isEmpty || !remove.isEmpty else {
+      throw RegistryError.invalid(field: "add", problem: "is missing, and so is remove")
+    }
     for (field, ids) in [("add", add), ("remove", remove)] {
+      guard ids.count <= ListMembersRequest.maximumCount else {
+        throw RegistryError.invalid(
+          field: field, problem: "holds \(ids.count) original ids, and \(ListMembersRequest.maximumCount) are allowed")
+      }
       for (index, id) in ids.enumerated() {
-        _ = try TextRule("\(field)[\(index)]", maximum: Registration.maximumOriginalID, allowsControls: true).require(id)
+        let rule = TextRule("\(field)[\(index)]", maximum: Registration.maximumOriginalID, allowsControls: true)
+        _ = try rule.require(id)
       }
     }
     let removed = Set(remove.map { UTF8String($0) })
@@ -142,12 +149,14 @@ enum ContactListQueries {
     SELECT \(columns) FROM list WHERE customer_id = $1::bigint AND list_id > $2::bigint ORDER BY list_id LIMIT $3::bigint
     """)
 
-  /// How many contacts are on the list `$2`, counted up to `$3`.
+  /// How many contacts are on the list `$2`, counted up to `$3`. A range of one list, here and below, as the planner takes each list for an
+  /// average one where it is compared by =. Of a small list beside a large one it would then read all contacts.
   static let countMembers = Statement(
     "list.count_members", .read,
     """
     SELECT count(*)
-      FROM (SELECT FROM contact WHERE customer_id = $1::bigint AND list_id = $2::bigint LIMIT $3::bigint) AS member
+      FROM (SELECT FROM contact
+             WHERE customer_id = $1::bigint AND list_id >= $2::bigint AND list_id <= $2::bigint LIMIT $3::bigint) AS member
     """)
 
   /// The contacts on the list `$2`, from behind the contact `$3`.
@@ -155,8 +164,8 @@ enum ContactListQueries {
     "list.members", .read,
     """
     SELECT \(ContactSearchQueries.columns) FROM contact
-     WHERE customer_id = $1::bigint AND list_id = $2::bigint AND contact_id > $3::bigint
-     ORDER BY contact_id LIMIT $4::bigint
+     WHERE customer_id = $1::bigint AND (list_id, contact_id) > ($2::bigint, $3::bigint) AND list_id <= $2::bigint
+     ORDER BY list_id, contact_id LIMIT $4::bigint
     """)
 
   /// Puts the contacts with the original ids `$2` on the list `$3`, or on none, if they are on the list `$4`, or on any other. Gives a row for

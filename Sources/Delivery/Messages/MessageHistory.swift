@@ -77,11 +77,11 @@ enum MessageHistoryQueries {
              ORDER BY sendout_id DESC, message_no DESC LIMIT $4::bigint) AS m
       LEFT JOIN LATERAL (SELECT original_id FROM contact
                           WHERE customer_id = $1::bigint AND contact_id = m.contact_id LIMIT 1) AS c ON true
-      LEFT JOIN LATERAL (SELECT array_agg(state) AS states
-                           FROM (SELECT state FROM push
-                                  WHERE customer_id = $1::bigint AND sendout_id = m.sendout_id
-                                    AND push_no = ANY (m.push_nos)
-                                  LIMIT \(Device.maximumOfContact)) AS push) AS p ON true
+      LEFT JOIN LATERAL (SELECT array_agg(push.state) AS states
+                           FROM unnest(m.push_nos) AS number
+                          CROSS JOIN LATERAL (SELECT state FROM push
+                                               WHERE customer_id = $1::bigint AND sendout_id = m.sendout_id
+                                                 AND push_no = number LIMIT 1) AS push) AS p ON true
      ORDER BY m.sendout_id DESC, m.message_no DESC
     """)
 

@@ -35,6 +35,10 @@ import Wire
           "hybrid/com.acme.app/phones?number=0031612345678&limit=1",
           ["hybrid", "phones", "com.acme.app", "--number", "0031612345678", "--limit", "1"]
         ),
+        (
+          "contacts?query=user&field=originalId&limit=2",
+          ["contact", "list", "--query", "user", "--field", "originalId", "--limit", "2"]
+        ),
         ("sendouts?limit=1", ["sendout", "list", "--limit", "1"]),
         ("sendouts/\(sendout)", ["sendout", "show", "\(sendout)"]),
         ("sendouts/\(sendout)/pushes", ["sendout", "show", "\(sendout)", "--pushes"]),
@@ -125,6 +129,7 @@ import Wire
         VALUES ($1::bigint, sha256(convert_to($2::text, 'UTF8')), $3::text, 'iOS', 'ios', $2::text, 'WaitingForPin', now(), '203.0.113.7')
         """, bench.customer.rawValue, number, SendingBench.appID)
     }
+    try await ContactLists(bench.pool).add(bench.customer, name: "first", id: ListID(1))
     let devices = try await bench.addDevices(4)
     bench.simulator.apns.rule(.prefix("dead"), .refuse(status: 400, reason: "BadDeviceToken"))
     try await bench.addDevices(1, from: 5, prefix: "dead")

@@ -72,6 +72,7 @@ import Wire
       (["--to", "secretive@example.com", "--alert", "x"], ["--to", "nobody", "--alert", "x"]),
     ],
     "message show": [(["1-1"], ["999999-1"])],
+    "message why": [(["1-1"], ["999999-1"])],
     "trigger add": [
       (
         ["--name", "x", "--app", "com.secretive.app", "--alert", "x"],

@@ -72,6 +72,7 @@ private struct Tour: Sendable {
     for path in ["/healthz", "/readyz", "/metrics", "/openapi.json", "/swagger/"] { try await send("GET", path) }
     try await registry()
     try await carma()
+    try await contacts()
     try await sendouts()
     try await hybrid()
     try await gateway()
@@ -83,7 +84,7 @@ private struct Tour: Sendable {
     try await softphones()
     var examples = ExampleRequests()
     // They need devices, phones or a state that others do not.
-    let byHand: [APIOperation.Tag] = [.sendouts, .messages, .reports, .hybrid, .dataTrees]
+    let byHand: [APIOperation.Tag] = [.contacts, .messages, .sendouts, .reports, .hybrid, .dataTrees]
     for operation in ManagementOperations.all.map(\.description)
     where !byHand.contains(operation.tag) && !["addApp", "saveSMS"].contains(operation.id) {
       let (path, json) = examples.request(for: operation)
@@ -154,6 +155,17 @@ private struct Tour: Sendable {
     }
   }
 
+  private func contacts() async throws {
+    let found = try await send("GET", "/api/v1/contacts?query=lars&field=originalId&limit=1").json
+    let id = try #require(found.array("items")?.first?.integer("contactId"))
+    let contact = try await send("GET", "/api/v1/contacts/\(id)").json
+    try await send("PATCH", "/api/v1/contacts/\(id)", #"{"city":"Lund","properties":{"visits":4,"vip":null}}"#)
+    let devices = try #require(contact.array("devices"))
+    #expect(devices.count == 2)
+    let invalid = try #require(devices.first { $0["invalidatedAt"] != nil }?.integer("deviceId"))
+    try await send("DELETE", "/api/v1/devices/\(invalid)")
+  }
+
   private func messages() async throws {
     let sent = try await send(
       "POST", "/api/v1/messages",
@@ -162,6 +174,8 @@ private struct Tour: Sendable {
     try await send(
       "POST", "/api/v1/messages/preview", #"{"to":{"originalId":"lars@example.com"},"message":{"alert":"Hi"}}"#)
     try await send("GET", "/api/v1/messages/\(try sent.json.string("messageId") ?? "")")
+    try await send("GET", "/api/v1/messages?state=accepted&limit=1")
+    try await send("GET", "/api/v1/messages/\(try sent.json.string("messageId") ?? "")/why")
   }
 
   private func hybrid() async throws {
@@ -202,7 +216,9 @@ private struct Tour: Sendable {
   }
 
   private func triggers() async throws {
-    let id = 1
+    let added = try await send(
+      "POST", "/api/v1/triggers", #"{"name":"Shipped","appId":"com.acme.app","message":{"alert":"{{orderNo}}"}}"#)
+    let id = try #require(try added.json.integer("triggerId"))
     try await send("PATCH", "/api/v1/triggers/\(id)", #"{"active":true,"template":"offer"}"#)
     let path = "/rest/\(bench.customer)/triggers"
     try await send("GET", path)

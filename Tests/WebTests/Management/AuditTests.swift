@@ -132,6 +132,7 @@ import Wire
         let (_, new) = try await lines(change.method, change.path, change.json)
         #expect(new.map { "\($0.string("action") ?? "") \($0.string("target") ?? "")" } == change.lines, "\(operation)")
       }
+      try await addContact(managed)
       var examples = ExampleRequests()
       for change in changes {
         let (path, json) = examples.request(for: change.description)
@@ -152,6 +153,18 @@ import Wire
       let count = try view[0].decode(Int.self)
       #expect(lines?.count == count && count > 10)
     }
+  }
+
+  /// The contact and the device of the examples.
+  private func addContact(_ managed: ManagementServer) async throws {
+    try await managed.database.query(
+      "INSERT INTO contact (customer_id, contact_id, original_id) VALUES ($1, 1, 'lars@example.com')",
+      managed.customer.rawValue)
+    try await managed.database.query(
+      """
+      INSERT INTO device (customer_id, device_id, push_app_id, contact_id, token, token_key)
+      VALUES ($1, 12, 1, 1, 'aa', '\\xaa')
+      """, managed.customer.rawValue)
   }
 
   private static func adds(_ action: String) -> Bool {

@@ -104,6 +104,11 @@ import Wire
       _ = try await Ledger(transaction).freeze(key, apps: [PushAppID(1)], audience: .all)
     }
     try await managed.database.query(
+      """
+      INSERT INTO message (customer_id, sendout_id, message_no, contact_id, push_nos, body)
+      SELECT customer_id, 1, 1, contact_id, '{1}', '{"alert":"secretive"}' FROM contact
+      """)
+    try await managed.database.query(
       "UPDATE push SET state = 'failed', reason = 'secretive', attempts = 1, sent_at = now(), settled_at = now(), opened_at = now()"
     )
     try await managed.database.recountBatches()

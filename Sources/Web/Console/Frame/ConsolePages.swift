@@ -7,5 +7,9 @@ enum ConsolePages {
     (OverviewPages.pages, OverviewPages.actions),
     (SendoutPages.pages, SendoutPages.actions),
     (ComposerPages.pages, ComposerPages.actions),
+    (ContactPages.pages, ContactPages.actions),
+    (ListPages.pages, ListPages.actions),
+    (TriggerPages.pages, TriggerPages.actions),
+    (MessagePages.pages, MessagePages.actions),
   ]
 }

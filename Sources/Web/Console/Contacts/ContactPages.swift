@@ -1,0 +1,247 @@
+import Operations
+import Registry
+import Sendouts
+import Wire
+
+/// Contacts: the search, one contact with its timeline, and what can be done to it.
+enum ContactPages {
+  static let pages = [search, contact, edit, message]
+  static let actions = [change, send, retire]
+
+  /// Most events of a timeline at first, and at all.
+  private static let events = (few: 50, most: 1000)
+
+  private static let search = ConsolePage(
+    path: "/console/contacts", title: "Contacts", section: .contacts, reads: [AnyOperation(ContactOperations.list)],
+    query: ["query", "after"]
+  ) { call in
+    let query = call.query.value("query").flatMap { $0.isEmpty ? nil : $0 }
+    let page = try await call.read(
+      ContactOperations.list, ((query, nil), PageRequest(after: call.query.value("after"), limit: 50)))
+    let isEmpty = page.items.isEmpty && page.next == nil
+    return ConsoleView(
+      title: "Contacts", template: "contacts",
+      values: [
+        "query": query ?? "", "rows": page.items.map { row($0, call) }, "hasRows": !page.items.isEmpty,
+        "pager": ConsolePath.pager("/console/contacts", ["query": query], after: call.query.value("after"), page.next),
+        "hidesPersonal": !call.user.seesPersonal,
+        "nobody": isEmpty && query != nil,
+        "first": isEmpty && query == nil && call.query.value("after") == nil ? [firstSteps(call)] : [],
+      ],
+      sql: """
+        SELECT contact_id, original_id, first_name, last_name, email_address, mobile_number, created_at
+          FROM contact WHERE customer_id = \(call.customer) ORDER BY contact_id DESC LIMIT 50;
+        """)
+  }
+
+  /// Says how contacts come in.
+  private static func firstSteps(_ call: ConsoleCall) -> [String: Any] {
+    [
+      "title": "There are no contacts yet",
+      "text": "An app registers its user with a token of the push service. A back end can do so, too, as here.",
+      "command": """
+      curl -X PUT \(call.parts.publicURL)/rest/\(call.customer)/apps/APP_ID/pushdevices \\
+        -H "X-Carma-Authentication-Token: $KEY" -H "Content-Type: application/json" \\
+        -d '{"originalId":"lars@example.com","firstName":"Lars","deviceInfo":[{"devicetoken":"TOKEN","appType":1}]}'
+      """,
+      "link": call.allows(AppOperations.list) ? [["href": "/console/apps", "label": "Look at the apps"]] : [],
+    ]
+  }
+
+  /// A contact in a table.
+  static func row(_ contact: ContactDetails, _ call: ConsoleCall) -> [String: Any] {
+    [
+      "href": "/console/contacts/\(contact.contactId)", "originalId": contact.originalId,
+      "name": contact.fullName ?? "", "email": contact.texts[.emailAddress] ?? "",
+      "number": contact.texts[.mobileNumber] ?? "", "list": contact.listId?.description ?? "",
+      "since": call.zone.time(contact.createdAt), "remove": PercentEncoding.encode(contact.originalId),
+    ]
+  }
+
+  // MARK: One contact
+
+  private static let contact = ConsolePage(
+    path: "/console/contacts/{id}", title: "Contact", section: .contacts, reads: [AnyOperation(ContactOperations.show)],
+    query: ["events"]
+  ) { call in
+    let contact = try await call.read(ContactOperations.show, try call.number())
+    let mayChange = call.user.seesPersonal && call.allows(ContactOperations.change)
+    var values: [String: Any] = [
+      "id": contact.contactId, "originalId": contact.originalId, "name": contact.fullName ?? "",
+      "fields": fields(of: contact), "since": call.zone.time(contact.createdAt),
+      "changed": call.zone.time(contact.updatedAt), "hidesPersonal": !call.user.seesPersonal,
+      "mayChange": mayChange, "maySend": mayChange && contact.devices?.contains { $0.invalidatedAt == nil } == true,
+      "apps": apps(of: contact, call), "list": [], "seesTimeline": call.user.seesPersonal,
+    ]
+    if let list = contact.listId {
+      values["list"] = [["href": "/console/lists/\(list)", "name": try await listName(list, call)]]
+    }
+    if call.user.seesPersonal, call.allows(ReportOperations.show) {
+      let limit = try call.query.integer("events", in: 1...events.most) ?? events.few
+      let report = try await call.read(
+        ReportOperations.show, (((Report.timeline.rawValue, nil), contact.originalId), limit))
+      values["events"] = report.rows.map { event($0, call) }
+      values["more"] =
+        report.rows.count == limit && limit < events.most
+        ? "/console/contacts/\(contact.contactId)?events=\(events.most)#timeline" : ""
+    }
+    return ConsoleView(
+      title: contact.fullName ?? contact.originalId, template: "contact", values: values,
+      sql: """
+        SELECT * FROM contact WHERE customer_id = \(call.customer) AND contact_id = \(contact.contactId);
+        SELECT * FROM device WHERE customer_id = \(call.customer) AND contact_id = \(contact.contactId);
+        """)
+  }
+
+  private static func listName(_ list: ListID, _ call: ConsoleCall) async throws -> String {
+    guard call.allows(ListOperations.show) else { return "List \(list)" }
+    return try await call.read(ListOperations.show, list).name
+  }
+
+  /// What is known, in the order of the API's fields.
+  private static func fields(of contact: ContactDetails) -> [[String: Any]] {
+    var fields: [(String, String)] = ContactField.allCases.compactMap { field in
+      contact.texts[field].map { (label(of: field), $0) }
+    }
+    if let birth = contact.dateOfBirth { fields.append(("Date of birth", birth)) }
+    for (name, value) in (contact.properties ?? [:]).sorted(by: { $0.key < $1.key }) {
+      fields.append((name.text, ContactForm.shown(value)))
+    }
+    return fields.map { ["label": $0.0, "text": $0.1] }
+  }
+
+  static func label(of field: ContactField) -> String {
+    switch field {
+    case .country: "Country"
+    case .firstName: "First name"
+    case .lastName: "Last name"
+    case .middleName: "Middle name"
+    case .emailAddress: "E-mail address"
+    case .title: "Title"
+    case .city: "City"
+    case .zipcode: "Zip code"
+    case .sex: "Sex"
+    case .mobileNumber: "Mobile number"
+    }
+  }
+
+  /// The devices, app by app.
+  private static func apps(of contact: ContactDetails, _ call: ConsoleCall) -> [[String: Any]] {
+    let devices = contact.devices ?? []
+    let mayRetire = call.allows(ContactOperations.retire)
+    var names: [UTF8String] = []
+    for device in devices where !names.contains(UTF8String(device.appId)) { names.append(UTF8String(device.appId)) }
+    return names.map { name in
+      [
+        "appId": name.text,
+        "devices": devices.filter { UTF8String($0.appId) == name }.map { device -> [String: Any] in
+          let model = [device.manufacturer, device.model, device.osVersion].compactMap { $0 }.joined(separator: " ")
+          return [
+            "id": device.deviceId, "platform": device.appType.platform, "sandbox": device.sandbox,
+            "model": model, "registered": call.zone.time(device.registeredAt),
+            "isValid": device.invalidatedAt == nil,
+            "invalid": device.invalidatedAt.map { [call.zone.time($0)] } ?? [],
+            "reason": device.invalidationReason ?? "",
+            "retire": mayRetire && device.invalidatedAt == nil
+              ? "/console/contacts/\(contact.contactId)/devices/\(device.deviceId)/retire" : "",
+          ]
+        },
+      ]
+    }
+  }
+
+  /// A row of the report.
+  private static func event(_ row: ReportReply.Row, _ call: ConsoleCall) -> [String: Any] {
+    let event = row["event"]?.text ?? ""
+    let sendout = row["sendoutId"]?.integer
+    return [
+      "at": row["at"]?.text.flatMap { Timestamp($0) }.map { [call.zone.time($0)] } ?? [],
+      "text": event.prefix(1).uppercased() + event.dropFirst(), "detail": row["detail"]?.text ?? "",
+      "device": row["deviceId"]?.integer.map { "\($0)" } ?? "",
+      "sendout": sendout.map { [["href": "/console/sendouts/\($0)", "id": "\($0)"]] } ?? [],
+    ]
+  }
+
+  // MARK: Changes
+
+  private static let edit = ConsolePage(
+    path: "/console/contacts/{id}/edit", title: "Change a contact", section: .contacts,
+    reads: [AnyOperation(ContactOperations.show), AnyOperation(ContactOperations.change)]
+  ) { call in
+    guard call.user.seesPersonal else { throw HTTPErrorResponse.personalRefused }
+    let contact = try await call.read(ContactOperations.show, try call.number())
+    return ConsoleView(
+      title: "Change a contact", template: "contact-edit",
+      values: [
+        "id": contact.contactId, "originalId": contact.originalId,
+        "form": call.formView(ContactForm.fields, ContactForm.initial(contact)),
+      ])
+  }
+
+  private static let change = ConsoleAction(
+    path: "/console/contacts/{id}/edit", operation: AnyOperation(ContactOperations.change), fields: ContactForm.fields,
+    form: "/console/contacts/{id}/edit"
+  ) { call in
+    guard call.user.seesPersonal else { throw HTTPErrorResponse.personalRefused }
+    let id: ContactID = try call.number()
+    let known = try await call.read(ContactOperations.show, id)
+    _ = try await call.change(ContactOperations.change, id, try ContactForm.request(call.form, known))
+    return .see("/console/contacts/\(id)", notice: "The contact is changed.")
+  }
+
+  private static let retire = ConsoleAction(
+    path: "/console/contacts/{id}/devices/{device}/retire", operation: AnyOperation(ContactOperations.retire),
+    confirms: Confirmation(
+      title: "Retire the device?", button: "Retire the device",
+      text: "Nothing is sent to this one device until its app registers it again. This cannot be undone here."),
+    form: "/console/contacts/{id}"
+  ) { call in
+    let device = try await call.change(ContactOperations.retire, try call.number("device"), ())
+    return .see("/console/contacts/\(device.contactId)", notice: "Device \(device.deviceId) gets nothing any more.")
+  }
+
+  // MARK: A message
+
+  private static let message = ConsolePage(
+    path: "/console/contacts/{id}/message", title: "Send a message", section: .contacts,
+    reads: [AnyOperation(ContactOperations.show), AnyOperation(ContactOperations.change)]
+  ) { call in
+    guard call.user.seesPersonal else { throw HTTPErrorResponse.personalRefused }
+    let contact = try await call.read(ContactOperations.show, try call.number())
+    let apps = Set((contact.devices ?? []).filter { $0.invalidatedAt == nil }.map { UTF8String($0.appId) }).sorted()
+    var fields = messageFields
+    fields[0].kind = .choices(apps.map { FormField.Choice($0.text) })
+    return ConsoleView(
+      title: "Send a message", template: "contact-message",
+      values: [
+        "id": contact.contactId, "originalId": contact.originalId, "name": contact.fullName ?? "",
+        "hasApps": !apps.isEmpty, "form": call.formView(fields, all: ["appIds": apps.count == 1 ? [apps[0].text] : []]),
+      ])
+  }
+
+  private static let messageFields = [
+    FormField(
+      "appIds", label: "Apps", kind: .choices([]), hint: "The message goes to all valid devices in them.",
+      isRequired: true),
+    FormField(
+      "alert", label: "Text", kind: .area(rows: 3), hint: "It can name fields, as in {{firstName}}.", isRequired: true),
+    FormField("info", label: "Further text", kind: .area(rows: 2), hint: "Shown below the text, where there is room."),
+    FormField("reference", label: "Your name for it", hint: "Shown in lists of messages.", limits: 1...200),
+  ]
+
+  private static let send = ConsoleAction(
+    path: "/console/contacts/{id}/message", operation: AnyOperation(ContactOperations.change), fields: messageFields,
+    form: "/console/contacts/{id}/message"
+  ) { call in
+    guard call.user.seesPersonal else { throw HTTPErrorResponse.personalRefused }
+    let contact = try await call.read(ContactOperations.show, try call.number())
+    let apps = call.form.all("appIds")
+    guard !apps.isEmpty else { throw HTTPErrorResponse.badRequest("appIds is missing: tick an app.") }
+    guard let alert = call.form.text("alert") else { throw HTTPErrorResponse.badRequest("alert is empty.") }
+    let request = MessageRequest(
+      appIds: apps, to: MessageTarget(originalId: contact.originalId),
+      message: MessageBody(alert: alert, info: call.form.text("info")), reference: call.form.text("reference"))
+    let sent = try await call.messages.send(call.customer, request).message
+    return .see("/console/messages/\(sent.messageId)", notice: "The message is on its way.")
+  }
+}
