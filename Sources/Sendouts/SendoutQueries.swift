@@ -8,7 +8,7 @@ import Wire
 enum SendoutQueries {
   static let all: [Statement] = [
     create, find, lock, list, change, halt, lockFreeze, freezable, frozen, finish, freezing, settled, stream,
-    openStream, reserve, requireRange,
+    openStream, reserve, requireRange, ofApp,
   ]
 
   private static let columns = """
@@ -25,6 +25,15 @@ enum SendoutQueries {
     VALUES ($1::bigint, $2::bigint[], $3::text, $4::text, $5::jsonb, $6::json, $7::text, $8::int4, $9::int4, $10::text,
             CASE WHEN $4::text = 'freezing' THEN now() END, CASE WHEN $4::text = 'freezing' THEN now() END)
     RETURNING \(columns)
+    """)
+
+  /// That a sendout or a stream of messages names the app `$2`.
+  static let ofApp = Statement(
+    "sendout.of_app", .read,
+    """
+    SELECT 1 FROM sendout
+     WHERE customer_id = $1::bigint AND ($2::bigint = ANY (push_app_ids) OR fallback_app_id = $2::bigint)
+     LIMIT 1
     """)
 
   static let find = Statement(

@@ -51,6 +51,11 @@ public struct SendoutStore: Sendable {
     return try sendout.reply(apps: served, counts: SendoutCounts())
   }
 
+  /// Whether a sendout, or messages that were sent, name the app.
+  package func name(_ app: PushAppID, of customer: CustomerID) async throws -> Bool {
+    try await !database.query(SendoutQueries.ofApp, customer.rawValue, app.rawValue).isEmpty
+  }
+
   /// Checks that the list exists, and counts the ids that no contact has.
   private func unknownIDs(_ customer: CustomerID, _ audience: Audience) async throws -> Int? {
     switch audience {
