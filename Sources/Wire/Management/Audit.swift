@@ -9,6 +9,8 @@ public struct AuditEntryReply: APIObject, Equatable {
   public var auditId: AuditEntryID
   public var at: Timestamp
   public var keyId: AccessKeyID?
+  public var userId: UserID?
+  public var userEmail: String?
   public var osUser: String?
   public var address: String?
   /// One of `AuditAction`; later versions may write others.
@@ -20,16 +22,21 @@ public struct AuditEntryReply: APIObject, Equatable {
   public static let schemaName: String? = "AuditEntry"
   public static let schemaDescription = "A management change: who made it, and what it changed."
   public static let example = AuditEntryReply(
-    auditId: AuditEntryID(7), at: .example, keyId: AccessKeyID(1), osUser: nil, address: "203.0.113.7",
+    auditId: AuditEntryID(7), at: .example, keyId: AccessKeyID(1), userId: nil, userEmail: nil, osUser: nil,
+    address: "203.0.113.7",
     action: AuditAction.startSendout.rawValue, target: "sendout 3", before: ["state": "draft"],
     after: ["state": "freezing"])
 
   public static let fieldTable: FieldTable = [
     "auditId": "The line's number.",
     "at": "When the change was made.",
-    "keyId": "The access key that made the change. Absent for the command line.",
-    "osUser": "Who made the change at the command line, as the operating system calls them. Absent for the API.",
-    "address": "Where the API was called from. Behind a proxy that is not trusted this is the proxy's address.",
+    "keyId": "The access key that made the change. Absent for console and command line.",
+    "userId": "The user who made the change in the console. Absent for API and command line.",
+    "userEmail": "The e-mail address of that user, as it is now.",
+    "osUser":
+      "Who made the change at the command line, as the operating system calls them. Absent for API and console.",
+    "address":
+      "Where API or console were called from. Behind a proxy that is not trusted this is the proxy's address.",
     "action": "What was done: \(AuditAction.allCases.map { "`\($0.rawValue)`" }.joined(separator: ", ")).",
     "target": "What it was done to, as in `key 7`.",
     "before": "What this API showed of it before, without secrets. Absent if it was not there.",
@@ -43,6 +50,11 @@ public enum AuditAction: String, Sendable, Codable, CaseIterable {
   case changeCustomer = "customer.change"
   case addKey = "key.add"
   case revokeKey = "key.revoke"
+  case addUser = "user.add"
+  case changeUser = "user.change"
+  /// A new link that sets a user's password.
+  case resetUser = "user.reset"
+  case removeUser = "user.remove"
   case addApp = "app.add"
   case changeApp = "app.change"
   case removeApp = "app.remove"

@@ -6,13 +6,20 @@ public struct CustomerReply: APIObject, Equatable {
   public var devicesPerContact: Int32
   public var retentionDays: Int32?
   public var reporterFields: [String: String]?
+  public var timeZone: String
+  public var approval: Bool
+  public var sendThreshold: Int32
   public var createdAt: Timestamp
 
   public init(
     customerId: CustomerID, name: String, linkMaxAgeDays: Int32? = nil, devicesPerContact: Int32,
-    retentionDays: Int32? = nil, reporterFields: [String: String]? = nil, createdAt: Timestamp
+    retentionDays: Int32? = nil, reporterFields: [String: String]? = nil, timeZone: String = "UTC",
+    approval: Bool = false, sendThreshold: Int32 = 1000, createdAt: Timestamp
   ) {
     self.reporterFields = reporterFields
+    self.timeZone = timeZone
+    self.approval = approval
+    self.sendThreshold = sendThreshold
     self.customerId = customerId
     self.name = name
     self.linkMaxAgeDays = linkMaxAgeDays
@@ -25,7 +32,16 @@ public struct CustomerReply: APIObject, Equatable {
   public static let schemaDescription = "A customer and the settings of all their apps."
   public static let example = CustomerReply(
     customerId: CustomerID(1), name: "ACME", linkMaxAgeDays: 90, devicesPerContact: 50, retentionDays: 365,
-    createdAt: .example)
+    timeZone: "Europe/Berlin", createdAt: .example)
+
+  /// What fields mean that are set as they are shown.
+  fileprivate static let timeZone = FieldDescription(
+    "The time zone of the console's times, by its name in the IANA database, as in `Europe/Berlin`.", limits: 1...100)
+  fileprivate static let approval: FieldDescription =
+    "Whether a second person has to start a sendout that somebody wrote in the console."
+  fileprivate static let sendThreshold = FieldDescription(
+    "The console sends to more devices than this only after somebody has typed their number.",
+    limits: 0...Int64(Int32.max))
 
   public static let fieldTable: FieldTable = [
     "customerId": "The number in the paths of Carma's API.",
@@ -41,6 +57,9 @@ public struct CustomerReply: APIObject, Equatable {
         limits: 1...36_500),
     "reporterFields":
       "What softphones' push token reporter calls its fields. Absent for the names of the provisioning's variables.",
+    "timeZone": timeZone,
+    "approval": approval,
+    "sendThreshold": sendThreshold,
     "createdAt": "When the customer was added.",
   ]
 }
@@ -51,12 +70,19 @@ public struct CustomerChangeRequest: APIRequest, Equatable {
   public var devicesPerContact: Int32?
   public var retentionDays: Int32?
   public var reporterFields: [String: String]?
+  public var timeZone: String?
+  public var approval: Bool?
+  public var sendThreshold: Int32?
 
   public init(
     linkMaxAgeDays: Int32? = nil, devicesPerContact: Int32? = nil, retentionDays: Int32? = nil,
-    reporterFields: [String: String]? = nil
+    reporterFields: [String: String]? = nil, timeZone: String? = nil, approval: Bool? = nil,
+    sendThreshold: Int32? = nil
   ) {
     self.reporterFields = reporterFields
+    self.timeZone = timeZone
+    self.approval = approval
+    self.sendThreshold = sendThreshold
     self.linkMaxAgeDays = linkMaxAgeDays
     self.devicesPerContact = devicesPerContact
     self.retentionDays = retentionDays
@@ -83,6 +109,9 @@ public struct CustomerChangeRequest: APIRequest, Equatable {
     What softphones' push token reporter calls its fields, by the names of the provisioning's variables, as in \
     `{"selector": "acc", "pushTokenOther": "tok"}`. It replaces the mapping as a whole; `{}` stands for the variables' names.
     """,
+    "timeZone": CustomerReply.timeZone,
+    "approval": CustomerReply.approval,
+    "sendThreshold": CustomerReply.sendThreshold,
   ]
 }
 
