@@ -62,7 +62,7 @@ package enum AppOperations {
     Tells the valid devices of each app. Few are counted at once, up to \(DeviceCountReply.maximum). Many are counted once a day, \
     soon after midnight UTC.
     """,
-    at: .page(of: "app", by: PushAppID.self).and(
+    at: Parameters.page(of: "app", by: PushAppID.self).and(
       .number("pushAppId", PushAppID.self, "Only this app.", example: 1)),
     replies: .ok("A page of apps with their devices.", Page<DeviceCountReply, PushAppID>.form)
   ) { call, target, _ in
