@@ -5,7 +5,9 @@ import Sendouts
 package import Wire
 
 extension APIOperation.Tag {
-  package static let apps = Self("Apps", "The apps that receive pushes, and the credentials of their push services.")
+  package static let apps = Self(
+    "Apps", "The apps that receive pushes, and the credentials of their push services.",
+    readers: [.marketer, .operator], editors: [.operator])
 }
 
 /// `/api/v1/apps`.

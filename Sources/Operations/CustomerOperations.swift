@@ -18,7 +18,7 @@ package enum CustomerOperations {
 
   package static let show = Operation(
     get: "/api/v1/customer", id: "showCustomer", .keys, "Show the customer",
-    "Returns the customer of the access key, with the settings of all apps.", at: .none,
+    "Returns the customer of the access key, with the settings of all apps.", roles: Set(Role.allCases), at: .none,
     replies: .ok("The customer.", CustomerReply.form)
   ) { call, _, _ in
     guard let customer = try await Customers(call.database).find(call.customer) else {

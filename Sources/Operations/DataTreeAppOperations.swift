@@ -9,7 +9,7 @@ extension APIOperation.Tag {
     """
     Small values of an app that its back end writes, and subscriptions of devices and webhooks to what changes in them (Webcom). \
     The app's secret, an access key of scope `datasync`, is sent as `Authorization: Bearer`.
-    """)
+    """, readers: [.operator], editors: [.operator])
 }
 
 /// `/api/v1/datasync`.

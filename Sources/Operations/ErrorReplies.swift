@@ -40,6 +40,7 @@ public enum ErrorReplies {
     case .nameTaken(let noun): .conflict("There is a \(noun) of this name already.")
     case .numberTaken(let noun): .conflict("There is a \(noun) of this number already.")
     case .accessKeyRefused: .unauthorized
+    case .roleRefused: .roleRefused
     case .tooManyUnknownTokens: .busy
     case .appUnknown: .notFound("appId names no push app of this customer.")
     case .appAmbiguous: .badRequest("appType is needed: this appId stands for apps on several platforms.")

@@ -32,6 +32,14 @@ extension HTTPErrorResponse {
     HTTPErrorResponse(.forbidden, "This needs an access key of scope \(scope).")
   }
 
+  /// Of a user in the console.
+  public static let roleRefused = HTTPErrorResponse(
+    .forbidden, "Your role for this customer does not allow this. Ask one of its owners.")
+
+  /// Of a user in the console, where a reply has personal fields.
+  public static let personalRefused = HTTPErrorResponse(
+    .forbidden, "You may not see personal fields of this customer's contacts. Ask one of its owners.")
+
   /// Of a key that is bound to one app, at the routes of another.
   public static let boundElsewhere = HTTPErrorResponse(.forbidden, "This access key is bound to another app.")
 

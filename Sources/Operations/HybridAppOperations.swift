@@ -8,7 +8,7 @@ extension APIOperation.Tag {
     "Hybrid phones",
     """
     CM Hybrid Messaging's apps, and the phones that have them. Phones sign their requests under `/v1.0` with their app's secret.
-    """)
+    """, readers: [.operator], editors: [.operator])
 }
 
 /// `/api/v1/hybrid`: apps of CM Hybrid Messaging.
@@ -76,7 +76,7 @@ package enum HybridAppOperations {
     """
     How far their numbers are verified, and when and from where a push token changed last. That needs no PIN: a phone whose place \
     another token takes is told by a push, as far as its push service takes one.
-    """,
+    """, showsPersonal: true,
     at: appID.and(.page(of: "registration", by: RegistrationID.self)).and(
       .query(
         "number", "Only phones that gave this number last: \(PhoneNumber.form).", example: "0031612345678",

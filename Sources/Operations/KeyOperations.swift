@@ -10,7 +10,7 @@ extension APIOperation.Tag {
     all of Carma's API. An \
     `admin` key opens the management API too. A `gateway` key opens the gateway of Hybrid Messaging alone, a `datasync` key the data tree \
     of its app alone. The audit log tells who changed what.
-    """)
+    """, readers: [.operator], editors: [.operator])
 }
 
 /// `/api/v1/keys`.

@@ -5,7 +5,8 @@ package import Wire
 extension APIOperation.Tag {
   package static let lists = Self(
     "Lists",
-    "Named sets of contacts. A contact joins a list by the `listId` of its registration.")
+    "Named sets of contacts. A contact joins a list by the `listId` of its registration.",
+    readers: [.marketer, .analyst], editors: [.marketer])
 }
 
 /// `/api/v1/lists`.

@@ -1,3 +1,5 @@
+import Wire
+
 /// Every operation of the management API.
 package enum ManagementOperations {
   package static let all = groups.flatMap(\.operations)
@@ -32,7 +34,9 @@ extension APIOperation.Tag {
     """
     Carma's REST API, for apps and their back ends. Unknown fields are ignored. Dates are milliseconds since 1970.
     """)
-  package static let messages = Self("Messages", "Messages to one contact or one device, such as receipts and codes.")
+  package static let messages = Self(
+    "Messages", "Messages to one contact or one device, such as receipts and codes.",
+    readers: [.marketer, .analyst], editors: [.marketer])
   package static let gateway = Self(
     "Hybrid gateway",
     """

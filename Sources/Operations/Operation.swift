@@ -19,6 +19,10 @@ package struct Operation<Target: Sendable, Body: Sendable, Reply: APIObject>: Se
   package let outdates: HubCache?
   /// How long each statement may take; `nil` for the pool's own.
   package let statementLimit: Duration?
+  /// Who may call it in the console.
+  package let roles: Set<Role>
+  /// Whether its reply has personal fields, so that only those users see it in the console who may see them.
+  package let showsPersonal: Bool
   private let target: Parameters<Target>
   private let body: RequestBody<Body>
   private let work: Work
@@ -28,26 +32,31 @@ package struct Operation<Target: Sendable, Body: Sendable, Reply: APIObject>: Se
   ///   - id: unique; a verb and its noun, as in `listKeys`.
   ///   - summary: a few words, without a full stop.
   ///   - description: whole sentences; an empty line separates paragraphs.
+  ///   - roles: who may call it in the console, besides owners; `nil` for what its tag says.
+  ///   - showsPersonal: whether its reply has personal fields of contacts.
   ///   - target: what stands in path and query.
   package init(
     get path: String, id: String, _ tag: APIOperation.Tag, _ summary: String, _ description: String,
-    needs scope: AccessScope = .admin, at target: Parameters<Target>,
+    needs scope: AccessScope = .admin, roles: Set<Role>? = nil, showsPersonal: Bool = false,
+    at target: Parameters<Target>,
     replies: Replies<Reply>, errors: [APIResponse] = [],
     read: @escaping @Sendable (OperationCall, Target, Body) async throws -> Reply
   ) where Body == Void {
     self.init(
-      .get, path, id, tag, summary, description, scope, target, .none, replies, errors, nil, nil, .read(read))
+      .get, path, id, tag, summary, description, scope, roles, showsPersonal, target, .none, replies, errors, nil, nil,
+      .read(read))
   }
 
   /// A POST that asks others over the network, and changes nothing. No transaction waits for their answers.
   package init(
     asking path: String, id: String, _ tag: APIOperation.Tag, _ summary: String, _ description: String,
-    needs scope: AccessScope = .admin, at target: Parameters<Target>,
+    needs scope: AccessScope = .admin, roles: Set<Role>? = nil, at target: Parameters<Target>,
     replies: Replies<Reply>, errors: [APIResponse] = [],
     ask: @escaping @Sendable (OperationCall, Target, Body) async throws -> Reply
   ) where Body == Void {
     self.init(
-      .post, path, id, tag, summary, description, scope, target, .none, replies, errors, nil, nil, .read(ask))
+      .post, path, id, tag, summary, description, scope, roles, false, target, .none, replies, errors, nil, nil,
+      .read(ask))
   }
 
   /// An operation that changes something.
@@ -56,21 +65,24 @@ package struct Operation<Target: Sendable, Body: Sendable, Reply: APIObject>: Se
   ///   - change: runs in a transaction, which it must not leave for anything slow.
   package init(
     _ method: HTTPRequest.Method, _ path: String, id: String, _ tag: APIOperation.Tag, _ summary: String,
-    _ description: String, needs scope: AccessScope = .admin, at target: Parameters<Target>,
+    _ description: String, needs scope: AccessScope = .admin, roles: Set<Role>? = nil, at target: Parameters<Target>,
     body: RequestBody<Body>, replies: Replies<Reply>, errors: [APIResponse] = [],
     audit: AuditAction, outdates: HubCache? = nil, statementLimit: Duration? = nil,
     change: @escaping @Sendable (OperationCall, Target, Body) async throws -> Changed<Reply>
   ) {
     self.init(
-      method, path, id, tag, summary, description, scope, target, body, replies, errors, outdates, statementLimit,
-      .change(audit, change))
+      method, path, id, tag, summary, description, scope, roles, false, target, body, replies, errors, outdates,
+      statementLimit, .change(audit, change))
   }
 
   private init(
     _ method: HTTPRequest.Method, _ path: String, _ id: String, _ tag: APIOperation.Tag, _ summary: String,
-    _ description: String, _ scope: AccessScope, _ target: Parameters<Target>, _ body: RequestBody<Body>,
+    _ description: String, _ scope: AccessScope, _ roles: Set<Role>?, _ showsPersonal: Bool,
+    _ target: Parameters<Target>, _ body: RequestBody<Body>,
     _ replies: Replies<Reply>, _ errors: [APIResponse], _ outdates: HubCache?, _ statementLimit: Duration?, _ work: Work
   ) {
+    self.roles = (roles ?? (method == .get ? tag.readers : tag.editors)).union([.owner])
+    self.showsPersonal = showsPersonal
     self.description = APIOperation(
       method: method, path: path, id: id, tag: tag, security: .key(scope), summary: summary, description: description,
       parameters: target.described + (method == .post ? [.idempotencyKey] : []), requestBody: body.content,
@@ -95,6 +107,7 @@ package struct Operation<Target: Sendable, Body: Sendable, Reply: APIObject>: Se
       for line in changed.lines {
         try await call.record(line.action ?? action, line.target, before: line.before, after: line.after)
       }
+      try await call.holdUser(as: roles)
       return changed.reply
     }
   }
@@ -116,6 +129,10 @@ package struct AnyOperation: Sendable {
   package let audit: AuditAction?
   package let outdates: HubCache?
   package let statementLimit: Duration?
+  /// Who may call it in the console.
+  package let roles: Set<Role>
+  /// Whether only those may who see personal fields.
+  package let showsPersonal: Bool
   /// Reads a request, and returns what does what it asks for.
   package let prepare: @Sendable (RequestValues, [UInt8]) throws -> Work
 
@@ -124,7 +141,14 @@ package struct AnyOperation: Sendable {
     audit = operation.audit
     outdates = operation.outdates
     statementLimit = operation.statementLimit
+    roles = operation.roles
+    showsPersonal = operation.showsPersonal
     prepare = operation.prepare
+  }
+
+  /// Whether a user may call it in the console.
+  package func isOpen(to role: Role, seesPersonal: Bool) -> Bool {
+    roles.contains(role) && (seesPersonal || !showsPersonal)
   }
 }
 
@@ -170,12 +194,15 @@ package struct OperationCall: Sendable {
   /// The transaction of what changes something; the pool for what only reads.
   package let database: Database
   package let parts: OperationParts
+  /// Whether the caller may see personal fields of contacts. Keys and the command line may.
+  package let seesPersonal: Bool
   private let change: ManagementChange?
 
   /// For an operation that changes nothing.
-  package init(reading parts: OperationParts, of customer: CustomerID) {
+  package init(reading parts: OperationParts, of customer: CustomerID, seesPersonal: Bool = true) {
     self.customer = customer
     self.parts = parts
+    self.seesPersonal = seesPersonal
     database = parts.database
     change = nil
   }
@@ -183,6 +210,7 @@ package struct OperationCall: Sendable {
   package init(_ change: ManagementChange, _ parts: OperationParts) {
     customer = change.customer
     database = change.transaction
+    seesPersonal = true
     self.parts = parts
     self.change = change
   }
@@ -196,8 +224,10 @@ package struct OperationCall: Sendable {
     return vault
   }
 
-  /// The access key that makes the call; `nil` at the command line, and for what only reads.
+  /// The access key that makes the call; `nil` in the console, at the command line, and for what only reads.
   package var key: AccessKeyID? { change?.key }
+  /// Who makes the change; `nil` for what only reads.
+  package var author: ChangeAuthor? { change?.actor }
 
   fileprivate func record(
     _ action: AuditAction, _ target: String, before: (any Encodable)?, after: (any Encodable)?
@@ -205,6 +235,8 @@ package struct OperationCall: Sendable {
     guard let change else { preconditionFailure("\(action.rawValue) is called without a transaction") }
     try await change.record(action, target, before: before, after: after)
   }
+
+  fileprivate func holdUser(as roles: Set<Role>) async throws { try await change?.holdUser(as: roles) }
 }
 
 /// The reply of a change, and its lines in the audit log. A line of which nothing has changed is not written.

@@ -3,7 +3,9 @@ import Registry
 package import Wire
 
 extension APIOperation.Tag {
-  package static let sms = Self("SMS", "The provider that sends a customer's SMS, and what it reports of them.")
+  package static let sms = Self(
+    "SMS", "The provider that sends a customer's SMS, and what it reports of them.", readers: [.operator],
+    editors: [.operator])
 }
 
 /// `/api/v1/sms`: the provider of a customer's SMS.

@@ -7,7 +7,8 @@ package import Wire
 extension APIOperation.Tag {
   package static let sendouts = Self(
     "Sendouts",
-    "Messages to an audience of one app or several: make, start, pause, resume, cancel and count them.")
+    "Messages to an audience of one app or several: make, start, pause, resume, cancel and count them.",
+    readers: [.marketer, .analyst, .operator], editors: [.marketer])
 }
 
 /// `/api/v1/sendouts`.
@@ -77,7 +78,7 @@ package enum SendoutOperations {
     """
     Line by line, from the ledger and the register. Of somebody outside the audience it tells why: not on the list, no \
     device, or a device that was invalidated before.
-    """,
+    """, showsPersonal: true,
     at: id.and(
       .required(
         "originalId", "The contact's id in your own system. It is compared exactly.", example: "lars@example.com")),
@@ -135,7 +136,8 @@ package enum SendoutOperations {
 }
 
 extension APIOperation.Tag {
-  package static let reports = Self("Reports", "The views of schema `report`, for those without psql.")
+  package static let reports = Self(
+    "Reports", "The views of schema `report`, for those without psql.", readers: [.marketer, .analyst, .operator])
 }
 
 /// `/api/v1/reports`.
@@ -163,6 +165,7 @@ package enum ReportOperations {
   ) { call, target, _ in
     let (((name, sendout), contact), limit) = target
     guard let report = Report(rawValue: name) else { throw unknown }
+    guard call.seesPersonal || report != .timeline else { throw HTTPErrorResponse.personalRefused }
     return try await call.parts.reports.read(
       report, call.customer, sendout: sendout, contact: contact, limit: limit ?? Reports.usualLimit)
   }

@@ -5,7 +5,8 @@ package import Wire
 extension APIOperation.Tag {
   package static let templates = Self(
     "Templates",
-    "Rich pages in Mustache. Saving adds a version. A sendout keeps the version it was made with.")
+    "Rich pages in Mustache. Saving adds a version. A sendout keeps the version it was made with.",
+    readers: [.marketer, .analyst], editors: [.marketer])
 }
 
 /// `/api/v1/templates`.

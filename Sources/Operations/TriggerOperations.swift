@@ -8,7 +8,7 @@ extension APIOperation.Tag {
     """
     Named messages, such as "Order shipped". People write the message once; back ends send it to one contact at a time, by \
     Carma's routes.
-    """)
+    """, readers: [.marketer, .analyst], editors: [.marketer])
 }
 
 /// `/api/v1/triggers`.

@@ -13,6 +13,8 @@ public enum RegistryError: Error, Sendable, Hashable {
   case numberTaken(_ noun: String)
   /// The access key that makes a change was revoked, or expired, since the request began.
   case accessKeyRefused
+  /// The user who makes a change has no role any more that may make it.
+  case roleRefused
   /// So many unknown tokens are being looked up that one more is not.
   case tooManyUnknownTokens
   /// The customer has no push app of that appId, or none of it on the platform asked for.

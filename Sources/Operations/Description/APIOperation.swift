@@ -17,10 +17,16 @@ package struct APIOperation: Sendable {
     package let name: String
     /// Sentences for people.
     package let description: String
+    /// Who may use those in the console that only read, besides owners.
+    package let readers: Set<Role>
+    /// Who may use the others there, besides owners.
+    package let editors: Set<Role>
 
-    package init(_ name: String, _ description: String) {
+    package init(_ name: String, _ description: String, readers: Set<Role> = [], editors: Set<Role> = []) {
       self.name = name
       self.description = description
+      self.readers = readers
+      self.editors = editors
     }
   }
 

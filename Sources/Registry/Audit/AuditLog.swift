@@ -22,8 +22,8 @@ enum AuditQueries {
   static let add = Statement(
     "audit_log.add", .write,
     """
-    INSERT INTO audit_log (customer_id, access_key_id, os_user, address, action, target, before, after)
-    VALUES ($1::bigint, $2::bigint, $3::text, $4::text, $5::text, $6::text, $7::json, $8::json)
+    INSERT INTO audit_log (customer_id, access_key_id, user_id, os_user, address, action, target, before, after)
+    VALUES ($1::bigint, $2::bigint, $3::bigint, $4::text, $5::text, $6::text, $7::text, $8::json, $9::json)
     """)
 
   /// The newest first, from behind `$2`.
@@ -31,7 +31,10 @@ enum AuditQueries {
     "audit_log.list", .read,
     BoundedPage.rows(
       of: """
-        SELECT audit_log_id AS audit_id, at, access_key_id AS key_id, os_user, address, action, target, before, after FROM audit_log
+        SELECT audit_log_id AS audit_id, at, access_key_id AS key_id, user_id,
+          (SELECT email FROM console_user WHERE console_user.user_id = audit_log.user_id) AS user_email,
+          os_user, address, action, target, before, after
+        FROM audit_log
         WHERE customer_id = $1::bigint AND audit_log_id < coalesce($2::bigint, \(Int64.max))
         ORDER BY audit_log_id DESC
         LIMIT $3::bigint

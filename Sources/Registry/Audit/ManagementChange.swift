@@ -6,6 +6,8 @@ public import Wire
 public enum ChangeAuthor: Sendable, Hashable {
   /// An access key, used from this address; behind a proxy that is not trusted it is the proxy's.
   case key(AccessKeyID, address: String?)
+  /// A user of the console, from this address.
+  case user(UserID, address: String?)
   /// Somebody at the command line, by the name the operating system knows them by.
   case commandLine(user: String)
 }
@@ -26,7 +28,7 @@ public struct ManagementChange: Sendable {
     self.actor = actor
   }
 
-  /// The access key that makes the change; `nil` at the command line.
+  /// The access key that makes the change; `nil` in the console and at the command line.
   package var key: AccessKeyID? { if case .key(let key, _) = actor { key } else { nil } }
 
   /// Makes sure that the key is still valid, and that it is not revoked before the change is committed. Called last, so that a
@@ -40,6 +42,15 @@ public struct ManagementChange: Sendable {
     if held.isEmpty { throw RegistryError.accessKeyRefused }
   }
 
+  /// Makes sure that the user who makes the change still has one of these roles, and keeps it until the change is committed. Called last.
+  /// - Throws: `RegistryError.roleRefused`.
+  package func holdUser(as roles: Set<Role>) async throws {
+    guard case .user(let user, _) = actor else { return }
+    let held = try await transaction.query(
+      MembershipQueries.holdRole, customer.rawValue, user.rawValue, roles.map(\.rawValue))
+    if held.isEmpty { throw RegistryError.roleRefused }
+  }
+
   /// Adds a line to the audit log, unless nothing has changed.
   /// - Parameters:
   ///   - target: what was changed, as in `key 7`.
@@ -50,14 +61,15 @@ public struct ManagementChange: Sendable {
   ) async throws {
     let (before, after) = (try before.map(Self.json), try after.map(Self.json))
     guard before != after else { return }
-    var (key, user, address): (Int64?, String?, String?)
+    var (key, user, osUser, address): (Int64?, Int64?, String?, String?)
     switch actor {
     case .key(let id, let from): (key, address) = (id.rawValue, from)
-    case .commandLine(let name): user = name
+    case .user(let id, let from): (user, address) = (id.rawValue, from)
+    case .commandLine(let name): osUser = name
     }
     try await transaction.query(
-      AuditQueries.add, customer.rawValue, key, user, address, action.rawValue, target, before.map { JSONDocument($0) },
-      after.map { JSONDocument($0) })
+      AuditQueries.add, customer.rawValue, key, user, osUser, address, action.rawValue, target,
+      before.map { JSONDocument($0) }, after.map { JSONDocument($0) })
   }
 
   /// With sorted keys, so that equal values are equal texts.
