@@ -161,7 +161,7 @@ let package = Package(
       imports: [
         "CMaxMindDB", "Embedded", "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions",
         "Operations", "Wire", "Locking", "XML", collections, crypto, httpTypes, hummingbird, lifecycle, logging,
-        metrics, nioCore, nioHTTP1, nioHTTPTypesHTTP1, nioPosix,
+        metrics, mustache, nioCore, nioHTTP1, nioHTTPTypesHTTP1, nioPosix,
       ]),
     room(
       "Simulator",

@@ -6,12 +6,12 @@ import PackagePlugin
 struct EmbedPlugin: BuildToolPlugin {
   func createBuildCommands(context: PluginContext, target: any Target) throws -> [Command] {
     let output = context.pluginWorkDirectoryURL.appending(path: "EmbeddedFiles.swift")
-    let folders = ["sql/migrations", "sql/reports", "Templates"].map {
+    let folders = ["sql/migrations", "sql/reports", "Templates", "Templates/console"].map {
       context.package.directoryURL.appending(path: $0)
     }
     let files = folders.flatMap { folder in
       let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path(percentEncoded: false))) ?? []
-      return names.sorted().map { folder.appending(path: $0) }
+      return names.sorted().map { folder.appending(path: $0) }.filter { !$0.isFolder }
     }
     // Of Debian's package uap-core; without it, the hub knows fewer machines.
     let uap = "/usr/share/uap-core/regexes.yaml"
@@ -22,5 +22,11 @@ struct EmbedPlugin: BuildToolPlugin {
         arguments: ([output] + folders).map { $0.path(percentEncoded: false) } + [uap], inputFiles: files + list,
         outputFiles: [output])
     ]
+  }
+}
+
+extension URL {
+  fileprivate var isFolder: Bool {
+    (try? FileManager.default.contentsOfDirectory(atPath: path(percentEncoded: false))) != nil
   }
 }

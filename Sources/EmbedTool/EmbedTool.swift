@@ -1,17 +1,18 @@
 import Foundation
 
-/// `EmbedTool OUTPUT MIGRATIONS REPORTS TEMPLATES UAP`: writes the text files of three folders, and words of uap-core's list, as Swift source.
+/// `EmbedTool OUTPUT MIGRATIONS REPORTS TEMPLATES CONSOLE UAP`: writes the text files of four folders, and words of uap-core's list, as
+/// Swift source.
 @main
 struct EmbedTool {
   static func main() throws {
     let arguments = CommandLine.arguments
-    guard arguments.count == 6 else { throw CocoaError(.featureUnsupported) }
+    guard arguments.count == 7 else { throw CocoaError(.featureUnsupported) }
     var source = "extension EmbeddedFile {\n"
-    for (name, folder) in zip(["migrations", "reports", "templates"], arguments[2...4]) {
+    for (name, folder) in zip(["migrations", "reports", "templates", "console"], arguments[2...5]) {
       source += "  /// Files of \(URL(filePath: folder).lastPathComponent), by name.\n"
       source += "  public static let \(name): [EmbeddedFile] = [\n\(try literals(in: folder))  ]\n"
     }
-    let crawlers = CrawlerWords.read(arguments[5]).map { "    \(quoted($0)),\n" }.joined()
+    let crawlers = CrawlerWords.read(arguments[6]).map { "    \(quoted($0)),\n" }.joined()
     source +=
       "}\n\nextension CrawlerNames {\n  /// Of uap-core.\n  public static let all: [String] = [\n\(crawlers)  ]\n"
     try Data((source + "}\n").utf8).write(to: URL(filePath: arguments[1]), options: .atomic)
@@ -19,11 +20,13 @@ struct EmbedTool {
 
   static func literals(in folder: String) throws -> String {
     let names = ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).sorted()
-    return try names.filter { !$0.hasPrefix(".") }.map { name in
+    return try names.filter { !$0.hasPrefix(".") && !isFolder("\(folder)/\($0)") }.map { name in
       let text = try String(contentsOf: URL(filePath: folder).appending(path: name), encoding: .utf8)
       return "    EmbeddedFile(name: \(quoted(name)), text: \(quoted(text))),\n"
     }.joined()
   }
+
+  static func isFolder(_ path: String) -> Bool { (try? FileManager.default.contentsOfDirectory(atPath: path)) != nil }
 
   /// A raw string literal with more `#` than any run of them in the text; line ends are escaped, so every byte survives.
   static func quoted(_ text: String) -> String {

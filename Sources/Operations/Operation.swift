@@ -23,7 +23,7 @@ package struct Operation<Target: Sendable, Body: Sendable, Reply: APIObject>: Se
   package let roles: Set<Role>
   /// Whether its reply has personal fields, so that only those users see it in the console who may see them.
   package let showsPersonal: Bool
-  private let target: Parameters<Target>
+  let target: Parameters<Target>
   private let body: RequestBody<Body>
   private let work: Work
 

@@ -97,7 +97,8 @@ package enum SMSOperations {
     """,
     at: Parameters.path(
       "number", .string(1...40), "The telephone number \(PhoneNumber.form).", example: "0031612345678"
-    ).map(PhoneNumber.read), body: .none, replies: .ok("The opt-out that was undone.", SMSOptOutReply.form),
+    ).map(PhoneNumber.read) { $0.international }, body: .none,
+    replies: .ok("The opt-out that was undone.", SMSOptOutReply.form),
     errors: [
       missing, .error("The number is none.", HTTPErrorResponse.noNumber),
       .error("It has not opted out.", HTTPErrorResponse.noOptOut),

@@ -59,6 +59,18 @@ public enum Base64URL {
 
 /// Percent-encoding (RFC 3986, section 2.1), and that of forms, in which a plus sign is a blank.
 public enum PercentEncoding {
+  /// The text with every byte escaped that is not unreserved (RFC 3986, section 2.3), for a path or a query.
+  public static func encode(_ text: String) -> String {
+    let digits = Array("0123456789ABCDEF".utf8)
+    let bytes = text.utf8.flatMap { byte -> [UInt8] in
+      switch byte {
+      case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F, 0x7E: [byte]
+      default: [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+      }
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
   /// What a text stands for; nil unless it is percent-encoded UTF-8 without U+0000.
   public static func decode(_ text: some Collection<UInt8>, plusIsBlank: Bool = false) -> String? {
     let (bytes, isWhole) = bytes(of: text, plusIsBlank)

@@ -1,0 +1,126 @@
+import Locking
+import Operations
+import Registry
+import Sendouts
+import Wire
+
+/// One request of a signed-in user.
+struct ConsoleCall: Sendable {
+  let user: SignedIn
+  let customer: CustomerID
+  let role: Role
+  /// Formats moments in the customer's time zone.
+  let zone: ConsoleZone
+  /// The parts of the path by their names.
+  let path: [String: String]
+  let query: QueryParameters
+  /// Of a POST, and of a GET that asks for its confirmation.
+  let form: FormValues
+  /// Where the request came from.
+  let address: String
+  let parts: ConsoleParts
+  let notes = ConsoleNotes()
+
+  /// Previews and sends single messages.
+  var messages: MessageService { parts.messages }
+
+  /// Calls an operation that changes nothing, and notes its request and its command for the page.
+  func read<Target, Reply>(_ operation: Operation<Target, Void, Reply>, _ target: Target) async throws -> Reply {
+    try require(operation)
+    notes.add(parts.link(to: operation, target, of: customer))
+    return try await operation.run(OperationCall(reading: parts.operations, of: customer), target, ())
+  }
+
+  /// Calls an operation in one transaction with its line in the audit log.
+  func change<Target, Body, Reply>(
+    _ operation: Operation<Target, Body, Reply>, _ target: Target, _ body: Body
+  ) async throws -> Reply {
+    try require(operation)
+    guard operation.audit != nil else {
+      return try await operation.run(OperationCall(reading: parts.operations, of: customer), target, body)
+    }
+    let reply = try await parts.replies.change(customer, by: author, limit: operation.statementLimit) { change in
+      try await operation.run(OperationCall(change, parts.operations), target, body)
+    }
+    if let cache = operation.outdates { await parts.forget(cache) }
+    return reply
+  }
+
+  /// Whether the user's role may call it: for buttons and links.
+  func allows(_ operation: AnyOperation) -> Bool { operation.roles.contains(role) }
+
+  func allows<Target, Body, Reply>(_ operation: Operation<Target, Body, Reply>) -> Bool {
+    allows(AnyOperation(operation))
+  }
+
+  /// The number in the path.
+  /// - Throws: `HTTPErrorResponse` (404): nothing has what is no number.
+  func number<ID: Identifier>(_ name: String = "id", _: ID.Type = ID.self) throws -> ID {
+    guard let id = path[name].flatMap({ ID($0) }) else { throw HTTPErrorResponse.notFound("There is nothing here.") }
+    return id
+  }
+
+  private var author: ChangeAuthor { .user(user.user, address: address) }
+
+  private func require<Target, Body, Reply>(_ operation: Operation<Target, Body, Reply>) throws {
+    let roles = AnyOperation(operation).roles
+    guard roles.contains(role) else { throw HTTPErrorResponse.needsRole(roles) }
+  }
+}
+
+/// The requests and commands behind a page, while it is made.
+final class ConsoleNotes: Sendable {
+  private let links = Mutex<[ConsoleLink]>([])
+
+  var all: [ConsoleLink] { links.withLock(\.self) }
+
+  func add(_ link: ConsoleLink) {
+    links.withLock { if !$0.contains(link) { $0.append(link) } }
+  }
+}
+
+/// What the console works with, made once by a hub.
+struct ConsoleParts: Sendable {
+  let operations: OperationParts
+  let replies: IdempotentReplies
+  let messages: MessageService
+  /// Without a slash at its end.
+  let publicURL: String
+  /// The words of the command that calls an operation, by the operation's id: `key list` for `listKeys`.
+  let commands: [String: String]
+  /// Forgets what of the hub's memory does not hold any more.
+  let forget: @Sendable (HubCache) async -> Void
+
+  /// What calls the operation for this target, elsewhere.
+  func link<Target, Body, Reply>(
+    to operation: Operation<Target, Body, Reply>, _ target: Target, of customer: CustomerID
+  ) -> ConsoleLink {
+    let (path, query) = operation.written(target)
+    let verb = operation.description.method.rawValue
+    let url = publicURL + path + (query.isEmpty ? "" : "?" + query.map { "\($0)=\(percent($1))" }.joined(separator: "&"))
+    let method = verb == "GET" ? "" : "-X \(verb) "
+    var command: String?
+    if let words = commands[operation.description.id] {
+      let arguments = operation.pathValues(target).map(quoted)
+      let options = query.map { "--\(dashed($0)) \(quoted($1))" }
+      command = (["pushcart", words] + arguments + ["--customer \(customer)"] + options).joined(separator: " ")
+    }
+    return ConsoleLink(api: #"curl \#(method)-H "Authorization: Bearer $KEY" \#(quoted(url))"#, command: command)
+  }
+
+  private func percent(_ text: String) -> String { PercentEncoding.encode(text) }
+
+  /// As a shell takes it.
+  private func quoted(_ text: String) -> String {
+    let isPlain = text.utf8.allSatisfy { byte in
+      (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
+        || "-_./:@,+%=".utf8.contains(byte)
+    }
+    return isPlain && !text.isEmpty ? text : "'" + text.replacing("'", with: #"'\''"#) + "'"
+  }
+
+  /// `withCreated` becomes `with-created`.
+  private func dashed(_ name: String) -> String {
+    name.reduce(into: "") { $0 += $1.isUppercase ? "-" + $1.lowercased() : String($1) }
+  }
+}

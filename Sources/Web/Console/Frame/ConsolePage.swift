@@ -1,0 +1,84 @@
+import Operations
+import Wire
+
+/// One page of the console. Its route, permission, place in the navigation, links to API and command line, and tests come from it.
+struct ConsolePage: Sendable {
+  /// As in `/console/sendouts/{id}`.
+  let path: String
+  /// For navigation and tests, as in `Sendout`.
+  let title: String
+  /// Where the navigation shows it; `nil` for nowhere.
+  let section: ConsoleSection?
+  /// What it reads. A role that may not call one of them does not see the page.
+  let reads: [AnyOperation]
+  /// The query parameters that it knows, besides `part`.
+  let query: [String]
+  let show: @Sendable (ConsoleCall) async throws -> ConsoleView
+
+  init(
+    path: String, title: String, section: ConsoleSection? = nil, reads: [AnyOperation] = [], query: [String] = [],
+    show: @escaping @Sendable (ConsoleCall) async throws -> ConsoleView
+  ) {
+    self.path = path
+    self.title = title
+    self.section = section
+    self.reads = reads
+    self.query = query
+    self.show = show
+  }
+
+  /// Whether a role sees it.
+  func isOpen(to role: Role) -> Bool { reads.allSatisfy { $0.roles.contains(role) } }
+}
+
+/// Parts of the console, in the order of its navigation. The first page of a section whose path is fixed stands in the navigation.
+enum ConsoleSection: String, CaseIterable, Sendable {
+  case overview, sendouts, contacts, lists, triggers, messages, content, apps, channels, settings
+
+  var title: String { rawValue.prefix(1).uppercased() + rawValue.dropFirst() }
+
+  /// What is pressed behind `g` to get there.
+  var key: String {
+    switch self {
+    case .content: "n"
+    case .channels: "h"
+    case .settings: "e"
+    default: String(rawValue.prefix(1))
+    }
+  }
+}
+
+/// What a page shows.
+struct ConsoleView {
+  var title: String
+  /// Name of its file in `Templates/console`, without `.html`.
+  var template: String
+  /// For the template: texts, numbers, flags, `Markup`, and arrays and dictionaries of these. Texts are escaped, and so is whatever else.
+  var values: [String: Any]
+  /// The query behind what is on the page, for psql, with the customer's number filled in.
+  var sql: String?
+  /// The requests and commands behind the page. The frame adds those of `ConsoleCall.read`.
+  var calls: [ConsoleLink]
+  /// Whether the block `{{$live}}…{{/live}}` of the template is read again every few seconds.
+  var isLive: Bool
+
+  init(
+    title: String, template: String, values: [String: Any] = [:], sql: String? = nil, calls: [ConsoleLink] = [],
+    isLive: Bool = false
+  ) {
+    self.title = title
+    self.template = template
+    self.values = values
+    self.sql = sql
+    self.calls = calls
+    self.isLive = isLive
+  }
+}
+
+/// What does the same as a page, elsewhere.
+struct ConsoleLink: Sendable, Hashable {
+  /// The request, as a line of curl.
+  let api: String
+  /// The command line; `nil` where there is no command.
+  let command: String?
+}
