@@ -49,7 +49,7 @@ enum AppPages {
     ) { call in
       ConsoleView(
         title: "Add an app for \(type.platform)", template: "app-form",
-        values: try form(call, AppForm.new(type), type).merging([
+        values: form(call, AppForm.new(type), type).merging([
           "action": "/console/new-app/\(type.pathName)", "back": "/console/new-app", "isNew": true,
           "button": "Add the app",
           "command": type.service.examples.first.map { "pushcart app add --customer \(call.customer) \($0)" } ?? "",
@@ -58,15 +58,18 @@ enum AppPages {
   }
 
   /// The fields, those of a sign-in together.
-  private static func form(_ call: ConsoleCall, _ fields: [FormField], _ type: AppType) throws -> [String: Any] {
+  private static func form(
+    _ call: ConsoleCall, _ fields: [FormField], _ type: AppType, _ initial: [String: String?] = [:]
+  ) -> [String: Any] {
+    let form = call.formView(fields, initial)
     let credentials = Set(type.service.fields.map(\.name))
     let ways = AppForm.signIns(type).map { way in
-      ["title": way.title, "fields": call.fields(fields.filter { way.names.contains($0.name) })] as [String: Any]
+      ["title": way.title, "fields": way.names.compactMap { form[$0] }] as [String: Any]
     }
     return [
       "platform": type.platform, "service": type.service.title, "guide": type.service.guide.replacing("`", with: ""),
-      "fields": call.fields(fields.filter { !credentials.contains($0.name) }), "ways": ways,
-      "areSeveral": type.service.signIns.count > 1, "makesKey": type == .web,
+      "form": form, "general": fields.filter { !credentials.contains($0.name) }.compactMap { form[$0.name] },
+      "ways": ways, "areSeveral": type.service.signIns.count > 1, "makesKey": type == .web,
     ]
   }
 
@@ -141,22 +144,17 @@ enum AppPages {
     let id: PushAppID = try call.number()
     let app = try await call.read(AppOperations.show, .number(id))
     var call = call
-    if call.form.isEmpty {
-      call.form = call.form.with("name", app.name).with("identity", app.identity.rawValue)
-        .with("deviceFields", app.deviceFields?.joined(separator: "\n") ?? DeviceKeyFields.all)
-      for (field, text) in [(CredentialField.teamID, app.teamId), (.keyID, app.keyId), (.contact, app.contact)] {
-        if let text { call.form = call.form.with(field.name, text) }
-      }
-      // What the push service refused stands at the field that it concerns.
-      for check in app.lastCheck?.checks ?? [] where check.verdict == .refused {
-        guard let field = check.field(of: app) else { continue }
-        let sentences = ["\(app.appType.service.title) refuses it: \(check.reason ?? "no reason").", check.advice]
-        call.note(sentences.compactMap(\.self).joined(separator: " "), at: field.name)
-      }
-    }
+    // What the push service refused stands at the field that it concerns.
+    if call.form.isEmpty, call.refusal == nil { call.refusal = app.refusal }
+    let initial = [
+      "name": app.name, "identity": app.identity.rawValue,
+      "deviceFields": app.deviceFields?.joined(separator: "\n") ?? DeviceKeyFields.all,
+      CredentialField.teamID.name: app.teamId, CredentialField.keyID.name: app.keyId,
+      CredentialField.contact.name: app.contact,
+    ]
     return ConsoleView(
       title: "Change \(app.name)", template: "app-form",
-      values: try form(call, AppForm.change(app.appType), app.appType).merging([
+      values: form(call, AppForm.change(app.appType), app.appType, initial).merging([
         "action": "\(app.path)/change", "back": app.path, "isNew": false, "button": "Save and check",
         "command": "pushcart app update \(id) --customer \(call.customer) …",
       ]) { $1 })

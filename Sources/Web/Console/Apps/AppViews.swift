@@ -28,6 +28,16 @@ extension PushAppReply {
     return ["text": "Unreachable", "class": "warn"]
   }
 
+  /// What the push service refused of the stored credentials when it was last asked, at the field that it concerns; `nil` if it accepts
+  /// them in an environment.
+  var refusal: HTTPErrorResponse? {
+    guard let checks = lastCheck?.checks, !checks.contains(where: { $0.verdict == .accepted }),
+      let check = checks.first(where: { $0.verdict == .refused }), let field = check.field(of: self)
+    else { return nil }
+    let advice = check.advice.map { " \($0)" } ?? ""
+    return .badRequest("\(field.name) is refused by \(appType.service.title): \(check.reason ?? "no reason").\(advice)")
+  }
+
   /// Whether something signs in to its push service.
   var hasCredentials: Bool { credentials.contains { !$0.kind.isIdentity } }
 

@@ -25,7 +25,7 @@ enum DataTreePages {
             "address": "\(call.parts.publicURL)/datasync/v2/\(PercentEncoding.encode(tree.app))/data/",
           ]
         }, "isEmpty": page.items.isEmpty, "hasTrees": !page.items.isEmpty, "pager": call.pager(page.next),
-        "fields": call.fields(fields), "mayAdd": call.allows(DataTreeAppOperations.enable),
+        "form": call.formView(fields), "mayAdd": call.allows(DataTreeAppOperations.enable),
         "mayRead": call.allows(ReportOperations.show),
         "command": "pushcart datasync enable --customer \(call.customer) --app com.acme.app",
       ],

@@ -66,7 +66,7 @@ enum HybridPages {
       values: [
         "intro": """
         The app needs its push credentials first. App key and app secret, which the app is built with, are shown once, on the next page.
-        """, "fields": call.fields(newFields), "action": "/console/hybrid", "button": "Enable it",
+        """, "form": call.formView(newFields), "action": "/console/hybrid", "button": "Enable it",
         "back": "/console/hybrid", "command": "pushcart hybrid enable --customer \(call.customer) --app com.acme.app",
       ])
   }
@@ -89,18 +89,19 @@ enum HybridPages {
     path: "/console/hybrid/{appId}", title: "App of Hybrid Messaging", reads: [AnyOperation(HybridAppOperations.show)]
   ) { call in
     let app = try await call.read(HybridAppOperations.show, call.path["appId"] ?? "")
-    var call = call
-    if call.form.isEmpty {
-      call.form = call.form.with("messageType", app.messageType.rawValue).with("sender", app.sender ?? "")
-        .with("pinText", app.pinText).with("voiceText", app.voiceText).with("movedText", app.movedText)
-        .with("pinDigits", "\(app.pinDigits)").with("clockZone", app.clockZone)
-        .with("pinsPerHour", "\(app.pinsPerHour)").with("registrationsPerHour", "\(app.registrationsPerHour)")
-    }
+    let form = call.formView(
+      changeFields,
+      [
+        "messageType": app.messageType.rawValue, "sender": app.sender, "pinText": app.pinText,
+        "voiceText": app.voiceText, "movedText": app.movedText, "pinDigits": "\(app.pinDigits)",
+        "clockZone": app.clockZone, "pinsPerHour": "\(app.pinsPerHour)",
+        "registrationsPerHour": "\(app.registrationsPerHour)",
+      ])
     var values = app.row(call.zone)
     values.merge([
-      "appKey": app.appKey, "hasPreviousSecret": app.hasPreviousSecret, "fields": call.fields(changeFields),
+      "appKey": app.appKey, "hasPreviousSecret": app.hasPreviousSecret, "form": form,
       "statusUrl": app.statusUrl.map { "\($0)" } ?? "", "created": call.zone.time(app.createdAt),
-      "mayChange": call.allows(HybridAppOperations.change), "mayReadPhones": call.mayRead(HybridAppOperations.phones),
+      "mayChange": call.allows(HybridAppOperations.change), "mayReadPhones": call.allows(HybridAppOperations.phones),
     ]) { $1 }
     return ConsoleView(title: app.appId, template: "hybrid-app", values: values)
   }

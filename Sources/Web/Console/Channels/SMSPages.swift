@@ -13,7 +13,7 @@ enum SMSPages {
     var values: [String: Any] = [
       "tabs": ChannelTabs.tabs(call, "/console/sms"), "mayChange": call.allows(SMSOperations.save),
       "command": "pushcart sms set --customer \(call.customer) --provider cm --product-token-file FILE --sender NAME",
-      "optOut": call.fields(optOutFields),
+      "optOut": call.formView(optOutFields),
     ]
     do {
       let sms = try await call.read(SMSOperations.show, ())
@@ -30,7 +30,9 @@ enum SMSPages {
     }
     return ConsoleView(
       title: "SMS", template: "sms", values: values,
-      sql: "SELECT * FROM report.sms_totals WHERE customer_id = \(call.customer);")
+      sql: """
+        SELECT * FROM report.devices WHERE customer_id = \(call.customer) AND app_type = \(AppType.sms.rawValue);
+        """)
   }
 
   // MARK: - The provider
@@ -58,7 +60,7 @@ enum SMSPages {
       title: "Set the provider of SMS", template: "form",
       values: [
         "intro": "All fields are set anew: give the sign-in again, since it is never shown.",
-        "fields": call.fields(fields), "action": "/console/sms", "button": "Save and check", "back": "/console/sms",
+        "form": call.formView(fields), "action": "/console/sms", "button": "Save and check", "back": "/console/sms",
         "command": "pushcart sms set --customer \(call.customer) --provider cm --product-token-file FILE --sender NAME",
       ])
   }

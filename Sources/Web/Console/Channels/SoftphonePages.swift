@@ -19,11 +19,8 @@ enum SoftphonePages {
     let all = PageRequest<PushAppID>(limit: PageRequest<PushAppID>.limits.upperBound)
     let apps = try await call.read(AppOperations.list, all).items.filter { $0.kind != .app }
     let customer = try await call.read(CustomerOperations.show, ())
-    var call = call
-    if call.form.isEmpty {
-      for field in ReporterField.allCases {
-        call.form = call.form.with("field.\(field.rawValue)", customer.reporterFields?[field.rawValue] ?? field.rawValue)
-      }
+    let initial = ReporterField.allCases.map { field in
+      ("field.\(field.rawValue)", customer.reporterFields?[field.rawValue] ?? field.rawValue)
     }
     let base = "\(call.parts.publicURL)/k/KEY"
     return ConsoleView(
@@ -32,7 +29,7 @@ enum SoftphonePages {
         "tabs": ChannelTabs.tabs(call, "/console/softphones"), "apps": apps.map { $0.summary(call.zone, nil) },
         "isEmpty": apps.isEmpty, "hasApps": !apps.isEmpty, "send": "\(base)/pnm2/send",
         "multisend": "\(base)/pnm2/multisend", "report": "\(base)/tokens/report", "removal": "\(base)/tokens/removal",
-        "fields": call.fields(fields), "mayChange": call.allows(CustomerOperations.change),
+        "form": call.formView(fields, Dictionary(initial) { $1 }), "mayChange": call.allows(CustomerOperations.change),
         "command": """
           pushcart app add --customer \(call.customer) --type ios --app-id com.acme.phone --voip-app-id com.acme.phone.voip …
           """,

@@ -23,9 +23,8 @@ enum AuditPages {
     path: "/console/audit", title: "Audit log", section: .settings, reads: [AnyOperation(CustomerOperations.audit)],
     query: ["after", "action", "key", "user", "since"]
   ) { call in
-    var call = call
-    call.form = FormValues(fields.compactMap { field in call.query.value(field.name).map { (field.name, $0) } })
-    let (form, request) = (call.form, try call.query.page(AuditEntryID.self))
+    let typed = fields.compactMap { field in call.query.value(field.name).map { (name: field.name, value: $0) } }
+    let (form, request) = (FormValues(typed), try call.query.page(AuditEntryID.self))
     let page = try await call.read(
       CustomerOperations.audit,
       (
@@ -37,7 +36,7 @@ enum AuditPages {
       title: "Audit log", template: "audit",
       values: [
         "entries": page.items.map { $0.row(call.zone) }, "isEmpty": page.items.isEmpty,
-        "isFiltered": !form.isEmpty, "fields": call.fields(fields), "pager": call.pager(page.next.map { "\($0)" }),
+        "isFiltered": !form.isEmpty, "form": FormView(fields, [:], form).values, "pager": call.pager(page.next.map { "\($0)" }),
         "tabs": SettingsTabs.tabs(call, "/console/audit"), "command": "pushcart audit --customer \(call.customer)",
       ],
       sql: """

@@ -21,19 +21,18 @@ enum CustomerPages {
     reads: [AnyOperation(CustomerOperations.show), AnyOperation(CustomerOperations.change)]
   ) { call in
     let customer = try await call.read(CustomerOperations.show, ())
-    var call = call
-    if call.form.isEmpty {
-      call.form = call.form.with("timeZone", customer.timeZone)
-        .with("approval", customer.approval ? "true" : "").with("sendThreshold", "\(customer.sendThreshold)")
-        .with("linkMaxAgeDays", "\(customer.linkMaxAgeDays ?? 0)")
-        .with("retentionDays", "\(customer.retentionDays ?? 0)")
-        .with("devicesPerContact", "\(customer.devicesPerContact)")
-    }
+    let form = call.formView(
+      fields,
+      [
+        "timeZone": customer.timeZone, "approval": customer.approval ? "true" : nil,
+        "sendThreshold": "\(customer.sendThreshold)", "linkMaxAgeDays": "\(customer.linkMaxAgeDays ?? 0)",
+        "retentionDays": "\(customer.retentionDays ?? 0)", "devicesPerContact": "\(customer.devicesPerContact)",
+      ])
     return ConsoleView(
       title: "Settings", template: "settings",
       values: [
         "name": customer.name, "number": "\(customer.customerId)", "created": call.zone.time(customer.createdAt),
-        "fields": call.fields(fields), "tabs": SettingsTabs.tabs(call, "/console/settings"),
+        "form": form, "tabs": SettingsTabs.tabs(call, "/console/settings"),
         "command": "pushcart customer update \(call.customer) …",
       ],
       sql: "SELECT * FROM customer WHERE customer_id = \(call.customer);")
