@@ -53,7 +53,8 @@ package enum CustomerOperations {
         call.customer,
         CustomerUpdate(
           linkMaximumAgeDays: request.linkMaxAgeDays, devicesPerContact: request.devicesPerContact,
-          retentionDays: request.retentionDays, reporterFields: request.reporterFields)))
+          retentionDays: request.retentionDays, reporterFields: request.reporterFields, timeZone: request.timeZone,
+          approval: request.approval, sendThreshold: request.sendThreshold)))
     return Changed(after, "customer \(call.customer)", before: before)
   }
 }

@@ -9,6 +9,8 @@ extension CustomerReply {
       reporterFields: customer.settings.reporterFields.isEmpty
         ? nil
         : Dictionary(uniqueKeysWithValues: customer.settings.reporterFields.map { ($0.key.rawValue, $0.value) }),
+      timeZone: customer.settings.timeZone, approval: customer.settings.approval,
+      sendThreshold: customer.settings.sendThreshold,
       createdAt: Timestamp(customer.createdAt))
   }
 }

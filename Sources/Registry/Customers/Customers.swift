@@ -22,6 +22,12 @@ public struct CustomerSettings: Sendable, Equatable {
   public var retentionDays: Int32?
   /// What the customer's reporters of tokens call their fields; those that are not in it have their own names.
   public var reporterFields: [ReporterField: String]
+  /// The time zone of the console's times, by its name in the IANA database.
+  public var timeZone: String
+  /// Whether a second person has to start a sendout that somebody wrote in the console.
+  public var approval: Bool
+  /// The console sends to more devices than this only after somebody has typed their number.
+  public var sendThreshold: Int32
 }
 
 /// What is to change about a customer; `nil` leaves a field as it is.
@@ -33,12 +39,20 @@ public struct CustomerUpdate: Sendable, Equatable {
   public var retentionDays: Int32?
   /// By the names of `ReporterField`; empty for these names alone.
   public var reporterFields: [String: String]?
+  /// By its name in the IANA database.
+  public var timeZone: String?
+  public var approval: Bool?
+  public var sendThreshold: Int32?
 
   public init(
     linkMaximumAgeDays: Int32? = nil, devicesPerContact: Int32? = nil, retentionDays: Int32? = nil,
-    reporterFields: [String: String]? = nil
+    reporterFields: [String: String]? = nil, timeZone: String? = nil, approval: Bool? = nil,
+    sendThreshold: Int32? = nil
   ) {
     self.reporterFields = reporterFields
+    self.timeZone = timeZone
+    self.approval = approval
+    self.sendThreshold = sendThreshold
     self.linkMaximumAgeDays = linkMaximumAgeDays
     self.devicesPerContact = devicesPerContact
     self.retentionDays = retentionDays
@@ -53,6 +67,8 @@ public struct Customers: Sendable {
   public static let deviceLimits: ClosedRange<Int32> = 1...1000
   /// Days that a customer's pushes may be kept; 0 for as long as the hub keeps them.
   public static let retentions: ClosedRange<Int32> = 0...36_500
+  /// Devices to which the console sends without asking for their number.
+  public static let sendThresholds: ClosedRange<Int32> = 0...Int32.max
 
   private let database: any Querying
 
@@ -81,7 +97,12 @@ public struct Customers: Sendable {
       try Self.check(fields)
       return JSONB(String(decoding: try JSONCoding.encode(fields), as: UTF8.self))
     }
-    let rows = try await database.query(CustomerQueries.update, id.rawValue, age, devices, retention, fields)
+    let zone = try update.timeZone.map(Self.checkTimeZone)
+    let threshold = try update.sendThreshold.map { number throws(RegistryError) in
+      try Self.check("sendThreshold", number, Self.sendThresholds)
+    }
+    let rows = try await database.query(
+      CustomerQueries.update, id.rawValue, age, devices, retention, fields, zone, update.approval, threshold)
     guard let row = rows.first else { throw RegistryError.customerUnknown(id) }
     try await database.notify(.links, id.description)
     return try Customer(row)
@@ -94,6 +115,14 @@ public struct Customers: Sendable {
       throw .invalid(field: field, problem: "must be a whole number from \(range.lowerBound) to \(range.upperBound)")
     }
     return number
+  }
+
+  /// Names of offsets, such as GMT+5, are none of places, and PostgreSQL reads them the other way round.
+  private static func checkTimeZone(_ name: String) throws(RegistryError) -> String {
+    guard name == "UTC" || !name.hasPrefix("GMT") && TimeZone(identifier: name) != nil else {
+      throw .invalid(field: "timeZone", problem: "must be a name of the IANA database, such as Europe/Berlin or UTC")
+    }
+    return name
   }
 
   private static func check(_ reporterFields: [String: String]) throws(RegistryError) {
@@ -152,7 +181,10 @@ public struct Customers: Sendable {
 /// Statements on `customer`, a reference table: they need no customer_id to be routed by.
 enum CustomerQueries {
   private static let columns =
-    "customer_id, name, link_max_age_days, devices_per_contact, retention_days, reporter_fields, created_at"
+    """
+    customer_id, name, link_max_age_days, devices_per_contact, retention_days, reporter_fields, time_zone, approval,
+    send_threshold, created_at
+    """
 
   static let add = Statement(
     "customer.add", .write, "INSERT INTO customer (name) VALUES ($1::text) RETURNING \(columns)")
@@ -165,7 +197,10 @@ enum CustomerQueries {
       link_max_age_days = nullif(coalesce($2::int4, link_max_age_days), 0),
       devices_per_contact = coalesce($3::int4, devices_per_contact),
       retention_days = nullif(coalesce($4::int4, retention_days), 0),
-      reporter_fields = nullif(coalesce($5::jsonb, reporter_fields), '{}')
+      reporter_fields = nullif(coalesce($5::jsonb, reporter_fields), '{}'),
+      time_zone = coalesce($6::text, time_zone),
+      approval = coalesce($7::bool, approval),
+      send_threshold = coalesce($8::int4, send_threshold)
     WHERE customer_id = $1::bigint
     RETURNING \(columns)
     """)
@@ -196,15 +231,17 @@ enum CustomerQueries {
 
 extension Customer {
   fileprivate init(_ row: Row) throws {
-    let (id, name, age, devices, retention, reporter, createdAt) = try row.decode(
-      Int64.self, String.self, Int32?.self, Int32.self, Int32?.self, JSONB?.self, Date.self)
+    let (id, name, age, devices, retention, reporter, zone, approval, threshold, createdAt) = try row.decode(
+      Int64.self, String.self, Int32?.self, Int32.self, Int32?.self, JSONB?.self, String.self, Bool.self, Int32.self,
+      Date.self)
     let fields = try reporter.map { try JSONCoding.decode([String: String].self, from: $0.text.utf8) } ?? [:]
     self.init(
       id: CustomerID(id), name: name,
       settings: CustomerSettings(
         linkMaximumAgeDays: age, devicesPerContact: devices, retentionDays: retention,
         reporterFields: Dictionary(
-          uniqueKeysWithValues: fields.compactMap { name, field in ReporterField(rawValue: name).map { ($0, field) } })),
+          uniqueKeysWithValues: fields.compactMap { name, field in ReporterField(rawValue: name).map { ($0, field) } }),
+        timeZone: zone, approval: approval, sendThreshold: threshold),
       createdAt: createdAt)
   }
 }

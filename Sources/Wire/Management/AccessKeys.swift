@@ -91,7 +91,7 @@ public struct AccessKeyReply: APIObject, Equatable {
     The only app whose routes the key opens. Not for the scopes `admin` and `gateway`; the scope `datasync` needs it. All apps if \
     absent.
     """,
-    "createdBy": "The key that made this one. Absent for the command line.",
+    "createdBy": "The key that made this one. Absent for console and command line.",
     "createdAt": "When the key was made.",
     "expiresAt": "When the key expires, in the future when it is made. Absent for never.",
     "lastUsedAt": "When the key was last used, to a minute or two. Absent if it never was.",
