@@ -177,7 +177,7 @@ enum DeviceQueries {
     """)
 
   /// Of the apps `$2` the valid devices among the first `$3`, and whether there are more devices than these; and the last `$4` days as a JSON
-  /// array, the oldest first.
+  /// array, the oldest first. By the order, devices of other apps are not read.
   static let counts = Statement(
     "device.counts", .read,
     """
@@ -187,7 +187,8 @@ enum DeviceQueries {
       SELECT count(*) FILTER (WHERE known.invalidated_at IS NULL) AS devices, count(*) >= $3::bigint AS are_more
       FROM (
         SELECT invalidated_at FROM device
-        WHERE customer_id = $1::bigint AND push_app_id = app.push_app_id LIMIT $3::bigint) AS known
+        WHERE customer_id = $1::bigint AND push_app_id = app.push_app_id
+        ORDER BY token_key LIMIT $3::bigint) AS known
     ) AS live
     CROSS JOIN LATERAL (
       SELECT coalesce(
