@@ -32,7 +32,7 @@ extension ManagementCommand {
 }
 
 /// A command that calls one operation for a customer, and shows its reply.
-protocol OperationCommand: ManagementCommand {
+protocol OperationCommand: ManagementCommand, OperationCalling {
   associatedtype Target: Sendable = Void
   associatedtype Body: Sendable = Void
   associatedtype Reply: APIObject
@@ -49,6 +49,8 @@ protocol OperationCommand: ManagementCommand {
 }
 
 extension OperationCommand {
+  static var operationID: String { operation.description.id }
+
   func isSuccess(_: Reply) -> Bool { true }
 
   func run(in stores: ManagementStores) async throws {
@@ -73,7 +75,7 @@ extension OperationCommand where Target == Void { var target: Void { () } }
 extension OperationCommand where Body == Void { var body: Void { () } }
 
 /// A command that lists all that a customer has of something.
-protocol ListingCommand: ManagementCommand {
+protocol ListingCommand: ManagementCommand, OperationCalling {
   associatedtype Item: APIObject
   associatedtype Cursor: Codable & Sendable & SchemaProviding
   typealias Column = TableColumn<Item>
@@ -85,6 +87,8 @@ protocol ListingCommand: ManagementCommand {
 }
 
 extension ListingCommand {
+  static var operationID: String { operation.description.id }
+
   var options: ManagementOptions { common.options }
 
   func run(in stores: ManagementStores) async throws {

@@ -174,6 +174,13 @@ struct Hub: Sendable {
           app.customer, appID: app.appID, number: number, updateIDs: confirmation.updates.map(\.description),
           status: confirmation.status, readAt: confirmation.readAt)
       }, replyBudget: replyBudget)
+    let management = ManagementRoutes(
+      authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault),
+      parts: OperationParts(
+        database: pool, slowReads: parts.reportPool, vault: vault, smsRule: settings.pushServices.endpoints.sms,
+        statusAddresses: { _ in parts.smsAddresses },
+        checkCredentials: CredentialCheck(credentials, services: parts.services).check),
+      messages: messageService, pushApps: parts.pushApps, hybridApps: parts.hybridApps)
     return HubRoutes(
       carma: CarmaRoutes(
         authenticator: authenticator, pushApps: parts.pushApps, registrations: registrations,
@@ -195,13 +202,10 @@ struct Hub: Sendable {
         subscriptions: SubscriptionStore(pool, vault: vault),
         webhooks: WebhookStore(pool, vault: vault), rule: settings.pushServices.endpoints.webhook,
         replies: IdempotentReplies(pool, vault: vault)),
-      management: ManagementRoutes(
-        authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault),
-        parts: OperationParts(
-          database: pool, slowReads: parts.reportPool, vault: vault, smsRule: settings.pushServices.endpoints.sms,
-          statusAddresses: { _ in parts.smsAddresses },
-          checkCredentials: CredentialCheck(credentials, services: parts.services).check),
-        messages: messageService, pushApps: parts.pushApps, hybridApps: parts.hybridApps),
+      management: management,
+      console: ConsoleRoutes(
+        management: management, users: ConsoleUsers(), publicURL: settings.publicURL,
+        commands: OperationNames.commands),
       pages: pages(parts),
       smsStatus: SMSStatusRoutes(sms, parts.smsAddresses),
       description: try DescriptionRoutes(publicURL: settings.publicURL),

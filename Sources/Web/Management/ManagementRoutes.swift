@@ -6,8 +6,8 @@ package import Sendouts
 
 /// The management API under `/api/v1`: everything the command line does, for the customer of the access key.
 public struct ManagementRoutes: RouteSet {
-  private let operations: OperationRoutes
-  private let messages: MessageRoutes
+  let operations: OperationRoutes
+  let messages: MessageRoutes
 
   /// - Parameters:
   ///   - pushApps: the hub's, which forget what is changed here. So do `hybridApps`.

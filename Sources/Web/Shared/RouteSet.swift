@@ -13,6 +13,7 @@ public struct HubRoutes: Sendable {
   private let geoIP: GeoIPRoutes
   private let dataTree: DataTreeRoutes
   private let management: ManagementRoutes
+  private let console: ConsoleRoutes
   private let pages: PageRoutes
   private let smsStatus: SMSStatusRoutes
   private let description: DescriptionRoutes
@@ -22,7 +23,7 @@ public struct HubRoutes: Sendable {
   public init(
     carma: CarmaRoutes, carmaTriggers: CarmaTriggerRoutes, hybrid: HybridRoutes, softphone: SoftphoneRoutes,
     gateway: GatewayRoutes, geoIP: GeoIPRoutes, dataTree: DataTreeRoutes, management: ManagementRoutes,
-    pages: PageRoutes, smsStatus: SMSStatusRoutes, description: DescriptionRoutes, health: HealthRoutes,
+    console: ConsoleRoutes, pages: PageRoutes, smsStatus: SMSStatusRoutes, description: DescriptionRoutes, health: HealthRoutes,
     metrics: MetricsRoutes
   ) {
     self.carma = carma
@@ -33,6 +34,7 @@ public struct HubRoutes: Sendable {
     self.geoIP = geoIP
     self.dataTree = dataTree
     self.management = management
+    self.console = console
     self.pages = pages
     self.smsStatus = smsStatus
     self.description = description
@@ -41,13 +43,13 @@ public struct HubRoutes: Sendable {
   }
 
   /// For one listener that serves everything.
-  public var all: [any RouteSet] { clients + [management, description, metrics] }
+  public var all: [any RouteSet] { clients + [management, console, description, metrics] }
 
   /// What apps, their back ends and phones ask for.
   public var clients: [any RouteSet] {
     [carma, carmaTriggers, hybrid, gateway, geoIP, softphone, dataTree, pages, smsStatus, health]
   }
 
-  /// What operators ask for: management, its description and metrics. Both listeners tell their health.
-  public var operations: [any RouteSet] { [management, description, health, metrics] }
+  /// What operators ask for: management, its description, the console and metrics. Both listeners tell their health.
+  public var operations: [any RouteSet] { [management, console, description, health, metrics] }
 }

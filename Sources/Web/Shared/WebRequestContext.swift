@@ -50,6 +50,10 @@ extension HTTPField.Name {
   static let twilioSignature = known("X-Twilio-Signature")
   /// `X-Forwarded-For`: whom a proxy has the request from.
   static let forwardedFor = known("X-Forwarded-For")
+  /// `X-Forwarded-Proto`: `https` if a proxy has the request by it.
+  static let forwardedProto = known("X-Forwarded-Proto")
+  /// `Sec-Fetch-Site`: whose page makes a browser's request.
+  static let fetchSite = known("Sec-Fetch-Site")
   /// `Referrer-Policy`: whether links on a page tell where they stood.
   static let referrerPolicy = known("Referrer-Policy")
 

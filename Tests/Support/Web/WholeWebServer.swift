@@ -73,6 +73,13 @@ public struct WholeWebServer: Sendable {
           pool, pins: pins, delivery: PINDelivery(messageService, apps: pushApps, makeCall: makeCall),
           pushApps: pushApps, registrations: registrations),
         messages: PhoneMessages(pool, confirm: confirm), replyBudget: replyBudget)
+      let management = ManagementRoutes(
+        authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault),
+        parts: OperationParts(
+          database: pool, slowReads: pool, vault: vault, smsRule: endpoints.sms,
+          statusAddresses: { [smsAddresses] _ in smsAddresses },
+          checkCredentials: CredentialCheck(credentials, services: services).check),
+        messages: messageService, pushApps: pushApps, hybridApps: hybridCache)
       return HubRoutes(
         carma: CarmaRoutes(
           authenticator: authenticator, pushApps: pushApps,
@@ -96,13 +103,10 @@ public struct WholeWebServer: Sendable {
           authenticator: authenticator, tree: DataTree(pool), subscriptions: SubscriptionStore(pool, vault: vault),
           webhooks: WebhookStore(pool, vault: vault), rule: endpoints.webhook,
           replies: IdempotentReplies(pool, vault: vault)),
-        management: ManagementRoutes(
-          authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault),
-          parts: OperationParts(
-            database: pool, slowReads: pool, vault: vault, smsRule: endpoints.sms,
-            statusAddresses: { [smsAddresses] _ in smsAddresses },
-            checkCredentials: CredentialCheck(credentials, services: services).check),
-          messages: messageService, pushApps: pushApps, hybridApps: hybridCache),
+        management: management,
+        console: ConsoleRoutes(
+          management: management, users: ConsoleUsers(), publicURL: Self.publicURL,
+          commands: ["listKeys": "key list"]),
         pages: pages,
         smsStatus: SMSStatusRoutes(
           SMSChannel(

@@ -1,3 +1,4 @@
+import HTTPTypes
 import Locking
 import Operations
 import Registry
@@ -9,6 +10,8 @@ struct ConsoleCall: Sendable {
   let user: SignedIn
   let customer: CustomerID
   let role: Role
+  /// The customer's name, time zone, threshold and so on.
+  let settings: CustomerReply
   /// Formats moments in the customer's time zone.
   let zone: ConsoleZone
   /// The parts of the path by their names.
@@ -16,6 +19,8 @@ struct ConsoleCall: Sendable {
   let query: QueryParameters
   /// Of a POST, and of a GET that asks for its confirmation.
   let form: FormValues
+  /// Why the form was refused that the page shows again; `nil` if it was not.
+  var refusal: HTTPErrorResponse?
   /// Where the request came from.
   let address: String
   let parts: ConsoleParts
@@ -28,7 +33,8 @@ struct ConsoleCall: Sendable {
   func read<Target, Reply>(_ operation: Operation<Target, Void, Reply>, _ target: Target) async throws -> Reply {
     try require(operation)
     notes.add(parts.link(to: operation, target, of: customer))
-    return try await operation.run(OperationCall(reading: parts.operations, of: customer), target, ())
+    return try await operation.run(
+      OperationCall(reading: parts.operations, of: customer, seesPersonal: user.seesPersonal), target, ())
   }
 
   /// Calls an operation in one transaction with its line in the audit log.
@@ -37,7 +43,8 @@ struct ConsoleCall: Sendable {
   ) async throws -> Reply {
     try require(operation)
     guard operation.audit != nil else {
-      return try await operation.run(OperationCall(reading: parts.operations, of: customer), target, body)
+      return try await operation.run(
+        OperationCall(reading: parts.operations, of: customer, seesPersonal: user.seesPersonal), target, body)
     }
     let reply = try await parts.replies.change(customer, by: author, limit: operation.statementLimit) { change in
       try await operation.run(OperationCall(change, parts.operations), target, body)
@@ -47,7 +54,7 @@ struct ConsoleCall: Sendable {
   }
 
   /// Whether the user's role may call it: for buttons and links.
-  func allows(_ operation: AnyOperation) -> Bool { operation.roles.contains(role) }
+  func allows(_ operation: AnyOperation) -> Bool { operation.isOpen(to: role, seesPersonal: user.seesPersonal) }
 
   func allows<Target, Body, Reply>(_ operation: Operation<Target, Body, Reply>) -> Bool {
     allows(AnyOperation(operation))
@@ -63,8 +70,8 @@ struct ConsoleCall: Sendable {
   private var author: ChangeAuthor { .user(user.user, address: address) }
 
   private func require<Target, Body, Reply>(_ operation: Operation<Target, Body, Reply>) throws {
-    let roles = AnyOperation(operation).roles
-    guard roles.contains(role) else { throw HTTPErrorResponse.needsRole(roles) }
+    let operation = AnyOperation(operation)
+    guard allows(operation) else { throw HTTPErrorResponse.refused(operation, to: role) }
   }
 }
 
@@ -97,18 +104,18 @@ struct ConsoleParts: Sendable {
   ) -> ConsoleLink {
     let (path, query) = operation.written(target)
     let verb = operation.description.method.rawValue
-    let url = publicURL + path + (query.isEmpty ? "" : "?" + query.map { "\($0)=\(percent($1))" }.joined(separator: "&"))
+    let url =
+      publicURL + path
+      + (query.isEmpty ? "" : "?" + query.map { "\($0)=\(PercentEncoding.encode($1))" }.joined(separator: "&"))
     let method = verb == "GET" ? "" : "-X \(verb) "
     var command: String?
     if let words = commands[operation.description.id] {
       let arguments = operation.pathValues(target).map(quoted)
-      let options = query.map { "--\(dashed($0)) \(quoted($1))" }
+      let options = query.map { $1 == "true" ? "--\(dashed($0))" : "--\(dashed($0)) \(quoted($1))" }
       command = (["pushcart", words] + arguments + ["--customer \(customer)"] + options).joined(separator: " ")
     }
     return ConsoleLink(api: #"curl \#(method)-H "Authorization: Bearer $KEY" \#(quoted(url))"#, command: command)
   }
-
-  private func percent(_ text: String) -> String { PercentEncoding.encode(text) }
 
   /// As a shell takes it.
   private func quoted(_ text: String) -> String {

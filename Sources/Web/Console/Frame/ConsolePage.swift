@@ -27,8 +27,10 @@ struct ConsolePage: Sendable {
     self.show = show
   }
 
-  /// Whether a role sees it.
-  func isOpen(to role: Role) -> Bool { reads.allSatisfy { $0.roles.contains(role) } }
+  /// Whether a user sees it.
+  func isOpen(to role: Role, seesPersonal: Bool) -> Bool {
+    reads.allSatisfy { $0.isOpen(to: role, seesPersonal: seesPersonal) }
+  }
 }
 
 /// Parts of the console, in the order of its navigation. The first page of a section whose path is fixed stands in the navigation.
@@ -59,6 +61,8 @@ struct ConsoleView {
   var sql: String?
   /// The requests and commands behind the page. The frame adds those of `ConsoleCall.read`.
   var calls: [ConsoleLink]
+  /// A whole rich page in place of the template's, for a frame `<iframe sandbox>` of the console.
+  var document: String?
   /// Whether the block `{{$live}}…{{/live}}` of the template is read again every few seconds.
   var isLive: Bool
 
@@ -71,7 +75,14 @@ struct ConsoleView {
     self.values = values
     self.sql = sql
     self.calls = calls
+    document = nil
     self.isLive = isLive
+  }
+
+  /// A rich page for a frame of the console.
+  init(document: String) {
+    self.init(title: "", template: "")
+    self.document = document
   }
 }
 

@@ -1,0 +1,3 @@
+extension ConsoleRoutes {
+  func addAccount(to routes: RouteTable) {}
+}

@@ -1,0 +1,232 @@
+import HTTPTypes
+import Hummingbird
+import Operations
+import Registry
+import Wire
+
+/// The console under `/console`: pages for people, over the operations that API and command line have.
+public struct ConsoleRoutes: RouteSet {
+  let parts: ConsoleParts
+  let users: ConsoleUsers
+
+  /// - Parameters:
+  ///   - management: whose operations, messages and caches it uses.
+  ///   - publicURL: where clients reach the hub, without a slash at its end.
+  ///   - commands: the words of the command that calls an operation, by the operation's id.
+  package init(management: ManagementRoutes, users: ConsoleUsers, publicURL: String, commands: [String: String]) {
+    parts = management.consoleParts(publicURL: publicURL, commands: commands)
+    self.users = users
+  }
+
+  public func addRoutes(to routes: RouteTable) {
+    ConsoleAssets.shared.addRoutes(to: routes)
+    routes.allowTrailingSlash("/console/")
+    addSignIn(to: routes)
+    addAccount(to: routes)
+    for page in ConsolePages.all { get(page.path, routes) { try await show(page, $0) } }
+    for action in ConsolePages.actions {
+      post(action.path, routes) { try await perform(action, $0) }
+      if let confirmation = action.confirms {
+        get(action.path, routes) { try await confirm(action, confirmation, $0) }
+      }
+    }
+    if !ConsolePages.all.contains(where: { RouterPath($0.path) == "/console" }) {
+      get("/console", routes) { visit in
+        let call = try await call(visit, for: "/console")
+        guard let first = navigation(call, nil).first?["href"] as? String else { throw Self.nothing }
+        return ConsoleReply.see(first)
+      }
+    }
+    get("/console/**", routes) { _ in throw Self.nothing }
+  }
+
+  static let nothing = HTTPErrorResponse.notFound("There is no page at this address.")
+
+  func get(
+    _ path: String, _ routes: RouteTable, _ answer: @escaping @Sendable (ConsoleVisit) async throws -> Response
+  ) {
+    add(.get, path, routes, answer)
+  }
+
+  func post(
+    _ path: String, _ routes: RouteTable, _ answer: @escaping @Sendable (ConsoleVisit) async throws -> Response
+  ) {
+    add(.post, path, routes, answer)
+  }
+
+  private func add(
+    _ method: HTTPRequest.Method, _ path: String, _ routes: RouteTable,
+    _ answer: @escaping @Sendable (ConsoleVisit) async throws -> Response
+  ) {
+    routes.add(method, RouterPath(path), bound: .noKey) { request, context in
+      let visit = ConsoleVisit(request, context, publicURL: parts.publicURL)
+      do {
+        return try await answer(visit)
+      } catch let elsewhere as Elsewhere {
+        return ConsoleReply.see(elsewhere.path)
+      } catch {
+        return try problem(error, visit, nil)
+      }
+    }
+  }
+
+  /// The request has to be made after another page: sign-in, its code, the choice of a customer.
+  struct Elsewhere: Error {
+    let path: String
+
+    /// - Parameter visit: comes back afterwards.
+    init(_ path: String, then visit: ConsoleVisit) {
+      let isPage = visit.request.method == .get || visit.request.method == .head
+      self.path = isPage ? "\(path)?next=\(PercentEncoding.encode(visit.location))" : path
+    }
+  }
+
+  // MARK: Pages
+
+  private func show(_ page: ConsolePage, _ visit: ConsoleVisit) async throws -> Response {
+    let call = try await call(visit, for: page.path, knowing: page.query)
+    do {
+      try Self.require(page, call)
+      return reply(try await page.show(call), page, call, visit)
+    } catch {
+      return try problem(error, visit, call)
+    }
+  }
+
+  /// A page's view as a reply: whole, or its live part.
+  private func reply(
+    _ view: ConsoleView, _ page: ConsolePage?, _ call: ConsoleCall, _ visit: ConsoleVisit,
+    _ status: HTTPResponse.Status = .ok
+  ) -> Response {
+    if let document = view.document {
+      return ConsoleReply.html(document, status, policy: ConsoleReply.framedPolicy)
+    }
+    let html = render(view, section: page?.section, call, visit)
+    if visit.part == "live" { return ConsoleReply.part(ConsoleTemplates.livePart(of: html), to: visit.request) }
+    return ConsoleReply.html(
+      html, status, setting: visit[.notice] == nil ? [] : [visit.setting(.notice, "")])
+  }
+
+  private static func require(_ page: ConsolePage, _ call: ConsoleCall) throws {
+    guard let refused = page.reads.first(where: { !call.allows($0) }) else { return }
+    throw HTTPErrorResponse.refused(refused, to: call.role)
+  }
+
+  // MARK: Actions
+
+  private func perform(_ action: ConsoleAction, _ visit: ConsoleVisit) async throws -> Response {
+    let form = try await visit.form(upTo: min(max(Limits.body, action.operation.description.bodyLimit) * 3, 4 << 20))
+    let call = try await call(visit, for: action.path, knowing: ["part"], form: form)
+    do {
+      try visit.require(call.user.csrfToken, in: form)
+      guard call.allows(action.operation) else { throw HTTPErrorResponse.refused(action.operation, to: call.role) }
+      switch try await action.perform(call) {
+      case .see(let path, let notice):
+        return ConsoleReply.see(path, setting: notice.map { [visit.setting(.notice, $0, for: 60)] } ?? [])
+      case .show(let view):
+        return reply(view, ConsolePages.all.first { $0.path == action.form }, call, visit)
+      }
+    } catch {
+      return try await refuse(action, call, visit, error)
+    }
+  }
+
+  /// Shows the form again, with what was typed and what is wrong with it.
+  private func refuse(
+    _ action: ConsoleAction, _ call: ConsoleCall, _ visit: ConsoleVisit, _ error: any Error
+  ) async throws -> Response {
+    guard let refusal = ErrorReplies.response(for: error) else { throw error }
+    guard [400, 404, 409, 413, 422, 429, 503].contains(refusal.status.code),
+      let page = ConsolePages.all.first(where: { $0.path == action.form })
+    else { return try problem(error, visit, call) }
+    var call = call
+    call.refusal = refusal
+    do {
+      try Self.require(page, call)
+      return reply(try await page.show(call), page, call, visit, refusal.status)
+    } catch let second {
+      return try problem(second, visit, call)
+    }
+  }
+
+  private func confirm(
+    _ action: ConsoleAction, _ confirmation: Confirmation, _ visit: ConsoleVisit
+  ) async throws -> Response {
+    let sent = visit.request.uri.queryParameters.filter { $0.key != "part" }.map { (String($0), String($1)) }
+    let call = try await call(
+      visit, for: action.path, knowing: action.fields.map(\.name) + ["part"], form: FormValues(sent))
+    do {
+      guard call.allows(action.operation) else { throw HTTPErrorResponse.refused(action.operation, to: call.role) }
+      let page = ConsolePages.all.first { $0.path == action.form }
+      let back = page.map { filled($0.path, call.path) } ?? "/console"
+      let view = ConsoleView(
+        title: confirmation.title, template: "confirm",
+        values: [
+          "text": try await confirmation.text(call), "button": confirmation.button, "back": back,
+          "isDestructive": confirmation.isDestructive, "action": visit.request.uri.path,
+          "fields": sent.map { ["name": $0.0, "value": $0.1] },
+        ])
+      return reply(view, page, call, visit)
+    } catch {
+      return try problem(error, visit, call)
+    }
+  }
+
+  /// A page's path with these parts.
+  private func filled(_ path: String, _ parts: [String: String]) -> String {
+    parts.reduce(path) { $0.replacing("{\($1.key)}", with: PercentEncoding.encode($1.value)) }
+  }
+
+  // MARK: Calls
+
+  /// Who is signed in, with their code and for a customer.
+  /// - Throws: `Elsewhere`.
+  func signedIn(_ visit: ConsoleVisit) async throws -> SignedIn {
+    guard let token = visit[.session], let user = try await users.signedIn(token) else {
+      throw Elsewhere("/console/sign-in", then: visit)
+    }
+    if user.needsCode { throw Elsewhere("/console/sign-in/code", then: visit) }
+    return user
+  }
+
+  /// - Parameters:
+  ///   - pattern: of the path.
+  ///   - names: of query parameters.
+  func call(
+    _ visit: ConsoleVisit, for pattern: String, knowing names: [String] = [], form: FormValues = FormValues()
+  ) async throws -> ConsoleCall {
+    let user = try await signedIn(visit)
+    guard let customer = user.customer, let role = user.role else { throw Elsewhere("/console/customer", then: visit) }
+    let settings = try await CustomerOperations.show.run(
+      OperationCall(reading: parts.operations, of: customer), (), ())
+    let path = try pattern.split(separator: "/").filter { $0.hasPrefix("{") }.map { part in
+      let name = String(part.dropFirst().dropLast())
+      return (name, try visit.context.part(name))
+    }
+    return ConsoleCall(
+      user: user, customer: customer, role: role, settings: settings, zone: ConsoleZone(settings.timeZone),
+      path: Dictionary(uniqueKeysWithValues: path),
+      query: try QueryParameters(visit.request, known: names + ["part"]), form: form, refusal: nil,
+      address: visit.address, parts: parts)
+  }
+}
+
+extension ManagementRoutes {
+  /// What the console works with.
+  func consoleParts(publicURL: String, commands: [String: String]) -> ConsoleParts {
+    ConsoleParts(
+      operations: operations.parts, replies: operations.endpoint.replies, messages: messages.messages,
+      publicURL: publicURL, commands: commands, forget: operations.forget)
+  }
+}
+
+extension HTTPErrorResponse {
+  /// Of a user who may not call an operation.
+  static func refused(_ operation: AnyOperation, to role: Role) -> HTTPErrorResponse {
+    guard !operation.roles.contains(role) else { return personalRefused }
+    let names = Role.allCases.filter(operation.roles.contains).map(\.rawValue)
+    return HTTPErrorResponse(
+      .forbidden, "This needs the role \(names.joined(separator: " or ")), and yours is \(role.rawValue). Ask an owner."
+    )
+  }
+}

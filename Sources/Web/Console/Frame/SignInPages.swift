@@ -1,0 +1,3 @@
+extension ConsoleRoutes {
+  func addSignIn(to routes: RouteTable) {}
+}
