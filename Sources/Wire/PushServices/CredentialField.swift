@@ -27,7 +27,7 @@ public struct CredentialField: Sendable {
   public let option: String
   public let input: Input
   public internal(set) var form: Form?
-  var limits: ClosedRange<Int64>?
+  public internal(set) var limits: ClosedRange<Int64>?
   /// What a form calls it.
   public internal(set) var label = ""
   /// Where people find the value, in the words of the service's console.

@@ -44,7 +44,8 @@ enum AppForm {
   }
 
   /// Of all platforms: which of them an app has is not known before it is read.
-  static let anyChange = change(.ios) + CredentialField.all.filter { !PushService.apns.fields.contains($0) }.map(field)
+  static let anyChange =
+    change(.ios) + CredentialField.all.filter { !AppType.ios.service.fields.contains($0) }.map(field)
 
   /// The ways in which an app of the platform signs in, each with its fields by name. A field of several ways stands in the first.
   static func signIns(_ type: AppType) -> [(title: String, names: [String])] {
@@ -76,7 +77,7 @@ enum AppForm {
     for field in CredentialField.all {
       guard let text = form.text(field.name) else { continue }
       let isFile = if case .file = field.input { true } else { false }
-      fields.credentials[field] = Array((isFile ? text : text.trimmed).utf8)
+      fields.credentials[field] = Array((isFile ? text : String(text.trimmed)).utf8)
     }
     return fields
   }

@@ -19,7 +19,7 @@ enum AppPages {
       values: [
         "apps": page.items.map { app in app.summary(call.zone, counts.first { $0.pushAppId == app.pushAppId }) },
         "isEmpty": page.items.isEmpty && request.after == nil, "mayAdd": call.allows(AppOperations.add),
-        "pager": call.pager(page.next.map { "\($0)" }),
+        "pager": call.pager("/console/apps", page.next.map { "\($0)" }),
         "command": "pushcart app add --customer \(call.customer) --type ios --app-id com.acme.app …",
       ],
       sql: "SELECT * FROM report.devices WHERE customer_id = \(call.customer);")
@@ -110,7 +110,8 @@ enum AppPages {
     let count = try await call.read(AppOperations.devices, (PageRequest(), id)).items.first
     var values = app.summary(call.zone, count)
     values.merge([
-      "service": app.appType.service.title, "alarms": app.alarms(call.zone), "warnings": app.warnings,
+      "service": app.appType.service.title, "errors": call.refusals, "alarms": app.alarms(call.zone),
+      "warnings": app.warnings,
       "credentials": app.credentials(call.zone), "hasCredentials": app.hasCredentials,
       "created": call.zone.time(app.createdAt), "mayChange": call.allows(AppOperations.change),
       "identity": app.identity == .required ? "required" : "off",
@@ -120,7 +121,7 @@ enum AppPages {
     if let check = app.lastCheck { values["check"] = check.view(call.zone) }
     if let key = app.vapidPublicKey { values["vapidPublicKey"] = key }
     if let contact = app.contact { values["contact"] = contact }
-    if let count { values["days"] = count.chart() }
+    if let days = count?.chart() { values["days"] = days }
     return ConsoleView(
       title: app.name, template: "app", values: values,
       sql: """

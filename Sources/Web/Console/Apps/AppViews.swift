@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Operations
 import Wire
 
@@ -18,14 +19,14 @@ extension PushAppReply {
 
   /// For `{{>_state}}`.
   var state: [String: Any] {
-    if alarm != nil { return ["text": "Needs attention", "class": "bad"] }
-    if !hasCredentials { return ["text": "No credentials", "class": "warn"] }
-    if sandboxAlarm != nil { return ["text": "Sandbox needs attention", "class": "warn"] }
-    guard let checks = lastCheck?.checks else { return ["text": "Not checked", "class": "idle"] }
-    if checks.contains(where: { $0.verdict == .accepted }) { return ["text": "Accepted", "class": "ok"] }
-    if checks.contains(where: { $0.verdict == .refused }) { return ["text": "Refused", "class": "bad"] }
-    if checks.contains(where: { $0.verdict == .unasked }) { return ["text": "Ready", "class": "ok"] }
-    return ["text": "Unreachable", "class": "warn"]
+    if alarm != nil { return ["text": "Needs attention", "tone": "bad"] }
+    if !hasCredentials { return ["text": "No credentials", "tone": "warn"] }
+    if sandboxAlarm != nil { return ["text": "Sandbox needs attention", "tone": "warn"] }
+    guard let checks = lastCheck?.checks else { return ["text": "Not checked", "tone": "idle"] }
+    if checks.contains(where: { $0.verdict == .accepted }) { return ["text": "Accepted", "tone": "ok"] }
+    if checks.contains(where: { $0.verdict == .refused }) { return ["text": "Refused", "tone": "bad"] }
+    if checks.contains(where: { $0.verdict == .unasked }) { return ["text": "Ready", "tone": "ok"] }
+    return ["text": "Unreachable", "tone": "warn"]
   }
 
   /// What the push service refused of the stored credentials when it was last asked, at the field that it concerns; `nil` if it accepts
@@ -64,8 +65,8 @@ extension PushAppReply {
         values["expires"] = zone.time(end)
         values["expiry"] =
           days < 0
-          ? ["text": "Expired", "class": "bad"]
-          : ["text": days == 1 ? "1 day left" : "\(days) days left", "class": days < 30 ? "warn" : "ok"]
+          ? ["text": "Expired", "tone": "bad"]
+          : ["text": days == 1 ? "1 day left" : "\(days) days left", "tone": days < 30 ? "warn" : "ok"]
       }
       return values
     }
@@ -88,7 +89,11 @@ extension PushAppCheckReply.Check {
   func field(of app: PushAppReply) -> CredentialField? {
     let stored = app.appType.service.signIns.filter { way in app.credentials.contains { $0.kind == way.kind } }
     let ofEnvironment = stored.first { way in
-      if case .certificate(let isForDevelopment) = way.form { isForDevelopment == (environment == .sandbox) } else { false }
+      if case .certificate(let isForDevelopment) = way.form {
+        isForDevelopment == (environment == .sandbox)
+      } else {
+        false
+      }
     }
     let first = stored.first { if case .certificate = $0.form { false } else { true } }
     return (first ?? ofEnvironment)?.fields.last
@@ -98,10 +103,10 @@ extension PushAppCheckReply.Check {
 extension PushAppCheckReply.Check.Verdict {
   fileprivate var badge: [String: Any] {
     switch self {
-    case .accepted: ["text": "accepted", "class": "ok"]
-    case .refused: ["text": "refused", "class": "bad"]
-    case .unasked: ["text": "not asked", "class": "idle"]
-    case .unreachable: ["text": "unreachable", "class": "warn"]
+    case .accepted: ["text": "accepted", "tone": "ok"]
+    case .refused: ["text": "refused", "tone": "bad"]
+    case .unasked: ["text": "not asked", "tone": "idle"]
+    case .unreachable: ["text": "unreachable", "tone": "warn"]
     }
   }
 }
@@ -145,5 +150,17 @@ extension DeviceCountReply {
   var text: String {
     guard areMore, let last = days.last else { return devices.grouped + (areMore ? "+" : "") }
     return (last.devices + last.sandboxDevices).grouped
+  }
+}
+
+extension DeviceCountReply {
+  /// For `{{#days}}{{>_days}}{{/days}}`; `nil` before the first day is counted.
+  func chart() -> [String: Any]? {
+    guard !days.isEmpty else { return nil }
+    return [
+      "rows": days.reversed().map { day in
+        ["day": day.day, "devices": day.devices.grouped, "sandbox": day.sandboxDevices.grouped]
+      }
+    ]
   }
 }

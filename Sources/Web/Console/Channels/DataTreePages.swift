@@ -24,7 +24,8 @@ enum DataTreePages {
             "app": tree.app, "created": call.zone.time(tree.createdAt),
             "address": "\(call.parts.publicURL)/datasync/v2/\(PercentEncoding.encode(tree.app))/data/",
           ]
-        }, "isEmpty": page.items.isEmpty, "hasTrees": !page.items.isEmpty, "pager": call.pager(page.next),
+        }, "isEmpty": page.items.isEmpty, "hasTrees": !page.items.isEmpty,
+        "pager": call.pager("/console/data-trees", page.next),
         "form": call.formView(fields), "mayAdd": call.allows(DataTreeAppOperations.enable),
         "mayRead": call.allows(ReportOperations.show),
         "command": "pushcart datasync enable --customer \(call.customer) --app com.acme.app",
@@ -43,7 +44,8 @@ enum DataTreePages {
       .secret(
         "The data tree of \(tree.app)", label: "Secret", tree.secret,
         use: "curl \(address) -H 'Authorization: Bearer \(tree.secret)'",
-        note: "It is access key \(tree.keyId), of scope datasync. Secrets made before stay valid until their keys are revoked.",
+        note:
+          "It is access key \(tree.keyId), of scope datasync. Secrets made before stay valid until their keys are revoked.",
         back: "/console/data-trees", "Back to the data trees"))
   }
 

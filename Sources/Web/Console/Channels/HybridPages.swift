@@ -17,7 +17,8 @@ enum HybridPages {
       title: "CM Hybrid Messaging", template: "hybrid",
       values: [
         "tabs": ChannelTabs.tabs(call, "/console/hybrid"), "apps": page.items.map { $0.row(call.zone) },
-        "isEmpty": page.items.isEmpty, "hasApps": !page.items.isEmpty, "pager": call.pager(page.next),
+        "isEmpty": page.items.isEmpty, "hasApps": !page.items.isEmpty,
+        "pager": call.pager("/console/hybrid", page.next),
         "mayAdd": call.allows(HybridAppOperations.enable), "mayRead": call.allows(ReportOperations.show),
         "command": "pushcart hybrid enable --customer \(call.customer) --app com.acme.app",
       ],
@@ -146,7 +147,9 @@ enum HybridPages {
       values: [
         "appId": appID, "href": "/console/hybrid/\(PercentEncoding.encode(appID))",
         "number": call.query.value("number") ?? "", "phones": page.items.map { $0.row(call.zone) },
-        "isEmpty": page.items.isEmpty, "pager": call.pager(page.next.map { "\($0)" }),
+        "isEmpty": page.items.isEmpty,
+        "pager": call.pager(
+          "/console/hybrid/\(PercentEncoding.encode(appID))/phones", page.next.map { "\($0)" }, keeping: ["number"]),
       ])
   }
 
@@ -157,7 +160,7 @@ enum HybridPages {
     return ConsoleView(
       title: "Messages to telephone numbers", template: "figures",
       values: ReportTable.values(report.rows, .hybrid).merging([
-        "back": "/console/hybrid", "intro": "By day, app and type. Days are UTC."
+        "back": "/console/hybrid", "intro": "By day, app and type. Days are UTC.",
       ]) { $1 },
       sql: "SELECT * FROM report.hybrid_share WHERE customer_id = \(call.customer) ORDER BY day DESC LIMIT 100;")
   }
@@ -170,7 +173,7 @@ extension HybridAppReply {
     var row: [String: Any] = [
       "appId": appId, "href": path, "messageType": messageType.rawValue, "sender": sender ?? "the provider's own",
       "changed": zone.time(updatedAt),
-      "state": alarm == nil ? ["text": "ready", "class": "ok"] : ["text": "needs attention", "class": "bad"],
+      "state": alarm == nil ? ["text": "ready", "tone": "ok"] : ["text": "needs attention", "tone": "bad"],
     ]
     if let alarm { row["alarm"] = ["reason": alarm.reason, "since": zone.time(alarm.since)] }
     return row

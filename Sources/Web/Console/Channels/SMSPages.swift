@@ -84,14 +84,14 @@ enum SMSPages {
       })
     _ = try await call.change(SMSOperations.save, (), request)
     let answer = try? await call.change(SMSOperations.check, (), ())
-    return .see("/console/sms", notice: "The provider is saved. \(answer?.notice(.sms) ?? "")")
+    return .see("/console/sms", notice: "The provider is saved. \(answer?.notice(AppType.sms.service) ?? "")")
   }
 
   private static let check = ConsoleAction(
     path: "/console/sms/check", operation: AnyOperation(SMSOperations.check), form: "/console/sms"
   ) { call in
     let reply = try await call.change(SMSOperations.check, (), ())
-    return .see("/console/sms", notice: reply.notice(.sms))
+    return .see("/console/sms", notice: reply.notice(AppType.sms.service))
   }
 
   private static let rotate = ConsoleAction(
@@ -123,7 +123,8 @@ enum SMSPages {
       throw HTTPErrorResponse.noNumber
     }
     let reply = try await call.change(SMSOperations.allow, number, ())
-    return .see("/console/sms", notice: "\(reply.number) gets SMS again. It had opted out: \(reply.reason ?? "no reason").")
+    return .see(
+      "/console/sms", notice: "\(reply.number) gets SMS again. It had opted out: \(reply.reason ?? "no reason").")
   }
 }
 

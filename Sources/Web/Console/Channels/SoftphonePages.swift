@@ -31,8 +31,8 @@ enum SoftphonePages {
         "multisend": "\(base)/pnm2/multisend", "report": "\(base)/tokens/report", "removal": "\(base)/tokens/removal",
         "form": call.formView(fields, Dictionary(initial) { $1 }), "mayChange": call.allows(CustomerOperations.change),
         "command": """
-          pushcart app add --customer \(call.customer) --type ios --app-id com.acme.phone --voip-app-id com.acme.phone.voip …
-          """,
+        pushcart app add --customer \(call.customer) --type ios --app-id com.acme.phone --voip-app-id com.acme.phone.voip …
+        """,
       ],
       sql: """
         SELECT app_id, app_type, kind, name FROM push_app WHERE customer_id = \(call.customer) AND kind <> 'app';

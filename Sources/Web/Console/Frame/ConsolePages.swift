@@ -3,5 +3,11 @@ enum ConsolePages {
   static let all: [ConsolePage] = parts.flatMap(\.pages)
   static let actions: [ConsoleAction] = parts.flatMap(\.actions)
 
-  private static let parts: [(pages: [ConsolePage], actions: [ConsoleAction])] = []
+  private static let parts: [(pages: [ConsolePage], actions: [ConsoleAction])] = [
+    (AppPages.pages, AppPages.actions),
+    (SMSPages.pages, SMSPages.actions), (SoftphonePages.pages, SoftphonePages.actions),
+    (HybridPages.pages, HybridPages.actions), (DataTreePages.pages, DataTreePages.actions),
+    (CustomerPages.pages, CustomerPages.actions), (KeyPages.pages, KeyPages.actions),
+    (AuditPages.pages, AuditPages.actions),
+  ]
 }

@@ -66,6 +66,7 @@ extension FormField {
     var values: [String: Any] = [
       "name": name, "id": id, "label": label, "hint": hint, "error": error ?? "", "required": isRequired,
       "described": described.joined(separator: " "), "autocomplete": autocomplete ?? "", "minimum": "", "maximum": "",
+      "file": "",
       "value": isSecret ? "" : current.last ?? "", "isChecked": current.last.map { $0 != "false" } ?? false,
     ]
     for kind in ["isInput", "isArea", "isChoice", "isChoices", "isFlag", "isHidden"] { values[kind] = false }
@@ -84,6 +85,10 @@ extension FormField {
       values["isArea"] = true
       values["rows"] = rows
       values["maximum"] = longest
+    case .file(let extensions):
+      values["isArea"] = true
+      values["rows"] = 5
+      values["file"] = extensions.isEmpty ? "*" : extensions.map { ".\($0)" }.joined(separator: ",")
     case .choice(let choices):
       values["isChoice"] = true
       values["choices"] = shown(choices, current)

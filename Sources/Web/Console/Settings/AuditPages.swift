@@ -28,15 +28,19 @@ enum AuditPages {
     let page = try await call.read(
       CustomerOperations.audit,
       (
-        (((PageRequest(after: request.after, limit: 50), try form.number("key")), try form.number("user")),
-          form.text("action")),
+        (
+          ((PageRequest(after: request.after, limit: 50), try form.number("key")), try form.number("user")),
+          form.text("action")
+        ),
         try form.moment("since", in: call.zone)
       ))
     return ConsoleView(
       title: "Audit log", template: "audit",
       values: [
         "entries": page.items.map { $0.row(call.zone) }, "isEmpty": page.items.isEmpty,
-        "isFiltered": !form.isEmpty, "form": FormView(fields, [:], form).values, "pager": call.pager(page.next.map { "\($0)" }),
+        "isFiltered": !form.isEmpty, "form": FormView(fields, [:], form).values,
+        "pager": call.pager(
+          "/console/audit", page.next.map { "\($0)" }, keeping: fields.map(\.name)),
         "tabs": SettingsTabs.tabs(call, "/console/audit"), "command": "pushcart audit --customer \(call.customer)",
       ],
       sql: """

@@ -1,4 +1,4 @@
-import Foundation
+import FoundationEssentials
 import Operations
 import Registry
 import Wire
@@ -18,7 +18,8 @@ enum KeyPages {
       title: "Access keys", template: "keys",
       values: [
         "keys": page.items.map { $0.row(call.zone) }, "isEmpty": page.items.isEmpty && request.after == nil,
-        "mayAdd": call.allows(KeyOperations.add), "pager": call.pager(page.next.map { "\($0)" }),
+        "mayAdd": call.allows(KeyOperations.add), "pager": call.pager("/console/keys", page.next.map { "\($0)" }),
+        "errors": call.refusals,
         "tabs": SettingsTabs.tabs(call, "/console/keys"),
         "command": #"pushcart key add --customer \#(call.customer) --name "app push user" --scope backend"#,
       ],
@@ -122,10 +123,10 @@ extension AccessKeyReply {
   }
 
   private var state: [String: Any] {
-    if revokedAt != nil { return ["text": "revoked", "class": "idle"] }
-    guard let end = expiresAt?.date else { return ["text": "valid", "class": "ok"] }
-    if end <= Date() { return ["text": "expired", "class": "idle"] }
-    return end < Date() + 14 * 86_400 ? ["text": "expires soon", "class": "warn"] : ["text": "valid", "class": "ok"]
+    if revokedAt != nil { return ["text": "revoked", "tone": "idle"] }
+    guard let end = expiresAt?.date else { return ["text": "valid", "tone": "ok"] }
+    if end <= Date() { return ["text": "expired", "tone": "idle"] }
+    return end < Date() + 14 * 86_400 ? ["text": "expires soon", "tone": "warn"] : ["text": "valid", "tone": "ok"]
   }
 }
 
