@@ -41,6 +41,20 @@ public enum ErrorReplies {
     case .numberTaken(let noun): .conflict("There is a \(noun) of this number already.")
     case .accessKeyRefused: .unauthorized
     case .roleRefused: .roleRefused
+    case .userTaken: .conflict("There is a user of this email already.")
+    case .userShared:
+      .conflict(
+        "The user works for another customer, too. Ask the hub's operator to do this by pushcart user, at the command line."
+      )
+    case .signInRefused: HTTPErrorResponse(.forbidden, "The e-mail address or the password is wrong.")
+    case .passwordRefused: HTTPErrorResponse(.forbidden, "The current password is wrong.")
+    case .codeRefused:
+      HTTPErrorResponse(.forbidden, "The code is wrong, or was used before. Wait for the next one, and enter that.")
+    case .linkRefused:
+      HTTPErrorResponse(
+        .gone, "This link was used, or is older than 24 hours. Ask one of the customer's owners for a new one.")
+    case .tooManySignIns(let seconds): .tooManySignIns(seconds: seconds)
+    case .tooManyPasswords: .busy
     case .tooManyUnknownTokens: .busy
     case .appUnknown: .notFound("appId names no push app of this customer.")
     case .appAmbiguous: .badRequest("appType is needed: this appId stands for apps on several platforms.")

@@ -73,6 +73,15 @@ extension HTTPErrorResponse {
       .tooManyRequests, "There are too many requests. Try again later.", headers: [.retryAfter: "\(seconds)"])
   }
 
+  /// More attempts to sign in than anybody needs who knows the password.
+  static func tooManySignIns(seconds: Int64) -> HTTPErrorResponse {
+    let minutes = (seconds + 59) / 60
+    return HTTPErrorResponse(
+      .tooManyRequests,
+      "There were too many attempts to sign in. Try again in \(minutes == 1 ? "a minute" : "\(minutes) minutes").",
+      headers: [.retryAfter: "\(seconds)"])
+  }
+
   public static let notJSON = HTTPErrorResponse(
     .unsupportedMediaType, "The body must be JSON, sent as Content-Type: application/json.")
 

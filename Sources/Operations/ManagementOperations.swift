@@ -8,6 +8,7 @@ package enum ManagementOperations {
   fileprivate static let groups: [(tag: APIOperation.Tag, operations: [AnyOperation])] = [
     (.pushDevices, []),
     (.keys, KeyOperations.all + CustomerOperations.all),
+    (.users, UserOperations.all),
     (.apps, AppOperations.all),
     (.lists, ListOperations.all),
     (.templates, TemplateOperations.all),

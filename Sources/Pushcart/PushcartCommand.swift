@@ -15,7 +15,8 @@ struct PushcartCommand: AsyncParsableCommand {
       CommandGroup(
         name: "Management",
         subcommands: [
-          CustomerCommand.self, KeyCommand.self, AppCommand.self, ListCommand.self, TemplateCommand.self,
+          CustomerCommand.self, KeyCommand.self, UserCommand.self, AppCommand.self, ListCommand.self,
+          TemplateCommand.self,
           SendCommand.self, SendoutCommand.self, MessageCommand.self, TriggerCommand.self, SMSCommand.self,
           HybridCommand.self, DataTreeCommand.self, WhyCommand.self, ReportCommand.self, LinksCommand.self,
           SoftphoneCommand.self,

@@ -66,7 +66,7 @@ package enum RegistryStatements {
   package static let all: [Statement] =
     CustomerQueries.all + AccessKeyQueries.all + PushAppQueries.all + ContactListQueries.all + HubSecretQueries.all
     + ProviderTokenQueries.all + SealedColumn.registry.flatMap(\.statements) + AuditQueries.all
-    + IdempotentReplyQueries.all
+    + IdempotentReplyQueries.all + UserQueries.all + MembershipQueries.all + SessionQueries.all + SignInQueries.all
     + NotificationQueries.all + AudienceQueries.all
     + ContactQueries.all + RegisterQueries.all + DeviceQueries.all
 }

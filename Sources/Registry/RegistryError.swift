@@ -15,6 +15,22 @@ public enum RegistryError: Error, Sendable, Hashable {
   case accessKeyRefused
   /// The user who makes a change has no role any more that may make it.
   case roleRefused
+  /// The customer has a user of that e-mail address already.
+  case userTaken
+  /// The user works for other customers, too: only the hub's operator changes what they share.
+  case userShared
+  /// There is no user of that e-mail address and password who may sign in.
+  case signInRefused
+  /// The current password is wrong.
+  case passwordRefused
+  /// The code of the authenticator app, or the recovery code, is wrong or was used before.
+  case codeRefused
+  /// The link that sets a password was used, replaced, or is too old.
+  case linkRefused
+  /// There were so many attempts to sign in of late that one more is not looked at for that long.
+  case tooManySignIns(seconds: Int64)
+  /// So many passwords are being hashed that one more is not.
+  case tooManyPasswords
   /// So many unknown tokens are being looked up that one more is not.
   case tooManyUnknownTokens
   /// The customer has no push app of that appId, or none of it on the platform asked for.

@@ -170,16 +170,17 @@ COMMENT ON COLUMN report.opens_by_hour.first_opens IS 'Pushes opened for the fir
 COMMENT ON COLUMN report.opens_by_hour.by_machines IS 'Fetches by scanners and prefetchers. No other column counts them.';
 
 CREATE VIEW report.audit_log AS
-SELECT customer_id, audit_log_id, at, access_key_id, report.cell(os_user) AS os_user, report.cell(address) AS address,
+SELECT customer_id, audit_log_id, at, access_key_id, user_id, report.cell(os_user) AS os_user, report.cell(address) AS address,
   action, report.cell(target) AS target, before, after
 FROM audit_log;
 COMMENT ON VIEW   report.audit_log               IS 'Every management change: who made it, when, and what it changed.';
 COMMENT ON COLUMN report.audit_log.customer_id   IS 'Whose data was changed.';
 COMMENT ON COLUMN report.audit_log.audit_log_id  IS 'Number of the line; the newest has the highest.';
 COMMENT ON COLUMN report.audit_log.at            IS 'When.';
-COMMENT ON COLUMN report.audit_log.access_key_id IS 'The access key that made the change; NULL for the command line.';
-COMMENT ON COLUMN report.audit_log.os_user       IS 'Who made the change at the command line; NULL for the API.';
-COMMENT ON COLUMN report.audit_log.address       IS 'Where the API was called from. Behind a proxy that is not trusted this is the proxy''s address.';
+COMMENT ON COLUMN report.audit_log.access_key_id IS 'The access key that made the change; NULL for console and command line.';
+COMMENT ON COLUMN report.audit_log.user_id       IS 'The user who made the change in the console; NULL for API and command line.';
+COMMENT ON COLUMN report.audit_log.os_user       IS 'Who made the change at the command line; NULL for API and console.';
+COMMENT ON COLUMN report.audit_log.address       IS 'Where API or console were called from. Behind a proxy that is not trusted this is the proxy''s address.';
 COMMENT ON COLUMN report.audit_log.action        IS 'What was done, as in key.add, app.change or sendout.start.';
 COMMENT ON COLUMN report.audit_log.target        IS 'What it was done to, as in key 7.';
 COMMENT ON COLUMN report.audit_log.before        IS 'The target before the change, as the management API showed it, without secrets.';

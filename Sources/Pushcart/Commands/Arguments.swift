@@ -6,6 +6,7 @@ extension CustomerID: ExpressibleByArgument {}
 extension HybridMessageType: ExpressibleByArgument {}
 extension DeviceID: ExpressibleByArgument {}
 extension AccessScope: ExpressibleByArgument {}
+extension Role: ExpressibleByArgument {}
 extension PushState: ExpressibleByArgument {}
 extension UncertainPolicy: ExpressibleByArgument {}
 extension Report: ExpressibleByArgument {}

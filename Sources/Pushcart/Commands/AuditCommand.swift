@@ -9,7 +9,7 @@ struct AuditCommand: OperationCommand {
   static let configuration = CommandConfiguration(
     commandName: "audit", abstract: "Show who changed what, the newest first.",
     discussion: """
-      Every management change is listed, by API and by command line: keys, apps, lists, templates, sendouts, settings. --json \
+      Every management change is listed, by API, console and command line: keys, apps, lists, templates, sendouts, settings. --json \
       shows the state before and after each change.
 
       Example: pushcart audit --customer 1 --action sendout. --since 2026-11-20T00:00:00Z
@@ -32,7 +32,7 @@ struct AuditCommand: OperationCommand {
     for entry in page.items {
       table.add(
         "\(entry.auditId)", entry.at.forPeople,
-        entry.keyId.map { "key \($0)" } ?? "\(entry.osUser ?? "–"), command line",
+        entry.keyId.map { "key \($0)" } ?? entry.userEmail ?? "\(entry.osUser ?? "–"), command line",
         entry.address, entry.action, entry.target)
     }
     return table.text(empty: "Nothing of customer \(customer) has been changed yet.") + page.more

@@ -66,16 +66,25 @@ struct CustomerCommand: AsyncParsableCommand {
         (\(Setting.retentionDays.variable)).
         """)
     var retentionDays: Int32?
+    @Option(help: "Time zone of the console's times, as in Europe/Berlin or UTC.") var timeZone: String?
+    @Option(
+      help: "Whether a second person has to start a sendout that somebody wrote in the console: true or false.")
+    var approval: Bool?
+    @Option(help: "The console sends to more devices than this only after somebody has typed their number.")
+    var sendThreshold: Int32?
     @OptionGroup var options: ManagementOptions
 
     func validate() throws {
-      guard devicesPerContact != nil || retentionDays != nil else {
-        throw ValidationError("Give --devices-per-contact or --retention-days.")
+      guard body != CustomerChangeRequest() else {
+        throw ValidationError(
+          "Give --devices-per-contact, --retention-days, --time-zone, --approval or --send-threshold.")
       }
     }
 
     var body: CustomerChangeRequest {
-      CustomerChangeRequest(devicesPerContact: devicesPerContact, retentionDays: retentionDays)
+      CustomerChangeRequest(
+        devicesPerContact: devicesPerContact, retentionDays: retentionDays, timeZone: timeZone, approval: approval,
+        sendThreshold: sendThreshold)
     }
 
     func text(_ customer: CustomerReply) -> String {
@@ -83,6 +92,8 @@ struct CustomerCommand: AsyncParsableCommand {
       return """
         Contacts of customer \(customer.customerId) have up to \(customer.devicesPerContact) devices.
         Pushes of ended sendouts are kept \(days).
+        The console shows times of \(customer.timeZone.onOneLine), and asks for the number of devices above \(customer.sendThreshold).
+        \(customer.approval ? "A second person starts what one has written in it." : "Whoever has written a sendout in it can start it.")
 
         """
     }

@@ -38,6 +38,7 @@ struct Housekeeping: Service {
         await makePartitions()
         if rounds % 12 == 0 {
           await attempt("list customers") { try await tidy() }
+          await attempt("delete ended sessions") { try await Sessions.forgetExpired(in: pool) }
           await attempt("delete what is past its retention") { try await retention.run() }
           await attempt("count devices") { try await countDevices() }
           await attempt("look at push certificates") { try await certificates.check(isLogged: rounds % 288 == 0) }

@@ -67,6 +67,9 @@ extension Setting {
     "link-rate", "requests a second with the links of one push; 0 for any number", fallback: "1000")
   static let publicURL = Setting(
     "public-url", "address that phones use, as in https://push.example.com", fallback: "http://HOST:PORT")
+  static let consoleURL = Setting(
+    "console-url", "address of the console, as in https://push-admin.example.com",
+    fallback: "http://HOST:PORT of the listener that serves it")
   static let pageFrameAncestors = Setting(
     "page-frame-ancestors",
     "sites that can show rich pages in a frame, as in http://localhost:8081, separated by spaces",
@@ -101,7 +104,7 @@ extension Setting {
   static let all =
     [
       databaseURL, databaseConnections, databaseTransactions, masterKey, oldMasterKeys, host, port, operationsHost,
-      operationsPort, publicURL, trustedProxies, connectionsPerAddress, addressRate, keyRate, linkRate,
+      operationsPort, publicURL, consoleURL, trustedProxies, connectionsPerAddress, addressRate, keyRate, linkRate,
       pageFrameAncestors, pnm2Customer, pnm2AllowedNetworks, drainSeconds, pushesInFlight, retentionDays,
     ] + ofServices + [providerCAFile, geoIPFile, logLevel, logFormat, config]
   /// Settings whose value can be in a file: the variable with `_FILE`, the flag with `-file`.

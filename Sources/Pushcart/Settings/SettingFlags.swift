@@ -53,7 +53,8 @@ typealias ServeFlags = TableOptions<ServeSettings>
 
 enum ServeSettings: SettingTable {
   static let settings: [Setting] = [
-    .host, .port, .operationsHost, .operationsPort, .publicURL, .trustedProxies, .connectionsPerAddress, .addressRate,
+    .host, .port, .operationsHost, .operationsPort, .publicURL, .consoleURL, .trustedProxies, .connectionsPerAddress,
+    .addressRate,
     .keyRate, .linkRate, .pageFrameAncestors, .pnm2Customer, .pnm2AllowedNetworks, .geoIPFile, .drainSeconds,
     .pushesInFlight, .retentionDays, .databaseConnections, .databaseTransactions,
   ]

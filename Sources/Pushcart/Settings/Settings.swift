@@ -19,6 +19,8 @@ struct Settings: Sendable {
   /// Most requests a second with one access key; 0 for any number.
   var requestsPerKey: Int
   var publicURL: String
+  /// Where users open the console, without a slash at its end.
+  var consoleURL: String
   var pages = PageSettings()
   var softphone = SoftphoneSettings()
   var drain: Duration
@@ -94,6 +96,7 @@ struct Settings: Sendable {
     }
     requestsPerKey = reader.number(.keyRate, in: 0...1_000_000)
     publicURL = reader.url(.publicURL, schemes: ["http", "https"]) ?? Self.address(server)
+    consoleURL = reader.url(.consoleURL, schemes: ["http", "https"]) ?? operations.map(Self.address) ?? publicURL
     pages.requestsPerLink = reader.number(.linkRate, in: 0...1_000_000)
     pages.frameAncestors = reader.frameAncestors(.pageFrameAncestors) ?? pages.frameAncestors
     softphone = Self.softphone(from: &reader)

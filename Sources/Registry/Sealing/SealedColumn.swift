@@ -70,7 +70,7 @@ package struct SealedColumn: Sendable {
 }
 
 extension SealedColumn {
-  package static let registry = [hubSecret, credential, reply, providerToken]
+  package static let registry = [hubSecret, credential, reply, providerToken, totp]
 
   static let hubSecret = SealedColumn("hub_secret", "sealed", key: ["name": "text"], isTenants: false)
   static let credential = SealedColumn(
@@ -83,4 +83,6 @@ extension SealedColumn {
   /// Those that can still be used. The next one is sealed under the current key.
   static let providerToken = SealedColumn(
     "provider_token", "sealed", key: ["signing_key": "text"], isUsed: "issued_at > now() - interval '1 hour'")
+  static let totp = SealedColumn(
+    "console_user", "totp_secret", key: ["user_id": "bigint"], isTenants: false, isJoined: true)
 }

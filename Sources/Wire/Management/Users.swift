@@ -66,6 +66,7 @@ public struct UserReply: APIObject, Equatable {
   public var totp: Bool
   public var createdAt: Timestamp
   public var lastSignInAt: Timestamp?
+  public var linkExpiresAt: Timestamp?
   public var link: String?
 
   public static let schemaName: String? = "User"
@@ -81,7 +82,7 @@ public struct UserReply: APIObject, Equatable {
     "InvitedUser", "A user and the link that sets their password.",
     example: UserReply(
       userId: UserID(3), email: "mia@example.com", name: "Mia Jansen", role: .marketer, seesPersonal: true,
-      disabled: false, hasPassword: false, totp: false, createdAt: .example,
+      disabled: false, hasPassword: false, totp: false, createdAt: .example, linkExpiresAt: .example,
       link: "/console/welcome/Vt0c2nUe0nEJzN0bXwKpQy8sR4LmZ7aHd3fGjK5oTiU"))
 
   public static let fieldTable: FieldTable = [
@@ -99,6 +100,7 @@ public struct UserReply: APIObject, Equatable {
     "totp": "Whether the user signs in with a code of an authenticator app, too.",
     "createdAt": "When the user was added.",
     "lastSignInAt": "When the user last signed in. Absent if they never did.",
+    "linkExpiresAt": "Until when the user's link sets a password. Absent if there is none that works.",
     "link":
       """
     The path where the user sets a password, below the console's address. It works once within 24 hours and is shown only once. \

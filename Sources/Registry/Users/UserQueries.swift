@@ -1,0 +1,141 @@
+import Postgres
+
+/// Statements on `console_user` and `password_link`, reference tables: they need no customer_id to be routed by.
+enum UserQueries {
+  /// Adds a user with the e-mail address `$1`; no row if there is one.
+  static let add = Statement(
+    "console_user.add", .write,
+    """
+    INSERT INTO console_user (email, name) VALUES ($1::text, $2::text)
+    ON CONFLICT ((lower(email COLLATE "C"))) DO NOTHING
+    RETURNING user_id
+    """)
+
+  /// Locks the user of an e-mail address.
+  static let lockByEmail = Statement(
+    "console_user.lock_by_email", .write,
+    """
+    SELECT user_id, password_hash IS NOT NULL FROM console_user
+    WHERE lower(email COLLATE "C") = lower($1::text COLLATE "C") FOR NO KEY UPDATE
+    """)
+
+  /// Locks the user `$1`.
+  static let lock = Statement(
+    "console_user.lock", .write, "SELECT 1 FROM console_user WHERE user_id = $1::bigint FOR NO KEY UPDATE")
+
+  static let rename = Statement(
+    "console_user.rename", .write, "UPDATE console_user SET name = $2::text WHERE user_id = $1::bigint")
+
+  /// For a sign-in.
+  static let find = Statement(
+    "console_user.find", .read,
+    """
+    SELECT user_id, password_hash FROM console_user WHERE lower(email COLLATE "C") = lower($1::text COLLATE "C")
+    """)
+
+  /// What the user `$1` signs in with.
+  static let factors = Statement(
+    "console_user.factors", .read,
+    """
+    SELECT password_hash, totp_secret, totp_last_step, cardinality(recovery_hashes)
+    FROM console_user WHERE user_id = $1::bigint
+    """)
+
+  /// Sets a password, and ends every session but `$3` of the user `$1`.
+  static let setPassword = Statement(
+    "console_user.set_password", .write,
+    """
+    WITH person AS (
+      UPDATE console_user SET password_hash = $2::text WHERE user_id = $1::bigint RETURNING user_id
+    ), ended AS (
+      DELETE FROM console_session USING person
+      WHERE console_session.user_id = person.user_id AND session_id IS DISTINCT FROM $3::bigint
+    )
+    DELETE FROM password_link USING person WHERE password_link.user_id = person.user_id
+    """)
+
+  /// Takes everything from the user `$1` that they sign in with, and ends their sessions.
+  static let reset = Statement(
+    "console_user.reset", .write,
+    """
+    WITH person AS (
+      UPDATE console_user
+      SET password_hash = NULL, totp_secret = NULL, recovery_hashes = '{}', oidc_issuer = NULL, oidc_subject = NULL
+      WHERE user_id = $1::bigint RETURNING user_id
+    )
+    DELETE FROM console_session USING person WHERE console_session.user_id = person.user_id
+    """)
+
+  /// Turns the authenticator app of the user `$1` on, whose code of the step `$3` was right.
+  static let turnOnTOTP = Statement(
+    "console_user.turn_on_totp", .write,
+    """
+    UPDATE console_user SET totp_secret = $2::bytea, totp_last_step = $3::bigint, recovery_hashes = $4::bytea[]
+    WHERE user_id = $1::bigint
+    """)
+
+  static let turnOffTOTP = Statement(
+    "console_user.turn_off_totp", .write,
+    "UPDATE console_user SET totp_secret = NULL, recovery_hashes = '{}' WHERE user_id = $1::bigint")
+
+  /// Takes the code of the step `$2`; no row if it, or a later one, was taken before.
+  static let takeStep = Statement(
+    "console_user.take_step", .write,
+    """
+    UPDATE console_user SET totp_last_step = $2::bigint WHERE user_id = $1::bigint AND totp_last_step < $2::bigint
+    RETURNING 1
+    """)
+
+  /// Takes a recovery code; no row if there is none of this hash any more.
+  static let takeRecoveryCode = Statement(
+    "console_user.take_recovery_code", .write,
+    """
+    UPDATE console_user SET recovery_hashes = array_remove(recovery_hashes, $2::bytea)
+    WHERE user_id = $1::bigint AND $2::bytea = ANY (recovery_hashes)
+    RETURNING 1
+    """)
+
+  static let noteSignIn = Statement(
+    "console_user.note_sign_in", .write, "UPDATE console_user SET last_sign_in_at = now() WHERE user_id = $1::bigint")
+
+  /// Lets the user `$1` sign in by an OpenID provider.
+  static let bindOIDC = Statement(
+    "console_user.bind_oidc", .write,
+    "UPDATE console_user SET oidc_issuer = $2::text, oidc_subject = $3::text WHERE user_id = $1::bigint")
+
+  static let findOIDC = Statement(
+    "console_user.find_oidc", .read,
+    "SELECT user_id FROM console_user WHERE oidc_issuer = $1::text AND oidc_subject = $2::text")
+
+  /// Makes the link of the user `$1`, in place of the one before.
+  static let addLink = Statement(
+    "password_link.add", .write,
+    """
+    INSERT INTO password_link (user_id, token_hash) VALUES ($1::bigint, $2::bytea)
+    ON CONFLICT (user_id) DO UPDATE SET token_hash = excluded.token_hash, created_at = excluded.created_at
+    """)
+
+  private static let isLinkValid = "token_hash = $1::bytea AND password_link.created_at > now() - interval '24 hours'"
+
+  static let findLink = Statement(
+    "password_link.find", .read,
+    """
+    SELECT user_id, email, name FROM password_link JOIN console_user USING (user_id) WHERE \(isLinkValid)
+    """)
+
+  /// Uses a link up; no row if it was used meanwhile.
+  static let takeLink = Statement(
+    "password_link.take", .write, "DELETE FROM password_link WHERE \(isLinkValid) RETURNING user_id")
+
+  static let forgetLinks = Statement(
+    "password_link.forget", .write,
+    """
+    DELETE FROM password_link WHERE user_id IN
+      (SELECT user_id FROM password_link WHERE created_at <= now() - interval '24 hours' LIMIT $1::bigint)
+    """)
+
+  static let all: [Statement] = [
+    add, lockByEmail, lock, rename, find, factors, setPassword, reset, turnOnTOTP, turnOffTOTP, takeStep,
+    takeRecoveryCode, noteSignIn, bindOIDC, findOIDC, addLink, findLink, takeLink, forgetLinks,
+  ]
+}
