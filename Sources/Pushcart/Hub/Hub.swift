@@ -204,12 +204,20 @@ struct Hub: Sendable {
         replies: IdempotentReplies(pool, vault: vault)),
       management: management,
       console: ConsoleRoutes(
-        management: management, users: ConsoleUsers(), publicURL: settings.publicURL,
+        management: management, users: consoleUsers(parts), publicURL: settings.publicURL,
         commands: OperationNames.commands),
       pages: pages(parts),
       smsStatus: SMSStatusRoutes(sms, parts.smsAddresses),
       description: try DescriptionRoutes(publicURL: settings.publicURL),
       health: HealthRoutes(unavailableReason: parts.readiness.unavailableReason), metrics: metricsRoutes)
+  }
+
+  private func consoleUsers(_ parts: HubParts) -> ConsoleUsers {
+    let passwords = Passwords()
+    return ConsoleUsers(
+      signIn: ConsoleSignIn(parts.pool, vault: parts.vault, passwords: passwords),
+      sessions: Sessions(parts.requestDatabase),
+      account: OwnAccount(parts.pool, vault: parts.vault, passwords: passwords))
   }
 
   private func pages(_ parts: HubParts) -> PageRoutes {

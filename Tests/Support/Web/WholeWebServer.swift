@@ -34,6 +34,10 @@ public struct WholeWebServer: Sendable {
   public var messages: MessageDispatcher?
 
   public static let publicURL = "https://push.example.com"
+  /// Where the console believes that it is.
+  public var consoleURL = Self.publicURL
+  /// Hashes cheaply.
+  static let passwords = Passwords(cost: 4)
   /// Made once for all tests, as it takes long.
   static let description = Result { try DescriptionRoutes(publicURL: publicURL) }
 
@@ -105,7 +109,11 @@ public struct WholeWebServer: Sendable {
           replies: IdempotentReplies(pool, vault: vault)),
         management: management,
         console: ConsoleRoutes(
-          management: management, users: ConsoleUsers(), publicURL: Self.publicURL,
+          management: management,
+          users: ConsoleUsers(
+            signIn: ConsoleSignIn(pool, vault: vault, passwords: Self.passwords), sessions: Sessions(pool),
+            account: OwnAccount(pool, vault: vault, passwords: Self.passwords)),
+          publicURL: consoleURL,
           commands: ["listKeys": "key list"]),
         pages: pages,
         smsStatus: SMSStatusRoutes(

@@ -22,7 +22,7 @@ extension ConsoleRoutes {
       "js": ConsoleAssets.shared.path(of: "console.js"), "icon": ConsoleAssets.shared.path(of: "icon.svg"),
       "theme": visit[.theme] == "light" || visit[.theme] == "dark" ? visit[.theme] ?? "" : "",
       "hasKeys": visit[.keys] != "off", "isLive": view.isLive, "notice": visit[.notice] ?? "",
-      "isSignedIn": call != nil, "csrf": call?.user.csrfToken ?? "",
+      "isSignedIn": call != nil, "csrf": call?.user.csrfToken ?? view.values["csrf"] ?? "",
       "hasLinks": !links.isEmpty || view.sql != nil, "sql": view.sql ?? "",
       "api": links.map(\.api).joined(separator: "\n"),
       "commands": links.compactMap(\.command).joined(separator: "\n"),
@@ -54,7 +54,6 @@ extension ConsoleRoutes {
 
   /// The page for an error. Nobody expected others than those of `ErrorReplies`; these are thrown on, and logged.
   func problem(_ error: any Error, _ visit: ConsoleVisit, _ call: ConsoleCall?) throws -> Response {
-    if let elsewhere = error as? Elsewhere { return ConsoleReply.see(elsewhere.path) }
     guard let response = ErrorReplies.response(for: error) else { throw error }
     let view = ConsoleView(
       title: Self.title(of: response.status), template: "error",
@@ -69,6 +68,7 @@ extension ConsoleRoutes {
     case 401: "Sign in again"
     case 403: "Not allowed"
     case 404: "Not found"
+    case 410: "This is gone"
     case 429: "Too many requests"
     case 503: "The hub cannot do this now"
     case 500...: "The hub failed"

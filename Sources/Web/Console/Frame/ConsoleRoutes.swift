@@ -74,6 +74,8 @@ public struct ConsoleRoutes: RouteSet {
   struct Elsewhere: Error {
     let path: String
 
+    init(to path: String) { self.path = path }
+
     /// - Parameter visit: comes back afterwards.
     init(_ path: String, then visit: ConsoleVisit) {
       let isPage = visit.request.method == .get || visit.request.method == .head
@@ -182,9 +184,7 @@ public struct ConsoleRoutes: RouteSet {
   /// Who is signed in, with their code and for a customer.
   /// - Throws: `Elsewhere`.
   func signedIn(_ visit: ConsoleVisit) async throws -> SignedIn {
-    guard let token = visit[.session], let user = try await users.signedIn(token) else {
-      throw Elsewhere("/console/sign-in", then: visit)
-    }
+    guard let user = try await session(visit) else { throw Elsewhere("/console/sign-in", then: visit) }
     if user.needsCode { throw Elsewhere("/console/sign-in/code", then: visit) }
     return user
   }

@@ -1,8 +1,14 @@
-import Registry
-import Wire
+package import Registry
 
-/// Users and sessions.
+/// Who uses the console: their sign-in, their sessions and what they change about themselves.
 package struct ConsoleUsers: Sendable {
-  package init() {}
-  func signedIn(_ token: String) async throws -> SignedIn? { nil }
+  let signIn: ConsoleSignIn
+  let sessions: Sessions
+  let account: OwnAccount
+
+  package init(signIn: ConsoleSignIn, sessions: Sessions, account: OwnAccount) {
+    self.signIn = signIn
+    self.sessions = sessions
+    self.account = account
+  }
 }

@@ -65,8 +65,8 @@ extension FormField {
     if error != nil { described.append("\(id)-error") }
     var values: [String: Any] = [
       "name": name, "id": id, "label": label, "hint": hint, "error": error ?? "", "required": isRequired,
-      "described": described.joined(separator: " "), "autocomplete": autocomplete ?? "", "minimum": "", "maximum": "",
-      "file": "",
+      "described": described.joined(separator: " "), "autocomplete": autocomplete ?? "", "maximum": "", "most": "",
+      "isFile": false,
       "value": isSecret ? "" : current.last ?? "", "isChecked": current.last.map { $0 != "false" } ?? false,
     ]
     for kind in ["isInput", "isArea", "isChoice", "isChoices", "isFlag", "isHidden"] { values[kind] = false }
@@ -77,18 +77,19 @@ extension FormField {
     case .moment: values.merge(input("datetime-local")) { $1 }
     case .number:
       values.merge(input("text")) { $1 }
-      values["inputmode"] = "numeric"
-      values["maximum"] = ""
+      values.merge(["inputmode": "numeric", "maximum": "", "most": ""]) { $1 }
     case .hidden: values["isHidden"] = true
     case .flag: values["isFlag"] = true
     case .area(let rows):
       values["isArea"] = true
       values["rows"] = rows
       values["maximum"] = longest
+      values["most"] = longest.isEmpty ? "" : limits.map { String($0.upperBound) } ?? ""
     case .file(let extensions):
       values["isArea"] = true
+      values["isFile"] = true
       values["rows"] = 5
-      values["file"] = extensions.isEmpty ? "*" : extensions.map { ".\($0)" }.joined(separator: ",")
+      values["accept"] = extensions.map { ".\($0)" }.joined(separator: ",")
     case .choice(let choices):
       values["isChoice"] = true
       values["choices"] = shown(choices, current)
@@ -108,7 +109,10 @@ extension FormField {
   }
 
   private func input(_ type: String) -> [String: Any] {
-    ["isInput": true, "type": type, "inputmode": "", "maximum": type == "text" ? longest : ""]
+    [
+      "isInput": true, "type": type, "inputmode": "", "maximum": type == "text" ? longest : "",
+      "most": type == "text" && !longest.isEmpty ? limits.map { String($0.upperBound) } ?? "" : "",
+    ]
   }
 
   private func shown(_ choices: [Choice], _ current: [String]) -> [[String: Any]] {
