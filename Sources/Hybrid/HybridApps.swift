@@ -132,6 +132,15 @@ public struct HybridApps: Sendable {
 
   private static let fewestWrongCodes: Int64 = 10
 
+  /// Apps whose address does not take status reports: how many wait after three attempts, and since when.
+  package func failingReports(
+    _ customer: CustomerID
+  ) async throws -> [(appID: String, waiting: Int, since: Date)] {
+    try await database.query(StatusReportQueries.failing, customer.rawValue).map { row in
+      try row.decode(String.self, Int.self, Date.self)
+    }
+  }
+
   /// Phones of an app in the order of their numbers.
   /// - Parameter number: only those that gave this telephone number last; nil for all.
   /// - Throws: `HybridError.appUnknown`.

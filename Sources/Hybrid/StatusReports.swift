@@ -78,7 +78,7 @@ public struct StatusReports: OutboxKind {
 
 /// What is read of status reports that are due.
 enum StatusReportQueries {
-  static let all: [Statement] = [due, contents]
+  static let all: [Statement] = [due, contents, failing]
 
   /// Apps of all customers that have an address and reports that are due.
   static let due = Statement(
@@ -92,6 +92,23 @@ enum StatusReportQueries {
                           LIMIT 1) AS due
      WHERE a.status_url IS NOT NULL
     """)
+
+  /// Apps whose address has not taken a report in three attempts: how many of the first \(failingLooked) that wait are so, and since when.
+  static let failing = Statement(
+    "hybrid.failing_reports", .read,
+    """
+    SELECT a.app_id, o.waiting, o.since
+      FROM hybrid_app a
+     CROSS JOIN LATERAL (SELECT count(*) AS waiting, min(created_at) AS since
+                           FROM (SELECT created_at, attempts FROM outbox
+                                  WHERE customer_id = $1::bigint AND kind = 'message_status' AND receiver = a.app_id
+                                  ORDER BY not_before LIMIT \(failingLooked)) AS first
+                          WHERE attempts >= 3) AS o
+     WHERE a.customer_id = $1::bigint AND a.status_url IS NOT NULL AND o.waiting > 0
+     ORDER BY a.app_id
+    """)
+
+  private static let failingLooked = 1000
 
   /// Where the statuses `$5` of the messages `$4` of the streams `$3` go, and what they say, if the app `$2` has an address. The last column
   /// says why a message was not delivered: by its SMS, or without one by its first push.

@@ -14,15 +14,34 @@ extension APIOperation.Tag {
 /// `/api/v1/sendouts`.
 package enum SendoutOperations {
   package static let all = [
-    AnyOperation(list), AnyOperation(add), AnyOperation(show), AnyOperation(pushes), AnyOperation(why),
+    AnyOperation(list), AnyOperation(add), AnyOperation(show), AnyOperation(figures), AnyOperation(pushes),
+    AnyOperation(recipients), AnyOperation(why),
     AnyOperation(start), AnyOperation(pause), AnyOperation(resume), AnyOperation(cancel),
   ]
 
   package static let list = Operation(
     get: "/api/v1/sendouts", id: "listSendouts", .sendouts, "List the sendouts",
-    "The newest come first, without audience, message and counts.", at: .page(of: "sendout", by: SendoutID.self),
+    """
+    The newest come first, without audience, message and counts. `figures` adds the counts of broadcasts, and when they were first \
+    opened.
+    """,
+    at: Parameters.choice("state", "Only sendouts in this state.", example: SendoutState.running)
+      .and(
+        .choice(
+          "kind", "`broadcast` for messages to an audience, `stream` for single messages.",
+          example: SendoutKind.broadcast)
+      )
+      .and(.text("name", "Only sendouts whose name begins so, in upper or lower case.", example: "Friday"))
+      .and(.flag("figures", "Whether broadcasts come with their counts and first opens."))
+      .and(.page(of: "sendout", by: SendoutID.self)),
     replies: .ok("A page of sendouts.", Page<SendoutReply, SendoutID>(items: [.listedExample]))
-  ) { call, page, _ in try await call.sendouts.list(call.customer, page) }
+  ) { call, target, _ in
+    let ((((state, kind), name), figures), page) = target
+    let filter = SendoutFilter(states: state.map { [$0] }, kind: kind, name: name)
+    var found = try await call.sendouts.list(call.customer, page, matching: filter)
+    if figures { try await call.sendouts.addFigures(call.customer, to: &found.items) }
+    return found
+  }
 
   package static let add = Operation(
     .post, "/api/v1/sendouts", id: "addSendout", .sendouts, "Make a sendout",
@@ -61,6 +80,15 @@ package enum SendoutOperations {
     errors: [unknown]
   ) { call, id, _ in try await call.sendouts.find(call.customer, id) }
 
+  package static let figures = Operation(
+    get: "/api/v1/sendouts/{id}/figures", id: "showSendoutFigures", .sendouts, "Show a sendout's figures",
+    """
+    From audience to open, with the pace of the last minute, the reasons of failures and what helps, and opens by hour. Of a sendout of \
+    more than 20,000 devices the reasons are estimated; the report `failures` counts all.
+    """,
+    at: id, replies: .ok("The figures.", SendoutFigures.form), errors: [unknown]
+  ) { call, id, _ in try await call.sendouts.figures(call.customer, id) }
+
   package static let pushes = Operation(
     get: "/api/v1/sendouts/{id}/pushes", id: "listPushes", .sendouts, "List a sendout's pushes",
     "Lists the ledger: one row for each device of the audience, by the push's number.",
@@ -71,6 +99,24 @@ package enum SendoutOperations {
   ) { call, target, _ in
     let ((id, state), page) = target
     return try await call.sendouts.pushes(call.customer, id, state: state, page)
+  }
+
+  package static let recipients = Operation(
+    get: "/api/v1/sendouts/{id}/recipients", id: "listRecipients", .sendouts, "List a sendout's recipients",
+    """
+    One row for each push, with the contact's original id, by the push's number. With `query` there is one page: pushes to the first \
+    100 contacts whose original id begins so, and to the contact of this number.
+    """, showsPersonal: true,
+    at: id.and(.text("query", "How original ids begin, or a contact's number.", example: "lars@"))
+      .and(.choice("state", "Only pushes in this state.", example: PushState.failed))
+      .and(.flag("opened", "Whether only pushes are listed that a person opened."))
+      .and(.page(of: "push", by: PushNumber.self)),
+    replies: .ok("A page of recipients.", Page(items: [RecipientReply.example], next: RecipientReply.example.pushNo)),
+    errors: [unknown]
+  ) { call, target, _ in
+    let ((((id, query), state), opened), page) = target
+    return try await call.sendouts.recipients(
+      call.customer, id, query: query, state: state, isOpened: opened, page)
   }
 
   package static let why = Operation(
@@ -140,9 +186,27 @@ extension APIOperation.Tag {
     "Reports", "The views of schema `report`, for those without psql.", readers: [.marketer, .analyst, .operator])
 }
 
-/// `/api/v1/reports`.
+/// `/api/v1/reports` and what a first page shows.
 package enum ReportOperations {
-  package static let all = [AnyOperation(show)]
+  package static let all = [AnyOperation(show), AnyOperation(activity), AnyOperation(alarms)]
+
+  package static let activity = Operation(
+    get: "/api/v1/activity", id: "showActivity", .reports, "Show what happened by day",
+    "Pushes, opens and registrations of each of the last days, today included. Days are UTC.",
+    at: Parameters.integer("days", in: 1...DayCounts.kept, "How many days. 30 if absent.", example: 30),
+    replies: .ok("The days.", ActivityReply.form)
+  ) { call, days, _ in
+    ActivityReply(days: try await DayCounts(call.database).last(Int(days ?? 30), of: call.customer))
+  }
+
+  package static let alarms = Operation(
+    get: "/api/v1/alarms", id: "listAlarms", .reports, "List what needs attention",
+    """
+    Apps whose credentials are refused or expire, addresses that take nothing, sendouts that the hub has paused, and apps at which somebody \
+    may be guessing PINs. Each says what helps.
+    """,
+    at: .none, replies: .ok("The alarms, the newest first.", AlarmsReply.form)
+  ) { call, _, _ in AlarmsReply(alarms: try await Alarms(call.database, of: call.customer).all()) }
 
   package static let show = Operation(
     get: "/api/v1/reports/{report}", id: "showReport", .reports, "Show a report",

@@ -1,5 +1,5 @@
 import FoundationEssentials
-import Wire
+public import Wire
 
 /// What the documented reasons of one push service mean, read from its table. Documents list them.
 public struct ServiceReasons: Sendable {
@@ -20,6 +20,9 @@ public struct ServiceReasons: Sendable {
 
   /// The tables of all services.
   public static let all = PushServiceName.allCases.flatMap(\.table.reasons)
+
+  /// The tables of one service.
+  public static func of(_ service: PushServiceName) -> [ServiceReasons] { service.table.reasons }
 
   /// The name of a case as people write it: `too many topic jobs`, `bad TTL`.
   static func description(of code: some Sendable) -> String {

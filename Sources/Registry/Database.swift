@@ -68,5 +68,5 @@ package enum RegistryStatements {
     + ProviderTokenQueries.all + SealedColumn.registry.flatMap(\.statements) + AuditQueries.all
     + IdempotentReplyQueries.all + UserQueries.all + MembershipQueries.all + SessionQueries.all + SignInQueries.all
     + NotificationQueries.all + AudienceQueries.all
-    + ContactQueries.all + RegisterQueries.all + DeviceQueries.all
+    + ContactQueries.all + RegisterQueries.all + DeviceQueries.all + DayCountQueries.all
 }

@@ -74,7 +74,7 @@ extension Sendout {
   /// - Parameter apps: its apps, and perhaps others of the customer.
   func summary(among apps: [PushApp]) -> SendoutReply {
     SendoutReply(
-      sendoutId: key.sendout, name: name,
+      sendoutId: key.sendout, name: name, kind: isStream ? .stream : .broadcast,
       apps: apps.filter { self.apps.contains($0.id) }.map {
         SendoutReply.App(pushAppId: $0.id, appId: $0.appID, appType: $0.type)
       }, state: state,

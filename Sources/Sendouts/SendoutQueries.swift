@@ -45,7 +45,8 @@ enum SendoutQueries {
     "sendout.lock", .write,
     "SELECT \(columns) FROM sendout WHERE customer_id = $1::bigint AND sendout_id = $2::bigint FOR NO KEY UPDATE")
 
-  /// The newest first, after `$2`. Audience and message are left out: they may be long, and a list does not show them.
+  /// The newest first, after `$2`: those in the states `$4`, of the kind `$5`, and with names that begin with `$6` in lower case, NULL for
+  /// all. Audience and message are left out: they may be long, and a list does not show them.
   static let list = Statement(
     "sendout.list", .read,
     """
@@ -54,6 +55,8 @@ enum SendoutQueries {
            state_changes, id_fields, fallback_app_id
       FROM sendout
      WHERE customer_id = $1::bigint AND sendout_id < coalesce($2::bigint, \(Int64.max))
+       AND ($4::text[] IS NULL OR state = ANY ($4::text[])) AND ($5::text IS NULL OR kind = $5::text)
+       AND ($6::text IS NULL OR starts_with(lower(name), lower($6::text)))
      ORDER BY sendout_id DESC
      LIMIT $3::bigint
     """)

@@ -121,11 +121,14 @@ public struct SendoutStore: Sendable {
 
   /// The customer's sendouts, the newest first, without audience, message and counts.
   public func list(
-    _ customer: CustomerID, _ page: PageRequest<SendoutID> = PageRequest()
+    _ customer: CustomerID, _ page: PageRequest<SendoutID> = PageRequest(),
+    matching filter: SendoutFilter = SendoutFilter()
   ) async throws -> Page<SendoutReply, SendoutID> {
+    guard filter.name?.utf8.contains(0) != true else { return Page(items: []) }
     let apps = try await PushApps(database).list(customer)
     let rows = try await database.query(
-      SendoutQueries.list, customer.rawValue, page.after?.rawValue, page.limit + 1)
+      SendoutQueries.list, customer.rawValue, page.after?.rawValue, page.limit + 1, filter.states?.map(\.rawValue),
+      filter.kind?.rawValue, filter.name)
     let replies = try rows.map { try Sendout($0).summary(among: apps) }
     return page.page(of: replies, cursor: \.sendoutId)
   }

@@ -1,4 +1,4 @@
-import FoundationEssentials
+package import FoundationEssentials
 public import Postgres
 public import Registry
 public import Wire
@@ -25,6 +25,15 @@ public struct DataTreeApps: Sendable {
     try await database.query(DataTreeQueries.list, customer.rawValue).map { row in
       let (app, createdAt) = try row.decode(String.self, Date.self)
       return DataTreeApp(app: app, createdAt: Timestamp(createdAt))
+    }
+  }
+
+  /// Webhooks that do not take notifications: how many wait after three attempts, and since when.
+  package func failingWebhooks(
+    _ customer: CustomerID
+  ) async throws -> [(appID: String, webhook: String, waiting: Int, since: Date)] {
+    try await database.query(NotificationQueue.failing, customer.rawValue).map { row in
+      try row.decode(String.self, String.self, Int.self, Date.self)
     }
   }
 }

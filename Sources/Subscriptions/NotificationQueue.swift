@@ -190,11 +190,27 @@ struct NotificationQueue: Sendable {
       SELECT FROM data_tree_app WHERE customer_id = $1::bigint AND app_id = $2::text FOR KEY SHARE NOWAIT)
     """
 
-  static let all: [Statement] = [planOnce, dueLanes, claimDue, settleClaimed, extendClaims, revokeTarget, pruneLog]
+  static let all: [Statement] = [
+    planOnce, dueLanes, claimDue, settleClaimed, extendClaims, revokeTarget, pruneLog, failing,
+  ]
 
   /// Until the transaction ends. A plan for a customer of whom nothing was due when statistics were taken reads all that is due now for
   /// each row.
   static let planOnce = Statement("notification.plan_once", .write, "SET LOCAL plan_cache_mode = force_generic_plan")
+
+  /// Webhooks of the customer `$1` that have not taken a notification in three attempts, among the first 1000 that wait: how many, and
+  /// since when.
+  static let failing = Statement(
+    "notification.failing", .read,
+    """
+    SELECT app_id, webhook, count(*), coalesce(min(first_failed_at), now())
+      FROM (SELECT app_id, webhook, attempts, first_failed_at FROM data_tree_due
+             WHERE customer_id = $1::bigint AND service = 'webhook'
+             ORDER BY app_id, service, webhook, due_at LIMIT 1000) AS first
+     WHERE attempts >= 3
+     GROUP BY app_id, webhook
+     ORDER BY app_id, webhook
+    """)
 
   /// It steps through `data_tree_due_at` from one lane to the next: so it costs by their number, however much is due in each.
   static let dueLanes = Statement(

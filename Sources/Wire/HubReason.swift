@@ -131,6 +131,35 @@ public enum HubReason: String, CaseIterable, Sendable {
   }
 }
 
+extension HubReason {
+  /// What helps, as sentences; `nil` if nothing more is known than the reason.
+  public var advice: String? {
+    switch self {
+    case .deviceInvalidated, .deviceReassigned, .deviceGone, .badToken, .noChannelURI, .noNumber, .messageGone,
+      .withdrawn, .pushAccepted, .confirmedInTime:
+      "Nothing: the device or the message is gone."
+    case .expired: "Give the message a longer ttl, or start earlier."
+    case .messageTooBig: "Shorten the message, its fields or its override, and send it to these recipients again."
+    case .badOverride, .noText, .noPIN, .tooManyMarks, .characterTooLarge, .noWordOfMessage:
+      "Correct the message, and send it to these recipients again."
+    case .signingKeyUnusable, .privateKeyUnusable, .projectIDUnusable:
+      "Make a new key at the push service, add it to the app, and resume the sendout."
+    case .noCertificateForEnvironment: "Add a certificate for this environment, or better a signing key for both."
+    case .pushTypeNeedsSigningKey, .topicNotInCertificate: "Add a signing key to the app in place of its certificate."
+    case .noAccessToken, .noAuthorization, .tokenRefused: "Check the app's credentials."
+    case .hostNotAllowed, .addressNotAllowed: "The hub's operator has to allow the address, if it is right."
+    case .certificateUntrusted, .handshakeFailed, .noHTTP2:
+      "The hub's operator has to look at the network, and at what stands between hub and push service."
+    case .hubStopped, .noOutcome, .requestTimeout:
+      "Nothing is sent twice unless the sendout says so. Send to these recipients again if it matters."
+    case .providerTokenUnknown, .noPlace, .noAnswer, .tooManyOrigins, .notAccepted, .nameUnknown, .connectionRefused,
+      .connectionReset, .connectTimeout, .connectionFailed, .connectionClosed, .connectionDead, .noSettings,
+      .noConnection, .goAway, .refusedStream, .queueTimeout, .shuttingDown, .cancelled, .laneClosed, .pushFailed:
+      "Nothing: the hub tries again by itself, for two hours."
+    }
+  }
+}
+
 extension String {
   /// A reason of the hub's own as the ledger has it, and what it names.
   public static func hub(_ reason: HubReason, _ detail: String? = nil) -> String {

@@ -157,3 +157,22 @@ COMMENT ON COLUMN device_event.kind            IS 'registered: first seen. moved
 COMMENT ON COLUMN device_event.reason          IS 'Why it was invalidated: ''app'', ''too_many_devices'', or the push service''s own reason.';
 COMMENT ON COLUMN device_event.access_key_id   IS 'The access key of the request; NULL for what a push service said.';
 COMMENT ON COLUMN device_event.at              IS 'When the event happened.';
+
+-- What charts of many days show. Reading events, pushes and opens would take seconds, so the statements that write them count them here, in
+-- the same commit. Each connection counts in the slot of its number, so that statements of one customer rarely wait for each other's row.
+CREATE TABLE day_count (
+  customer_id bigint NOT NULL,
+  day         date   NOT NULL,
+  slot        int2   NOT NULL,
+  registered  bigint NOT NULL DEFAULT 0,
+  sent        bigint NOT NULL DEFAULT 0,
+  opened      bigint NOT NULL DEFAULT 0,
+  PRIMARY KEY (customer_id, day, slot)
+) WITH (fillfactor = 50);
+COMMENT ON TABLE  day_count             IS 'How many devices were registered, pushes sent and pushes opened, by day.';
+COMMENT ON COLUMN day_count.customer_id IS 'The customer.';
+COMMENT ON COLUMN day_count.day         IS 'The day, in UTC.';
+COMMENT ON COLUMN day_count.slot        IS 'Which of the rows of the day; their sum counts.';
+COMMENT ON COLUMN day_count.registered  IS 'Devices registered for the first time.';
+COMMENT ON COLUMN day_count.sent        IS 'Pushes sent for the first time, uncertain attempts included.';
+COMMENT ON COLUMN day_count.opened      IS 'Pushes opened by a person for the first time.';

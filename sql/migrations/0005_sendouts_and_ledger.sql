@@ -292,3 +292,24 @@ COMMENT ON COLUMN open_event.via         IS 'page: the rich page was fetched. pu
 COMMENT ON COLUMN open_event.reader      IS 'machine: a HEAD request, or a known scanner or prefetcher. Machines never count as opens.';
 COMMENT ON COLUMN open_event.at          IS 'When the first fetch of the minute happened.';
 COMMENT ON COLUMN open_event.opens       IS 'Number of fetches in the minute.';
+
+-- Opens of a sendout by hour, counted by the statement that records them: a large sendout has too many to be read for a page. It stays
+-- when retention deletes the opens.
+CREATE TABLE open_hour (
+  customer_id bigint      NOT NULL,
+  sendout_id  bigint      NOT NULL,
+  hour        timestamptz NOT NULL,
+  slot        int2        NOT NULL,
+  opens       bigint      NOT NULL DEFAULT 0,
+  first_opens bigint      NOT NULL DEFAULT 0,
+  by_machines bigint      NOT NULL DEFAULT 0,
+  PRIMARY KEY (customer_id, sendout_id, hour, slot)
+) WITH (fillfactor = 50);
+COMMENT ON TABLE  open_hour             IS 'Opens of each sendout by hour: the figures of report.opens_by_hour, counted as they happen.';
+COMMENT ON COLUMN open_hour.customer_id IS 'The customer that owns the sendout.';
+COMMENT ON COLUMN open_hour.sendout_id  IS 'The sendout.';
+COMMENT ON COLUMN open_hour.hour        IS 'Its beginning, of an hour in UTC.';
+COMMENT ON COLUMN open_hour.slot        IS 'Which of the rows of the hour; their sum counts. As in day_count.';
+COMMENT ON COLUMN open_hour.opens       IS 'Fetches by persons.';
+COMMENT ON COLUMN open_hour.first_opens IS 'Pushes opened by a person for the first time.';
+COMMENT ON COLUMN open_hour.by_machines IS 'Fetches by machines.';

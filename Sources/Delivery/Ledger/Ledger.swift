@@ -86,6 +86,87 @@ public struct Ledger: Sendable {
 }
 
 extension Ledger {
+  /// How many contacts a search looks at.
+  package static let mostFound = 100
+  /// How many batches are read for the reasons of failures.
+  static let sampledBatches: Int64 = 20
+
+  /// How many pushes of each sendout are in which state; a sendout without pushes is left out.
+  package func totals(_ customer: CustomerID, of sendouts: [SendoutID]) async throws -> [SendoutID: SendoutCounts] {
+    let rows = try await database.query(LedgerQueries.totals, customer.rawValue, sendouts.map(\.rawValue))
+    return Dictionary(
+      try rows.map { (SendoutID(try $0.get("sendout_id") as Int64), try SendoutCounts($0)) }, uniquingKeysWith: { $1 })
+  }
+
+  /// How many pushes have an outcome in batches that were begun within the last minute.
+  package func settledLately(_ key: SendoutKey) async throws -> Int {
+    try await database.query(LedgerQueries.settledLately, key.customer.rawValue, key.sendout.rawValue)[0]
+      .decode(Int.self)
+  }
+
+  /// Why pushes did not arrive, or have not yet, the most frequent first. Of a large sendout the failures of some batches are counted, and
+  /// each number is scaled to what the state's count says.
+  package func reasons(_ key: SendoutKey, _ counts: SendoutCounts) async throws -> [SendoutReason] {
+    let totals: [PushState: Int] = [
+      .failed: counts.failed, .uncertain: counts.uncertain, .skipped: counts.skipped, .waiting: counts.waiting,
+    ]
+    guard totals.values.contains(where: { $0 > 0 }) else { return [] }
+    let found = try await database.query(
+      LedgerQueries.reasons, key.customer.rawValue, key.sendout.rawValue, Self.sampledBatches
+    ).map { row in
+      let (state, reason, count) = try row.decode(String.self, String.self, Int.self)
+      return (state: PushState(rawValue: state) ?? .failed, reason: reason, count: count)
+    }
+    return found.map { line in
+      let counted = found.filter { $0.state == line.state }.reduce(0) { $0 + $1.count }
+      let total = totals[line.state] ?? 0
+      // Some may have got another outcome between the two statements.
+      let isEstimate = total > counted && counts.audience > Int(Self.sampledBatches) * Self.usualBatchSize
+      let scaled = isEstimate ? line.count * total / counted : line.count
+      return SendoutReason(state: line.state, reason: line.reason, pushes: scaled, isEstimate: isEstimate)
+    }.sorted { ($1.pushes, $0.reason) < ($0.pushes, $1.reason) }
+  }
+
+  /// Whom the sendout went to, in the order of pushes.
+  /// - Parameters:
+  ///   - state: only pushes in this state; all when `nil`.
+  ///   - isOpened: only pushes that were opened.
+  package func recipients(
+    _ key: SendoutKey, state: PushState?, isOpened: Bool, _ page: PageRequest<PushNumber>
+  ) async throws -> Page<RecipientReply, PushNumber> {
+    let rows = try await database.query(
+      LedgerQueries.recipients, key.customer.rawValue, key.sendout.rawValue, state?.rawValue, page.after?.rawValue ?? 0,
+      page.limit + 1, isOpened)
+    return page.page(of: try rows.map(RecipientReply.init), cursor: \.pushNo)
+  }
+
+  /// Those of the first contacts whose original id begins with a text, and the contact whose number it is.
+  package func recipients(
+    _ key: SendoutKey, named prefix: String, state: PushState?, isOpened: Bool
+  ) async throws -> [RecipientReply] {
+    guard !prefix.utf8.contains(0) else { return [] }
+    return try await database.query(
+      LedgerQueries.recipientsFound, key.customer.rawValue, key.sendout.rawValue, prefix,
+      ContactID(prefix)?.rawValue, state?.rawValue, isOpened
+    ).map(RecipientReply.init)
+  }
+}
+
+extension RecipientReply {
+  init(_ row: Row) throws {
+    let (original, push, contact, device, state, reason, sent, opened) = try row.decode(
+      String?.self, Int64.self, Int64.self, Int64.self, String.self, String?.self, Date?.self, Date?.self)
+    guard let state = PushState(rawValue: state) else {
+      throw PostgresError.decoding(
+        statement: LedgerQueries.recipients.name, column: "state", .format("an unknown state"))
+    }
+    self.init(
+      pushNo: PushNumber(push), originalId: original, contactId: ContactID(contact), deviceId: DeviceID(device),
+      state: state, reason: reason, sentAt: sent.map(Wire.Timestamp.init), openedAt: opened.map(Wire.Timestamp.init))
+  }
+}
+
+extension Ledger {
   /// The sendout's pushes to one contact.
   public func pushes(_ key: SendoutKey, of contact: ContactID) async throws -> [PushReply] {
     try await database.query(

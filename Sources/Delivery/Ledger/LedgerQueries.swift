@@ -1,12 +1,14 @@
 package import Postgres
+import Registry
 import Wire
 
 /// Statements that hold, resume and cancel a sendout's batches as a whole, and count its progress. `$1` is the customer, `$2` the
 /// sendout. Batches are locked before pushes everywhere, so these never deadlock with each other.
 enum LedgerQueries {
   static let all: [Statement] = [
-    hold, resume, cancel, cancelUnclaimed, moment, due, requeueLost, remainingWork, lanes, counts, pushes,
-    pushesOfContact,
+    hold, resume, cancel, cancelUnclaimed, moment, due, requeueLost, remainingWork, lanes, counts, totals,
+    settledLately, reasons,
+    pushes, pushesOfContact, recipients, recipientsFound,
   ]
 
   /// Unclaimed batches are held now, claimed ones when they are released. Locks the batches it changes.
@@ -185,7 +187,8 @@ enum LedgerQueries {
         FROM rest
        WHERE push_batch.customer_id = $1::bigint AND push_batch.sendout_id = $2::bigint
          AND push_batch.batch_no = rest.batch_no AND push_batch.state = 'claimed'
-      RETURNING 1)
+      RETURNING 1),
+    day_counted AS (\(DayCount.sent.add("unanswered", where: "is_first")))
     SELECT (SELECT count(*) FROM released), (SELECT count(*) FROM unanswered)
     """)
 
@@ -223,6 +226,94 @@ enum LedgerQueries {
     SELECT audience, queued, sending, waiting, sent, accepted, failed, uncertain, skipped, cancelled, opened
       FROM sendout_counts
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
+    """)
+
+  /// The counts of the sendouts `$2`. Those without pushes have no row.
+  static let totals = Statement(
+    "ledger.totals", .read,
+    """
+    SELECT sendout_id, audience, queued, sending, waiting, sent, accepted, failed, uncertain, skipped, cancelled, opened
+      FROM sendout_counts
+     WHERE customer_id = $1::bigint AND sendout_id = ANY ($2::bigint[])
+    """)
+
+  /// How many pushes have an outcome in batches that were claimed within the last minute.
+  static let settledLately = Statement(
+    "ledger.settled_lately", .read,
+    """
+    SELECT coalesce(sum(accepted + failed + uncertain + skipped), 0)::bigint
+      FROM push_batch
+     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND claimed_at > now() - interval '1 minute'
+    """)
+
+  /// Why pushes did not arrive, or have not yet, by state and reason, of `$3` batches that have such pushes. If there are more, these are
+  /// spread over all of them. So it reads no more than their pushes, however large the sendout is.
+  static let reasons = Statement(
+    "ledger.reasons", .read,
+    """
+    SELECT p.state, coalesce(p.reason, 'unknown'), count(*)
+      FROM (SELECT first_push, last_push FROM push_batch
+             WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND failed + uncertain + skipped + waiting > 0
+             ORDER BY hashint4(batch_no), batch_no LIMIT $3::bigint) AS b
+     CROSS JOIN LATERAL (SELECT state, reason FROM push
+                          WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
+                            AND push_no BETWEEN b.first_push AND b.last_push
+                            AND state IN ('failed', 'uncertain', 'skipped', 'waiting')
+                         OFFSET 0) AS p
+     GROUP BY 1, 2
+     ORDER BY 3 DESC, 1, 2
+     LIMIT 50
+    """)
+
+  private static let recipientColumns =
+    "p.push_no, p.contact_id, p.device_id, p.state, p.reason, p.sent_at, p.opened_at"
+
+  /// Whom pushes went to, after the push `$4`, at most `$5`: those in the state `$3`, NULL for all, and with `$6` those that were opened.
+  /// Batches without such pushes are passed over by their counts, so it reads a batch for each row at most.
+  static let recipients = Statement(
+    "ledger.recipients", .read,
+    """
+    SELECT c.original_id, \(recipientColumns)
+      FROM (SELECT p.*
+              FROM (SELECT first_push, last_push FROM push_batch
+                     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND last_push > $4::bigint
+                       AND CASE $3::text WHEN 'queued' THEN queued WHEN 'waiting' THEN waiting WHEN 'accepted' THEN accepted
+                             WHEN 'failed' THEN failed WHEN 'uncertain' THEN uncertain WHEN 'skipped' THEN skipped
+                             WHEN 'cancelled' THEN cancelled ELSE 1 END > 0
+                       AND (NOT $6::bool OR opened > 0)
+                     ORDER BY batch_no) AS b
+             CROSS JOIN LATERAL (SELECT * FROM push
+                                  WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND push_no > $4::bigint
+                                    AND push_no BETWEEN b.first_push AND b.last_push
+                                    AND ($3::text IS NULL OR state = $3::text) AND (NOT $6::bool OR opened_at IS NOT NULL)
+                                  ORDER BY push_no LIMIT $5::bigint) AS p
+             LIMIT $5::bigint) AS p
+      LEFT JOIN LATERAL (SELECT original_id FROM contact
+                          WHERE customer_id = $1::bigint AND contact_id = p.contact_id LIMIT 1) AS c ON true
+     ORDER BY p.push_no
+    """)
+
+  /// Pushes to the contact numbered `$4`, NULL for none, and to the first \(Ledger.mostFound) contacts whose original ids begin with `$3`;
+  /// `$5` and `$6` as `$3` and `$6` of `recipients`. No text begins with the prefix behind the last character of all.
+  static let recipientsFound = Statement(
+    "ledger.recipients_found", .read,
+    """
+    SELECT found.original_id, \(recipientColumns)
+      FROM (SELECT contact_id, original_id FROM contact WHERE customer_id = $1::bigint AND contact_id = $4::bigint
+             UNION
+            (SELECT contact_id, original_id FROM contact
+              WHERE customer_id = $1::bigint AND original_id >= $3::text AND original_id < $3::text || chr(1114111)
+              ORDER BY original_id LIMIT \(Ledger.mostFound))) AS found
+     CROSS JOIN LATERAL (SELECT * FROM push
+                          WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND contact_id = found.contact_id
+                            AND message_no IS NULL
+                          UNION ALL
+                         SELECT * FROM push
+                          WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND contact_id = found.contact_id
+                            AND message_no IS NOT NULL
+                         OFFSET 0) AS p
+     WHERE ($5::text IS NULL OR p.state = $5::text) AND (NOT $6::bool OR p.opened_at IS NOT NULL)
+     ORDER BY found.original_id, p.push_no
     """)
 
   /// `$3` is the state or NULL for all, `$4` the push after which to begin, `$5` how many.

@@ -3,11 +3,11 @@ import Registry
 
 /// Statements on `open_event`.
 enum OpenQueries {
-  static let all: [Statement] = [record, contacts]
+  static let all: [Statement] = [record, contacts, hours, firstHours]
 
   /// Records opens of the customer `$1`: sendouts `$2`, pushes `$3`, ways of opening `$4`, readers `$5`. Opens of one push
   /// within one minute are counted in one row. Opens of pushes that are not in the ledger are ignored. The first open by a
-  /// person is written to the push and counted in its batch, unless the device now belongs to another contact, who never got the
+  /// person is written to the push and counted in its batch, its hour and its day, unless the device now belongs to another contact, who never got the
   /// push.
   ///
   /// Returns one row of two arrays: the positions of the known opens in the input, and the contacts of their pushes. Both are
@@ -61,7 +61,22 @@ enum OpenQueries {
         FROM (SELECT sendout_id, batch_no, count(*) AS count, count(*) FILTER (WHERE is_accepted) AS accepted
                 FROM firsts GROUP BY sendout_id, batch_no) AS first
        WHERE push_batch.customer_id = $1::bigint AND push_batch.sendout_id = first.sendout_id
-         AND push_batch.batch_no = first.batch_no)
+         AND push_batch.batch_no = first.batch_no),
+    hour_counted AS (
+      INSERT INTO open_hour AS known (customer_id, sendout_id, hour, slot, opens, first_opens, by_machines)
+      SELECT $1::bigint, sendout_id, date_trunc('hour', now(), 'UTC'), \(DayCounts.slot),
+             coalesce(sum(opens), 0), coalesce(sum(firsts), 0), coalesce(sum(machines), 0)
+        FROM (SELECT sendout_id, count(*) FILTER (WHERE reader = 'person') AS opens, NULL::bigint AS firsts,
+                     count(*) FILTER (WHERE reader <> 'person') AS machines
+                FROM known GROUP BY sendout_id
+               UNION ALL
+              SELECT sendout_id, NULL, count(*), NULL FROM firsts GROUP BY sendout_id) AS counted
+       GROUP BY sendout_id
+       ORDER BY sendout_id
+      ON CONFLICT (customer_id, sendout_id, hour, slot)
+        DO UPDATE SET opens = known.opens + excluded.opens, first_opens = known.first_opens + excluded.first_opens,
+                      by_machines = known.by_machines + excluded.by_machines),
+    day_counted AS (\(DayCount.opened.add("firsts", where: "true")))
     SELECT array_agg(place), array_agg(contact_id) FROM known
     """)
 
@@ -77,5 +92,34 @@ enum OpenQueries {
              WHERE push.customer_id = $1::bigint AND push.sendout_id = opened.sendout_id
                AND push.push_no = opened.push_no
             OFFSET 0) AS push
+    """)
+
+  /// Opens of the sendout `$2` by hour, the oldest first, at most `$3` hours.
+  static let hours = Statement(
+    "open.hours", .read,
+    """
+    SELECT hour, sum(opens)::bigint, sum(first_opens)::bigint, sum(by_machines)::bigint
+      FROM open_hour
+     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
+     GROUP BY hour
+     ORDER BY hour
+     LIMIT $3::bigint
+    """)
+
+  /// First opens of the sendouts `$2`, which were started at `$3`, in each of the first `$4` hours that has any: the sendout, the hour from 0
+  /// on, and the count.
+  static let firstHours = Statement(
+    "open.first_hours", .read,
+    """
+    SELECT s.sendout_id, (extract(epoch FROM h.hour - date_trunc('hour', s.started_at, 'UTC')) / 3600)::int4,
+           sum(h.first_opens)::bigint
+      FROM unnest($2::bigint[], $3::timestamptz[]) AS s (sendout_id, started_at)
+     CROSS JOIN LATERAL (SELECT hour, first_opens FROM open_hour
+                          WHERE customer_id = $1::bigint AND sendout_id = s.sendout_id
+                            AND hour >= date_trunc('hour', s.started_at, 'UTC')
+                            AND hour < date_trunc('hour', s.started_at, 'UTC') + make_interval(hours => $4::int4)
+                         OFFSET 0) AS h
+     GROUP BY 1, 2
+    HAVING sum(h.first_opens) > 0
     """)
 }

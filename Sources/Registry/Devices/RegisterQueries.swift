@@ -113,7 +113,8 @@ enum RegisterQueries {
     wanted AS MATERIALIZED (\(wanted)),
     updated AS (\(updated) RETURNING \(returnsContacts ? "w.ordinal, d.contact_id, \(ContactColumns.device("d"))" : "d.device_id")),
     added AS (\(added)),
-    event AS (\(event))
+    event AS (\(event) RETURNING kind),
+    day_counted AS (\(DayCount.registered.add("event", where: "kind = 'registered'")))
     """
   }
 

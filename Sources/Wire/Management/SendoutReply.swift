@@ -20,10 +20,19 @@ public enum SendoutState: String, Codable, Sendable, Hashable, CaseIterable, Sch
   case finished
 }
 
+/// What a sendout is.
+public enum SendoutKind: String, Codable, Sendable, Hashable, CaseIterable, SchemaProviding {
+  /// One message to an audience.
+  case broadcast
+  /// Single messages of one day.
+  case stream
+}
+
 /// A sendout and its progress.
 public struct SendoutReply: APIObject, Equatable {
   public var sendoutId: SendoutID
   public var name: String
+  public var kind: SendoutKind
   public var apps: [App]
   public var state: SendoutState
   public var haltReason: String?
@@ -39,16 +48,18 @@ public struct SendoutReply: APIObject, Equatable {
   public var finishedAt: Timestamp?
   public var expiredAt: Timestamp?
   public var counts: SendoutCounts?
+  public var firstOpens: [Int]?
 
   public init(
-    sendoutId: SendoutID, name: String, apps: [App], state: SendoutState,
+    sendoutId: SendoutID, name: String, kind: SendoutKind = .broadcast, apps: [App], state: SendoutState,
     haltReason: String? = nil, audience: Audience? = nil, unknownOriginalIds: Int? = nil, message: MessageBody? = nil,
     template: String? = nil, templateVersion: Int32? = nil, onUncertain: UncertainPolicy, createdAt: Timestamp,
     startedAt: Timestamp? = nil, frozenAt: Timestamp? = nil, finishedAt: Timestamp? = nil,
-    expiredAt: Timestamp? = nil, counts: SendoutCounts? = nil
+    expiredAt: Timestamp? = nil, counts: SendoutCounts? = nil, firstOpens: [Int]? = nil
   ) {
     self.sendoutId = sendoutId
     self.name = name
+    self.kind = kind
     self.apps = apps
     self.state = state
     self.haltReason = haltReason
@@ -64,6 +75,7 @@ public struct SendoutReply: APIObject, Equatable {
     self.finishedAt = finishedAt
     self.expiredAt = expiredAt
     self.counts = counts
+    self.firstOpens = firstOpens
   }
 
   public static let schemaName: String? = "Sendout"
@@ -81,6 +93,7 @@ public struct SendoutReply: APIObject, Equatable {
   public static let fieldTable: FieldTable = [
     "sendoutId": "The sendout's number.",
     "name": "A name for people.",
+    "kind": "`broadcast` for a message to an audience, `stream` for the single messages of a day.",
     "apps": "The apps it goes to.",
     "state": "draft → freezing → running ⇄ paused; any of them → cancelled; running → finished.",
     "haltReason": "Why the hub paused or cancelled the sendout, such as refused credentials.",
@@ -96,8 +109,14 @@ public struct SendoutReply: APIObject, Equatable {
     "frozenAt": "When the audience was written into the ledger.",
     "finishedAt": "When the last push had its outcome, or the sendout was cancelled.",
     "expiredAt": "When retention had deleted its pushes, messages and opens. The counts stay.",
-    "counts": "How many pushes are in each state. Absent in lists, and in replies to start, pause, resume and cancel.",
+    "counts":
+      "How many pushes are in each state. Absent in lists unless asked for, and in replies to start, pause, resume and cancel.",
+    "firstOpens":
+      "How many pushes were first opened in each of the first \(hoursOfOpens) hours. Only in lists that were asked for figures.",
   ]
+
+  /// How many hours of opens lists have.
+  public static let hoursOfOpens = 24
 
   /// One of the apps that a sendout goes to.
   public struct App: APIObject, Equatable {

@@ -121,7 +121,7 @@ enum AppPages {
     if let check = app.lastCheck { values["check"] = check.view(call.zone) }
     if let key = app.vapidPublicKey { values["vapidPublicKey"] = key }
     if let contact = app.contact { values["contact"] = contact }
-    if let days = count?.chart() { values["days"] = days }
+    if let count { values.merge(count.charts()) { $1 } }
     return ConsoleView(
       title: app.name, template: "app", values: values,
       sql: """

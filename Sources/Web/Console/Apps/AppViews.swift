@@ -148,19 +148,31 @@ extension PushCredentialKind {
 extension DeviceCountReply {
   /// As in `12`, or by the last day `5,012,345`.
   var text: String {
-    guard areMore, let last = days.last else { return devices.grouped + (areMore ? "+" : "") }
-    return (last.devices + last.sandboxDevices).grouped
+    guard areMore, let last = days.last else { return ChartText.grouped(devices) + (areMore ? "+" : "") }
+    return ChartText.grouped(last.devices + last.sandboxDevices)
   }
 }
 
 extension DeviceCountReply {
-  /// For `{{#days}}{{>_days}}{{/days}}`; `nil` before the first day is counted.
-  func chart() -> [String: Any]? {
-    guard !days.isEmpty else { return nil }
-    return [
-      "rows": days.reversed().map { day in
-        ["day": day.day, "devices": day.devices.grouped, "sandbox": day.sandboxDevices.grouped]
-      }
-    ]
+  /// A chart of the last days, and one of the sandbox if it has devices; none before the first day is counted.
+  func charts() -> [String: Any] {
+    var charts: [String: Any] = [:]
+    if !days.isEmpty {
+      charts["chart"] = chart(
+        "devices", "Devices", "Valid devices of each of the last days, at their beginning in UTC.", \.devices)
+    }
+    if days.contains(where: { $0.sandboxDevices > 0 }) {
+      charts["sandboxChart"] = chart(
+        "sandbox", "Devices of the sandbox", "Valid devices of the push service's sandbox of each of the last days.",
+        \.sandboxDevices)
+    }
+    return charts
+  }
+
+  private func chart(_ id: String, _ title: String, _ description: String, _ value: (Day) -> Int) -> Markup {
+    Chart(
+      id: id, title: title, description: description, form: .line, unit: "Day (UTC)",
+      points: days.map { Chart.Point(short: String($0.day.suffix(5)), label: $0.day, value: value($0)) }
+    ).markup
   }
 }

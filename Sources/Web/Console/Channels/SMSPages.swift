@@ -13,7 +13,7 @@ enum SMSPages {
     var values: [String: Any] = [
       "tabs": ChannelTabs.tabs(call, "/console/sms"), "mayChange": call.allows(SMSOperations.save),
       "command": "pushcart sms set --customer \(call.customer) --provider cm --product-token-file FILE --sender NAME",
-      "optOut": call.formView(optOutFields),
+      "optOut": call.formView(optOutFields), "errors": call.refusals,
     ]
     do {
       let sms = try await call.read(SMSOperations.show, ())

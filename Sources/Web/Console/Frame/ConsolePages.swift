@@ -4,10 +4,12 @@ enum ConsolePages {
   static let actions: [ConsoleAction] = parts.flatMap(\.actions)
 
   private static let parts: [(pages: [ConsolePage], actions: [ConsoleAction])] = [
+    (OverviewPages.pages, OverviewPages.actions),
+    (SendoutPages.pages, SendoutPages.actions),
     (AppPages.pages, AppPages.actions),
     (SMSPages.pages, SMSPages.actions), (SoftphonePages.pages, SoftphonePages.actions),
     (HybridPages.pages, HybridPages.actions), (DataTreePages.pages, DataTreePages.actions),
     (CustomerPages.pages, CustomerPages.actions), (KeyPages.pages, KeyPages.actions),
-    (AuditPages.pages, AuditPages.actions),
+    (UserPages.pages, UserPages.actions), (AuditPages.pages, AuditPages.actions),
   ]
 }

@@ -5,15 +5,15 @@ import Wire
 extension ConsoleView {
   /// A secret that is shown this once. It is the reply to the POST that made it, which nothing stores.
   /// - Parameters:
-  ///   - use: a line that uses it.
+  ///   - use: a line that uses it, if there is one.
   ///   - back: where to go on.
   static func secret(
-    _ title: String, label: String, _ secret: String, use: String, note: String? = nil, back: String, _ backText: String
+    _ title: String, label: String, _ secret: String, use: String?, note: String? = nil, back: String, _ backText: String
   ) -> ConsoleView {
     ConsoleView(
       title: title, template: "secret",
       values: [
-        "label": label, "secret": secret, "use": use, "note": note ?? "", "back": back, "backText": backText,
+        "label": label, "secret": secret, "use": use ?? "", "note": note ?? "", "back": back, "backText": backText,
       ])
   }
 }
@@ -43,13 +43,4 @@ extension ConsoleCall {
 
   /// Why an act of the page was refused, for `{{>_errors}}`.
   var refusals: [[String: Any]] { refusal.map { [["id": "", "text": $0.sentence]] } ?? [] }
-}
-
-extension Int {
-  /// As in `5,012,345`.
-  var grouped: String {
-    let digits = Array(String(magnitude))
-    let groups = stride(from: digits.count, to: 0, by: -3).map { String(digits[Swift.max(0, $0 - 3)..<$0]) }
-    return (self < 0 ? "-" : "") + groups.reversed().joined(separator: ",")
-  }
 }

@@ -1,0 +1,87 @@
+import Delivery
+import Hybrid
+import Registry
+import Sendouts
+import Subscriptions
+import Wire
+
+/// What needs somebody's attention, gathered from the rooms that know it.
+struct Alarms {
+  private let database: Database
+  private let customer: CustomerID
+
+  init(_ database: Database, of customer: CustomerID) {
+    self.database = database
+    self.customer = customer
+  }
+
+  /// The newest first.
+  func all() async throws -> [AlarmReply] {
+    let alarms = try await apps() + hybridApps() + webhooks() + sendouts()
+    return alarms.sorted { $1.since < $0.since }
+  }
+
+  private func apps() async throws -> [AlarmReply] {
+    try await PushApps(database).list(customer).flatMap { app in
+      [(app.alarm, ""), (app.sandboxAlarm, ", sandbox")].compactMap { alarm, place in
+        alarm.map { alarm in
+          // Certificates and circuit breakers say in a sentence what helps.
+          let help = ReasonHelp(alarm.reason, of: [app.type])
+          let isSMS = app.type == .sms
+          return AlarmReply(
+            kind: .app, title: "\(app.name) for \(app.type.platform) (\(app.appID)\(place))", reason: alarm.reason,
+            fix: help.advice
+              ?? "Correct what the reason names. The check asks the push service whether that was enough.",
+            command: isSMS
+              ? "pushcart sms check --customer \(customer)" : "pushcart app check \(app.id) --customer \(customer)",
+            since: Timestamp(alarm.since), pushAppId: app.id, appId: app.appID)
+        }
+      }
+    }
+  }
+
+  private func hybridApps() async throws -> [AlarmReply] {
+    try await HybridApps(database).all(customer).compactMap { app in
+      app.alarm.map { alarm in
+        AlarmReply(
+          kind: .hybrid, title: "Telephone numbers in \(app.appId)", reason: alarm.reason,
+          fix: """
+            Look for one address that asks for many codes, and block it before the hub. A new app secret stops copies of the app.
+            """,
+          since: alarm.since, appId: app.appId)
+      }
+    }
+  }
+
+  private func webhooks() async throws -> [AlarmReply] {
+    let reports = try await HybridApps(database).failingReports(customer).map { failing in
+      AlarmReply(
+        kind: .webhook, title: "Status reports of \(failing.appID)",
+        reason: "\(failing.waiting) were not taken in three attempts.",
+        fix: "Look at the address that takes them: it has to answer 200 to 299. What waits is posted again by itself.",
+        since: Timestamp(failing.since), appId: failing.appID)
+    }
+    let notifications = try await DataTreeApps(database).failingWebhooks(customer).map { failing in
+      AlarmReply(
+        kind: .webhook, title: "Webhook \(failing.webhook) of the data tree \(failing.appID)",
+        reason: "\(failing.waiting) notifications were not taken in three attempts.",
+        fix: "Look at the webhook's address: it has to answer 200 to 299. What waits is sent again by itself.",
+        since: Timestamp(failing.since), appId: failing.appID)
+    }
+    return reports + notifications
+  }
+
+  private func sendouts() async throws -> [AlarmReply] {
+    let paused = try await SendoutStore(database).list(
+      customer, PageRequest(limit: 20), matching: SendoutFilter(states: [.paused]))
+    return paused.items.compactMap { sendout in
+      sendout.haltReason.map { reason in
+        AlarmReply(
+          kind: .sendout, title: "Sendout \(sendout.sendoutId), \(sendout.name), is paused", reason: reason,
+          fix: "Correct what the reason names, then resume the sendout.",
+          command: "pushcart sendout resume \(sendout.sendoutId) --customer \(customer)",
+          since: sendout.startedAt ?? sendout.createdAt, sendoutId: sendout.sendoutId)
+      }
+    }
+  }
+}

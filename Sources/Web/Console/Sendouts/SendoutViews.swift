@@ -1,0 +1,126 @@
+import Foundation
+import Operations
+import Wire
+
+/// What pages of sendouts show of one.
+extension ConsoleCall {
+  /// A row of a list.
+  func row(_ sendout: SendoutReply) -> [String: Any] {
+    var row: [String: Any] = [
+      "id": sendout.sendoutId.description, "name": sendout.name, "href": "/console/sendouts/\(sendout.sendoutId)",
+      "state": sendout.state.badge, "apps": sendout.appNames,
+      "created": zone.time(sendout.startedAt ?? sendout.createdAt),
+      "isStream": sendout.kind == .stream, "haltReason": sendout.haltReason ?? "",
+    ]
+    if let counts = sendout.counts {
+      row["audience"] = ChartText.grouped(counts.audience)
+      row["progress"] = counts.progress
+      row["done"] = ChartText.percent(counts.done, of: counts.audience)
+      row["openRate"] = ChartText.percent(counts.opened, of: counts.accepted)
+      let opens = sendout.firstOpens ?? []
+      row["spark"] = Figures.sparkline(
+        opens,
+        label: "First opens in each of the first \(opens.count) hours, \(ChartText.grouped(opens.reduce(0, +))) in all")
+    }
+    return row
+  }
+}
+
+extension SendoutReply {
+  /// The app ids, each with its platforms.
+  fileprivate var appNames: String {
+    var names: [(id: String, platforms: [String])] = []
+    for app in apps {
+      if let place = names.firstIndex(where: { $0.id.utf8.elementsEqual(app.appId.utf8) }) {
+        names[place].platforms.append(app.appType.platform)
+      } else {
+        names.append((app.appId, [app.appType.platform]))
+      }
+    }
+    return names.map { "\($0.id) (\($0.platforms.joined(separator: ", ")))" }.joined(separator: ", ")
+  }
+}
+
+extension SendoutCounts {
+  /// Pushes that have their outcome.
+  var done: Int { audience - left }
+  /// Pushes that have yet to be sent, now or again.
+  var left: Int { queued + sending + waiting }
+
+  /// How far it is.
+  var progress: Markup {
+    Figures.progress(
+      done, failed: failed + uncertain + skipped + cancelled, of: audience,
+      label: "\(ChartText.percent(done, of: audience)) of \(ChartText.grouped(audience)) pushes have their outcome")
+  }
+}
+
+extension SendoutState {
+  /// For `{{>_state}}`.
+  var badge: [String: Any] {
+    let tone =
+      switch self {
+      case .draft: "idle"
+      case .freezing, .running: "ok"
+      case .paused: "warn"
+      case .cancelled: "bad"
+      case .finished: "idle"
+      }
+    return ["tone": tone, "text": word]
+  }
+
+  /// For people.
+  var word: String {
+    switch self {
+    case .freezing: "starting"
+    default: rawValue
+    }
+  }
+
+  /// Whether it changes by itself.
+  var isActive: Bool { self == .freezing || self == .running }
+}
+
+extension PushState {
+  /// For `{{>_state}}`.
+  var badge: [String: Any] {
+    let tone =
+      switch self {
+      case .accepted: "ok"
+      case .queued, .cancelled, .skipped: "idle"
+      case .waiting, .uncertain: "warn"
+      case .failed: "bad"
+      }
+    return ["tone": tone, "text": rawValue]
+  }
+}
+
+/// A page's address with its query; what is absent or empty is left out.
+enum PageAddress {
+  static func of(_ path: String, _ query: KeyValuePairs<String, String?>) -> String {
+    let parts = query.compactMap { name, value in
+      value.flatMap { $0.isEmpty ? nil : "\(name)=\(PercentEncoding.encode($0))" }
+    }
+    return parts.isEmpty ? path : path + "?" + parts.joined(separator: "&")
+  }
+}
+
+extension ConsoleCall {
+  /// A text of the query; `nil` if it is absent or empty, as an empty field of a search form is.
+  func given(_ name: String) -> String? { query.value(name).flatMap { $0.isEmpty ? nil : $0 } }
+
+  /// One of an enumeration in the query; `nil` if absent or empty.
+  /// - Throws: `HTTPErrorResponse` (400), naming the parameter.
+  func given<Choice: RawRepresentable<String> & CaseIterable>(_ name: String, _: Choice.Type) throws -> Choice? {
+    given(name) == nil ? nil : try query.choice(name, Choice.self)
+  }
+
+  /// The page that begins behind this number.
+  /// - Throws: `HTTPErrorResponse` (400), naming the parameter.
+  func page<ID: Identifier>(_: ID.Type, limit: Int) throws -> PageRequest<ID> {
+    PageRequest(after: try query.integer("after", in: 1...Int64.max).map { ID($0) }, limit: limit)
+  }
+
+  /// A text as SQL has it, for the query behind a page.
+  func sqlText(_ text: String) -> String { "'" + text.replacing("'", with: "''") + "'" }
+}
