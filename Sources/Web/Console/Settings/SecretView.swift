@@ -8,7 +8,8 @@ extension ConsoleView {
   ///   - use: a line that uses it, if there is one.
   ///   - back: where to go on.
   static func secret(
-    _ title: String, label: String, _ secret: String, use: String?, note: String? = nil, back: String, _ backText: String
+    _ title: String, label: String, _ secret: String, use: String?, note: String? = nil, back: String,
+    _ backText: String
   ) -> ConsoleView {
     ConsoleView(
       title: title, template: "secret",
