@@ -48,7 +48,7 @@ extension Setting {
   static let operationsHost = Setting("operations-host", "address of the operations listener", fallback: "127.0.0.1")
   static let operationsPort = Setting(
     "operations-port",
-    "TCP port that alone serves /metrics, /api/v1, /swagger and /openapi.json; 0 serves them on the first one",
+    "TCP port that alone serves /console, /metrics, /api/v1, /swagger and /openapi.json; 0 serves them on the first one",
     fallback: "0")
   static let trustedProxies = Setting(
     "trusted-proxies",

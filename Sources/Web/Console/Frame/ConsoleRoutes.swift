@@ -118,9 +118,14 @@ public struct ConsoleRoutes: RouteSet {
 
   private func perform(_ action: ConsoleAction, _ visit: ConsoleVisit) async throws -> Response {
     let form = try await visit.form(upTo: min(max(Limits.body, action.operation.description.bodyLimit) * 3, 4 << 20))
-    let call = try await call(visit, for: action.path, knowing: ["part"], form: form)
+    let call: ConsoleCall
     do {
-      try visit.require(call.user.csrfToken, in: form)
+      call = try await self.call(visit, for: action.path, knowing: ["part"], form: form)
+    } catch is Elsewhere {
+      return sendAgain(form, nil, visit)
+    }
+    guard visit.has(call.user.csrfToken, in: form) else { return sendAgain(form, call, visit) }
+    do {
       guard call.allows(action.operation) else { throw HTTPErrorResponse.refused(action.operation, to: call.role) }
       switch try await action.perform(call) {
       case .see(let path, let notice):
@@ -131,6 +136,17 @@ public struct ConsoleRoutes: RouteSet {
     } catch {
       return try await refuse(action, call, visit, error)
     }
+  }
+
+  /// Of a form that is older than the session: nothing was done, and all that was typed can be sent again.
+  private func sendAgain(_ form: FormValues, _ call: ConsoleCall?, _ visit: ConsoleVisit) -> Response {
+    let fields = form.names.filter { $0 != "csrf" }.flatMap { name in
+      form.all(name).map { ["name": name, "value": $0] }
+    }
+    let view = ConsoleView(
+      title: call == nil ? "Your session has ended" : "Send it again?", template: "again",
+      values: ["action": visit.request.uri.path, "fields": fields, "hasSession": call != nil])
+    return ConsoleReply.html(render(view, section: nil, call, visit), call == nil ? .unauthorized : .forbidden)
   }
 
   /// Shows the form again, with what was typed and what is wrong with it.

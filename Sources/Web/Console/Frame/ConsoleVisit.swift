@@ -84,12 +84,17 @@ struct ConsoleVisit: Sendable {
     return FormValues(try FormFields.pairs(of: "form", bytes.readableBytesView))
   }
 
+  /// Whether the form has this token.
+  func has(_ token: String?, in form: FormValues) -> Bool {
+    guard let token, let sent = form.text("csrf") else { return false }
+    return sent.isSame(as: token)
+  }
+
   /// - Throws: `HTTPErrorResponse` (403) unless the form has this token.
   func require(_ token: String?, in form: FormValues) throws {
-    guard let token, let sent = form.text("csrf"), sent.isSame(as: token) else {
+    guard has(token, in: form) else {
       throw HTTPErrorResponse(
-        .forbidden,
-        "This form is of an older session. Nothing was done: go back, load the page again, and send it again.")
+        .forbidden, "This form is older than your session. Nothing was done: load the page again, and send it again.")
     }
   }
 
