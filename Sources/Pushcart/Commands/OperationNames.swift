@@ -8,9 +8,7 @@ enum OperationNames {
   private static func commands(of command: any ParsableCommand.Type, _ words: [String]) -> [String: String] {
     var found: [String: String] = [:]
     if let command = command as? any OperationCalling.Type { found[command.operationID] = words.joined(separator: " ") }
-    for subcommand in command.configuration.subcommands
-      + command.configuration.groupedSubcommands.flatMap(\.subcommands)
-    {
+    for subcommand in command.configuration.subcommands {
       let name = subcommand.configuration.commandName ?? subcommand._commandName
       found.merge(commands(of: subcommand, words + [name])) { first, _ in first }
     }

@@ -21,6 +21,8 @@ struct ConsoleCall: Sendable {
   let form: FormValues
   /// Why the form was refused that the page shows again; `nil` if it was not.
   var refusal: HTTPErrorResponse?
+  /// Path of the action that was refused, as in its `path`.
+  var refused: String?
   /// Where the request came from.
   let address: String
   let parts: ConsoleParts

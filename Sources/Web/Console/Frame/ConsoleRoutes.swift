@@ -158,7 +158,7 @@ public struct ConsoleRoutes: RouteSet {
       let page = ConsolePages.all.first(where: { $0.path == action.form })
     else { return try problem(error, visit, call) }
     var call = call
-    call.refusal = refusal
+    (call.refusal, call.refused) = (refusal, action.path)
     do {
       try Self.require(page, call)
       return reply(try await page.show(call), page, call, visit, refusal.status)
@@ -222,8 +222,8 @@ public struct ConsoleRoutes: RouteSet {
     return ConsoleCall(
       user: user, customer: customer, role: role, settings: settings, zone: ConsoleZone(settings.timeZone),
       path: Dictionary(uniqueKeysWithValues: path),
-      query: try QueryParameters(visit.request, known: names + ["part"]), form: form, refusal: nil,
-      address: visit.address, parts: parts)
+      query: try QueryParameters(visit.request, known: names + ["part"]), form: form, address: visit.address,
+      parts: parts)
   }
 }
 

@@ -4,14 +4,21 @@ import Wire
 extension ConsoleCall {
   /// A form for a template: `{{#form}}{{>_errors}}{{#fields}}{{>_field}}{{/fields}}{{/form}}`, or a single field as
   /// `{{#form.name}}{{>_field}}{{/form.name}}`. A refused form has what was typed.
-  /// - Parameter initial: what the fields have at first.
-  func formView(_ fields: [FormField], _ initial: [String: String?] = [:]) -> [String: Any] {
-    formView(fields, all: initial.mapValues { $0.map { [$0] } ?? [] })
+  /// - Parameters:
+  ///   - initial: what the fields have at first.
+  ///   - action: the path of the action, for a page with several forms; `nil` for its only one.
+  func formView(
+    _ fields: [FormField], _ initial: [String: String?] = [:], of action: String? = nil
+  ) -> [String: Any] {
+    formView(fields, all: initial.mapValues { $0.map { [$0] } ?? [] }, of: action)
   }
 
   /// As above, for fields that can have several values.
-  func formView(_ fields: [FormField], all initial: [String: [String]]) -> [String: Any] {
-    FormView(fields, initial, form, refusal).values
+  func formView(
+    _ fields: [FormField], all initial: [String: [String]], of action: String? = nil
+  ) -> [String: Any] {
+    let isOther = action.map { $0 != refused } ?? false
+    return FormView(fields, initial, isOther ? FormValues() : form, isOther ? nil : refusal).values
   }
 }
 

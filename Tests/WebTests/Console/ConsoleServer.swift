@@ -1,0 +1,116 @@
+import Foundation
+import Hybrid
+import Locking
+import Postgres
+import Providers
+import Registry
+import Support
+import Wire
+
+/// The whole server over a real database with a customer, for browsers of its users.
+struct ConsoleServer: Sendable {
+  let server: TestWebServer
+  let database: TestDatabase
+  let vault: Vault
+  let customer: CustomerID
+
+  static let password = "seven lanterns over water"
+
+  /// Adds a user.
+  /// - Returns: the path of the link that sets the password.
+  func add(
+    _ email: String, as role: Role, of customer: CustomerID? = nil, seesPersonal: Bool? = nil
+  ) async throws -> String? {
+    let customer = customer ?? self.customer
+    let request = UserRequest(email: email, name: "Mia", role: role, seesPersonal: seesPersonal)
+    return try await database.pool.transaction(of: customer.rawValue) {
+      try await Users($0, isOperator: true).add(customer, request).link
+    }
+  }
+
+  /// A browser in which a new user has signed in.
+  func browser(_ role: Role = .owner, _ email: String = "mia@example.com") async throws -> ConsoleBrowser {
+    let browser = ConsoleBrowser(server)
+    let link = try await add(email, as: role) ?? ""
+    _ = try await browser.get(link)
+    _ = try await browser.post(link, [("password", Self.password)])
+    return browser
+  }
+}
+
+/// Runs `body` on a server of its own.
+func withConsole(
+  publicURL: String = "http://127.0.0.1", _ body: @escaping @Sendable (ConsoleServer) async throws -> Void
+) async throws {
+  try await withDatabase { database in
+    let vault = try Vault.fresh()
+    var whole = WholeWebServer(
+      database.pool, vault: vault,
+      services: try PushServices(.nowhere, logger: TestServer.logger, pin: PINs.ofTests.pin))
+    whole.endpoints = PushServiceSettings.nowhere.endpoints
+    whole.consoleURL = publicURL
+    let customer = try await Customers(database.pool).add(name: "ACME").id
+    try await withTestWebServer(try whole.routes) { server in
+      try await body(ConsoleServer(server: server, database: database, vault: vault, customer: customer))
+    }
+  }
+}
+
+/// Keeps cookies and sends forms as browsers do.
+final class ConsoleBrowser: Sendable {
+  private struct State {
+    var cookies: [String: String] = [:]
+    /// Of the last page's forms.
+    var token = ""
+  }
+
+  private let server: TestWebServer
+  private let state = Mutex(State())
+
+  init(_ server: TestWebServer) { self.server = server }
+
+  /// The session's token.
+  var session: String? {
+    get { state.withLock { $0.cookies["pushcart"] } }
+    set { state.withLock { $0.cookies["pushcart"] = newValue } }
+  }
+
+  /// What forms of the last page carry.
+  var token: String { state.withLock { $0.token } }
+
+  func get(_ path: String, headers: [(String, String)] = []) async throws -> TestReply {
+    try await send("GET", path, headers, nil)
+  }
+
+  /// Sends a form with the token of the last page.
+  func post(
+    _ path: String, _ fields: [(String, String)] = [],
+    headers: [(String, String)] = [("Sec-Fetch-Site", "same-origin")],
+    token: String? = nil
+  ) async throws -> TestReply {
+    let pairs = fields + [("csrf", token ?? self.token)]
+    let body = pairs.map { "\(PercentEncoding.encode($0))=\(PercentEncoding.encode($1))" }.joined(separator: "&")
+    let type = [("Content-Type", "application/x-www-form-urlencoded")]
+    return try await send("POST", path, headers + type, body)
+  }
+
+  private func send(
+    _ method: String, _ path: String, _ headers: [(String, String)], _ body: String?
+  ) async throws -> TestReply {
+    let cookies = state.withLock { $0.cookies.map { "\($0)=\($1)" } }.sorted().joined(separator: "; ")
+    let reply = try await server.send(
+      method, path, headers: headers + (cookies.isEmpty ? [] : [("Cookie", cookies)]), body: body)
+    state.withLock { state in
+      for cookie in (reply.header("Set-Cookie") ?? "").split(separator: ", ") {
+        let pair = cookie.prefix { $0 != ";" }.split(separator: "=", maxSplits: 1)
+        if pair.count == 2 {
+          state.cookies[String(pair[0])] = String(pair[1])
+        } else if let name = pair.first {
+          state.cookies[String(name)] = nil
+        }
+      }
+      if let token = reply.text.firstMatch(of: /name="csrf" value="([^"]+)"/)?.1 { state.token = String(token) }
+    }
+    return reply
+  }
+}
