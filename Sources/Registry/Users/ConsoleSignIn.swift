@@ -27,7 +27,7 @@ package struct ConsoleSignIn: Sendable {
   package func begin(email: String, password: String, from client: SignInClient) async throws -> NewSession {
     let attempts = [Attempts.ofEmail(email), .ofNetwork(client.network)]
     for attempt in attempts { try await attempt.count(in: database) }
-    let row = try await database.query(UserQueries.find, String(email.prefix(Attempts.longestText))).first
+    let row = try await database.query(UserQueries.find, Self.shortened(email)).first
     let (user, hash) = try row?.decode(Int64.self, String?.self) ?? (Int64(0), nil)
     guard try await passwords.verify(password, hash), let hash,
       let session = try await begin(UserID(user), hash, client)
@@ -89,8 +89,10 @@ package struct ConsoleSignIn: Sendable {
     return NewSession(token: token.text, needsCode: needsCode)
   }
 
-  /// As much of a header as a session keeps: PostgreSQL takes no U+0000.
-  private static func shortened(_ text: String) -> String { String(text.prefix(300).filter { $0 != "\0" }) }
+  /// As much of a text as is looked at or kept: PostgreSQL takes no U+0000.
+  private static func shortened(_ text: String) -> String {
+    String(String.UnicodeScalarView(text.unicodeScalars.prefix(Attempts.longestText).filter { $0 != "\0" }))
+  }
 }
 
 /// Where a sign-in comes from.
@@ -127,7 +129,7 @@ package struct LinkedUser: Sendable, Equatable {
 ///
 /// An attempt is counted before it is checked, so that many at a time guess no more than one after the other.
 struct Attempts: Sendable {
-  /// Characters of an e-mail address that are looked at: no user has a longer one.
+  /// Characters of a text that are looked at: no user has a longer e-mail address.
   static let longestText = 300
 
   private let subject: [UInt8]
@@ -140,7 +142,7 @@ struct Attempts: Sendable {
 
   /// Whether there is such a user or not.
   static func ofEmail(_ email: String) -> Self {
-    Self("email \(String(email.prefix(longestText)).lowercasedASCII)", most: 10)
+    Self("email \(String(email.unicodeScalars.prefix(longestText)).lowercasedASCII)", most: 10)
   }
   /// Many people may share a network.
   static func ofNetwork(_ network: String) -> Self { Self("network \(network)", most: 30) }
