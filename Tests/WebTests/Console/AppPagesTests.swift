@@ -11,7 +11,7 @@ import Wire
 @Suite struct AppPagesTests {
   @Test func `The form of a new app says of each credential where it comes from`() async throws {
     try await withManagementServer { managed in
-      let browser = try await ConsoleBrowser.signedIn(to: managed, as: .operator)
+      let browser = try await managed.browser(.operator)
       let choice = try await browser.get("/console/new-app")
       #expect(choice.status == 200)
       for type in AppType.ofApps {
@@ -30,7 +30,7 @@ import Wire
   @Test func `An app is added by its form, and its push service is asked at once`() async throws {
     try await withSimulator { simulator in
       try await withManagementServer(apns: .init(simulator)) { managed in
-        let browser = try await ConsoleBrowser.signedIn(to: managed, as: .operator)
+        let browser = try await managed.browser(.operator)
         let sample = APNsCredentials.sample
         let added = try await browser.post(
           "/console/new-app/ios",
@@ -54,7 +54,7 @@ import Wire
   @Test func `What the push service refuses stands at the field that it concerns`() async throws {
     try await withSimulator { simulator in
       try await withManagementServer(apns: .init(simulator)) { managed in
-        let browser = try await ConsoleBrowser.signedIn(to: managed)
+        let browser = try await managed.browser()
         let fresh = APNsCredentials.fresh()
         let added = try await browser.post(
           "/console/new-app/ios",
@@ -72,7 +72,7 @@ import Wire
 
   @Test func `A file that belongs elsewhere is named at its field, and nothing that was typed is lost`() async throws {
     try await withManagementServer { managed in
-      let browser = try await ConsoleBrowser.signedIn(to: managed)
+      let browser = try await managed.browser()
       let reply = try await browser.post(
         "/console/new-app/firebase",
         [
@@ -88,7 +88,7 @@ import Wire
 
   @Test func `An app is removed with its devices, which the question counts first`() async throws {
     try await withManagementServer { managed in
-      let browser = try await ConsoleBrowser.signedIn(to: managed)
+      let browser = try await managed.browser()
       let id = try await managed.addApp()
       for token in ["aa", "bb"] {
         let put = try await managed.send(
@@ -107,7 +107,7 @@ import Wire
 
   @Test func `An app that a sendout names is not removed`() async throws {
     try await withManagementServer { managed in
-      let browser = try await ConsoleBrowser.signedIn(to: managed)
+      let browser = try await managed.browser()
       let id = try await managed.addApp()
       let sendout = try await managed.send(
         "POST", "/api/v1/sendouts",
@@ -121,7 +121,7 @@ import Wire
 
   @Test func `An identity secret is shown once, by a reply that nobody keeps`() async throws {
     try await withManagementServer { managed in
-      let browser = try await ConsoleBrowser.signedIn(to: managed)
+      let browser = try await managed.browser()
       let id = try await managed.addApp()
       let made = try await browser.post("/console/apps/\(id)/identity")
       #expect(made.status == 200 && made.header("Cache-Control") == "no-store" && made.text.contains("pis_"))
@@ -145,7 +145,7 @@ import Wire
       #expect(count.integer("devices") == 1000 && count["areMore"] == true)
       #expect(count.array("days")?.map { $0.integer("devices") } == [900])
       #expect(count.array("days")?.map { $0.integer("sandboxDevices") } == [300])
-      let browser = try await ConsoleBrowser.signedIn(to: managed)
+      let browser = try await managed.browser()
       #expect(try await browser.get("/console/apps").text.contains("1,200"))
       #expect(try await browser.get("/console/apps/\(id)").text.contains("<svg"))
     }
@@ -154,12 +154,12 @@ import Wire
   @Test func `A marketer sees apps and changes none, and an analyst sees none`() async throws {
     try await withManagementServer { managed in
       let id = try await managed.addApp()
-      let marketer = try await ConsoleBrowser.signedIn(to: managed, as: .marketer, email: "max@example.com")
+      let marketer = try await managed.browser(.marketer, "max@example.com")
       let page = try await marketer.get("/console/apps/\(id)")
       #expect(page.status == 200 && !page.text.contains("/console/apps/\(id)/remove"))
       #expect(try await marketer.post("/console/apps/\(id)/remove").status == 403)
       #expect(try await marketer.post("/console/new-app/ios", ["name": "A", "appId": "a.b"]).status == 403)
-      let analyst = try await ConsoleBrowser.signedIn(to: managed, as: .analyst, email: "ann@example.com")
+      let analyst = try await managed.browser(.analyst, "ann@example.com")
       #expect(try await analyst.get("/console/apps").status == 403)
     }
   }

@@ -9,7 +9,7 @@ import Wire
 @Suite struct SettingsPagesTests {
   @Test func `A key is shown once, with the line that uses it`() async throws {
     try await withManagementServer { managed in
-      let browser = try await ConsoleBrowser.signedIn(to: managed, as: .operator)
+      let browser = try await managed.browser(.operator)
       #expect(try await browser.get("/console/new-key").status == 200)
       let made = try await browser.post("/console/keys", ["name": "back <b> end", "scope": "admin"])
       #expect(made.status == 200 && made.header("Cache-Control") == "no-store")
@@ -23,7 +23,7 @@ import Wire
 
   @Test func `A key that is refused keeps what was typed, with the sentence at its field`() async throws {
     try await withManagementServer { managed in
-      let browser = try await ConsoleBrowser.signedIn(to: managed)
+      let browser = try await managed.browser()
       let refused = try await browser.post("/console/keys", ["name": "for the tree", "scope": "datasync"])
       #expect(refused.status == 400 && refused.shows("for the tree"))
       #expect(refused.text.contains("id=\"f-appId-error\""))
@@ -32,7 +32,7 @@ import Wire
 
   @Test func `The question before a key is revoked says which keys it had made`() async throws {
     try await withManagementServer { managed in
-      let browser = try await ConsoleBrowser.signedIn(to: managed)
+      let browser = try await managed.browser()
       let made = try await managed.send("POST", "/api/v1/keys", json: #"{"name":"child","scope":"backend"}"#)
       let child = try #require(try made.json.integer("keyId"))
       #expect(try await browser.get("/console/keys/1/revoke").shows("stay valid: \(child) (child)"))
@@ -47,7 +47,7 @@ import Wire
 
   @Test func `The customer's settings are saved, and a refused number keeps all that was typed`() async throws {
     try await withManagementServer { managed in
-      let browser = try await ConsoleBrowser.signedIn(to: managed, as: .operator)
+      let browser = try await managed.browser(.operator)
       let typed: KeyValuePairs = [
         "timeZone": "Europe/Amsterdam", "sendThreshold": "500", "linkMaxAgeDays": "90", "retentionDays": "0",
         "devicesPerContact": "0",
@@ -71,7 +71,7 @@ import Wire
 
   @Test func `The audit log is filtered by who, what and when, and shows what changed`() async throws {
     try await withManagementServer { managed in
-      let browser = try await ConsoleBrowser.signedIn(to: managed)
+      let browser = try await managed.browser()
       _ = try await managed.send("POST", "/api/v1/lists", json: #"{"name":"Food"}"#)
       _ = try await browser.post("/console/keys", ["name": "by hand", "scope": "send"])
       _ = try await managed.send("PATCH", "/api/v1/customer", json: #"{"devicesPerContact":7}"#)
@@ -106,7 +106,7 @@ import Wire
 
   @Test func `An owner invites a user, whose link is shown once, and changes and disables them`() async throws {
     try await withManagementServer { managed in
-      let browser = try await ConsoleBrowser.signedIn(to: managed)
+      let browser = try await managed.browser()
       let invited = try await browser.post(
         "/console/users", ["email": "lars@example.com", "name": "Lars", "role": "analyst"])
       #expect(invited.status == 200 && invited.header("Cache-Control") == "no-store")
@@ -129,12 +129,12 @@ import Wire
 
   @Test func `Users are for owners, and keys for operators too`() async throws {
     try await withManagementServer { managed in
-      let worker = try await ConsoleBrowser.signedIn(to: managed, as: .operator)
+      let worker = try await managed.browser(.operator)
       #expect(try await worker.get("/console/users").status == 403)
       #expect(try await worker.post("/console/users", ["email": "a@example.com", "role": "owner"]).status == 403)
       let keys = try await worker.get("/console/keys")
       #expect(keys.status == 200 && !keys.text.contains("/console/users"))
-      let marketer = try await ConsoleBrowser.signedIn(to: managed, as: .marketer, email: "max@example.com")
+      let marketer = try await managed.browser(.marketer, "max@example.com")
       for path in ["/console/keys", "/console/settings", "/console/audit", "/console/users", "/console/sms"] {
         #expect(try await marketer.get(path).status == 403, "\(path)")
       }
@@ -143,7 +143,7 @@ import Wire
 
   @Test func `Channels are set up by their pages, and secrets are shown once`() async throws {
     try await withManagementServer { managed in
-      let browser = try await ConsoleBrowser.signedIn(to: managed, as: .operator)
+      let browser = try await managed.browser(.operator)
       try await managed.addApp()
       for path in ["/console/sms", "/console/softphones", "/console/hybrid", "/console/data-trees"] {
         let empty = try await browser.get(path)

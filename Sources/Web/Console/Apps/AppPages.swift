@@ -28,7 +28,7 @@ enum AppPages {
   // MARK: - A new app
 
   private static let choice = ConsolePage(
-    path: "/console/new-app", title: "New app", reads: [AnyOperation(AppOperations.list)]
+    path: "/console/new-app", title: "New app", reads: [AnyOperation(AppOperations.add)]
   ) { call in
     ConsoleView(
       title: "Add an app", template: "new-app",
@@ -45,7 +45,7 @@ enum AppPages {
   private static func newApp(_ type: AppType) -> ConsolePage {
     ConsolePage(
       path: "/console/new-app/\(type.pathName)", title: "New app for \(type.platform)",
-      reads: [AnyOperation(AppOperations.list)]
+      reads: [AnyOperation(AppOperations.add)]
     ) { call in
       ConsoleView(
         title: "Add an app for \(type.platform)", template: "app-form",
@@ -140,7 +140,8 @@ enum AppPages {
   }
 
   private static let change = ConsolePage(
-    path: "/console/apps/{id}/change", title: "Change an app", reads: [AnyOperation(AppOperations.show)]
+    path: "/console/apps/{id}/change", title: "Change an app",
+    reads: [AnyOperation(AppOperations.show), AnyOperation(AppOperations.change)]
   ) { call in
     let id: PushAppID = try call.number()
     let app = try await call.read(AppOperations.show, .number(id))

@@ -60,7 +60,8 @@ enum HybridPages {
   }
 
   private static let new = ConsolePage(
-    path: "/console/new-hybrid", title: "Enable Hybrid Messaging", reads: [AnyOperation(HybridAppOperations.list)]
+    path: "/console/new-hybrid", title: "Enable Hybrid Messaging",
+    reads: [AnyOperation(HybridAppOperations.enable)]
   ) { call in
     ConsoleView(
       title: "Enable Hybrid Messaging for an app", template: "form",

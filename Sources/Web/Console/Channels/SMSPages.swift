@@ -8,7 +8,8 @@ enum SMSPages {
   static let actions = [save, check, rotate, allow]
 
   private static let show = ConsolePage(
-    path: "/console/sms", title: "SMS", section: .channels, reads: [AnyOperation(SMSOperations.show)]
+    path: "/console/sms", title: "SMS", section: .channels,
+    reads: [AnyOperation(SMSOperations.show), AnyOperation(AppOperations.show)]
   ) { call in
     var values: [String: Any] = [
       "tabs": ChannelTabs.tabs(call, "/console/sms"), "mayChange": call.allows(SMSOperations.save),
@@ -54,7 +55,7 @@ enum SMSPages {
   ]
 
   private static let form = ConsolePage(
-    path: "/console/new-sms", title: "Provider of SMS", reads: [AnyOperation(SMSOperations.show)]
+    path: "/console/new-sms", title: "Provider of SMS", reads: [AnyOperation(SMSOperations.save)]
   ) { call in
     ConsoleView(
       title: "Set the provider of SMS", template: "form",
