@@ -168,7 +168,11 @@ package enum AppOperations {
   }
 
   private static let name = Parameters.id(PushAppID.self, "The app's `pushAppId`.", example: 1)
-    .map { PushAppName.number($0) } back: { if case .number(let id) = $0 { id } else { nil } }
+    .map {
+      PushAppName.number($0)
+    } back: {
+      if case .number(let id) = $0 { id } else { nil }
+    }
   private static let unknown = APIResponse.error(
     "The customer has no app of this number.", RegistryError.numberUnknown("push app"))
 }

@@ -23,7 +23,8 @@ public struct HubRoutes: Sendable {
   public init(
     carma: CarmaRoutes, carmaTriggers: CarmaTriggerRoutes, hybrid: HybridRoutes, softphone: SoftphoneRoutes,
     gateway: GatewayRoutes, geoIP: GeoIPRoutes, dataTree: DataTreeRoutes, management: ManagementRoutes,
-    console: ConsoleRoutes, pages: PageRoutes, smsStatus: SMSStatusRoutes, description: DescriptionRoutes, health: HealthRoutes,
+    console: ConsoleRoutes, pages: PageRoutes, smsStatus: SMSStatusRoutes, description: DescriptionRoutes,
+    health: HealthRoutes,
     metrics: MetricsRoutes
   ) {
     self.carma = carma
