@@ -52,7 +52,7 @@ package enum CustomerOperations {
       try await customers.update(
         call.customer,
         CustomerUpdate(
-          linkMaximumAgeDays: request.linkMaxAgeDays, devicesPerContact: request.devicesPerContact,
+          name: request.name, linkMaximumAgeDays: request.linkMaxAgeDays, devicesPerContact: request.devicesPerContact,
           retentionDays: request.retentionDays, reporterFields: request.reporterFields, timeZone: request.timeZone,
           approval: request.approval, sendThreshold: request.sendThreshold)))
     return Changed(after, "customer \(call.customer)", before: before)

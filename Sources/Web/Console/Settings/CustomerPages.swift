@@ -8,6 +8,7 @@ enum CustomerPages {
 
   private static let form = CustomerChangeRequest.form
   private static let fields = [
+    form.field("name", label: "Name"),
     form.field("timeZone", label: "Time zone"),
     form.field("approval", label: "A second person starts what one wrote"),
     form.field("sendThreshold", label: "Type the number of devices from"),
@@ -24,7 +25,7 @@ enum CustomerPages {
     let form = call.formView(
       fields,
       [
-        "timeZone": customer.timeZone, "approval": customer.approval ? "true" : nil,
+        "name": customer.name, "timeZone": customer.timeZone, "approval": customer.approval ? "true" : nil,
         "sendThreshold": "\(customer.sendThreshold)", "linkMaxAgeDays": "\(customer.linkMaxAgeDays ?? 0)",
         "retentionDays": "\(customer.retentionDays ?? 0)", "devicesPerContact": "\(customer.devicesPerContact)",
       ])
@@ -33,7 +34,7 @@ enum CustomerPages {
       values: [
         "name": customer.name, "number": "\(customer.customerId)", "created": call.zone.time(customer.createdAt),
         "form": form, "tabs": SettingsTabs.tabs(call, "/console/settings"),
-        "command": "pushcart customer update \(call.customer) …",
+        "command": "pushcart customer update --customer \(call.customer) --time-zone Europe/Amsterdam",
       ],
       sql: "SELECT * FROM customer WHERE customer_id = \(call.customer);")
   }
@@ -44,7 +45,7 @@ enum CustomerPages {
   ) { call in
     let form = call.form
     let request = CustomerChangeRequest(
-      linkMaxAgeDays: try form.number("linkMaxAgeDays"), devicesPerContact: try form.number("devicesPerContact"),
+      name: form.text("name"), linkMaxAgeDays: try form.number("linkMaxAgeDays"), devicesPerContact: try form.number("devicesPerContact"),
       retentionDays: try form.number("retentionDays"), timeZone: form.text("timeZone").map { String($0.trimmed) },
       approval: form.flag("approval"), sendThreshold: try form.number("sendThreshold"))
     _ = try await call.change(CustomerOperations.change, (), request)
