@@ -190,10 +190,13 @@ extension APIOperation.Tag {
 package enum ReportOperations {
   package static let all = [AnyOperation(show), AnyOperation(activity), AnyOperation(alarms)]
 
+  /// How many days can be asked for.
+  package static let days = 1...DayCounts.kept
+
   package static let activity = Operation(
     get: "/api/v1/activity", id: "showActivity", .reports, "Show what happened by day",
     "Pushes, opens and registrations of each of the last days, today included. Days are UTC.",
-    at: Parameters.integer("days", in: 1...DayCounts.kept, "How many days. 30 if absent.", example: 30),
+    at: Parameters.integer("days", in: days, "How many days. 30 if absent.", example: 30),
     replies: .ok("The days.", ActivityReply.form)
   ) { call, days, _ in
     ActivityReply(days: try await DayCounts(call.database).last(Int(days ?? 30), of: call.customer))

@@ -8,6 +8,8 @@ extension DeviceID: ExpressibleByArgument {}
 extension AccessScope: ExpressibleByArgument {}
 extension Role: ExpressibleByArgument {}
 extension PushState: ExpressibleByArgument {}
+extension SendoutKind: ExpressibleByArgument {}
+extension SendoutState: ExpressibleByArgument {}
 extension UncertainPolicy: ExpressibleByArgument {}
 extension Report: ExpressibleByArgument {}
 extension IdentityMode: ExpressibleByArgument {}

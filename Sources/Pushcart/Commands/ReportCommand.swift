@@ -33,6 +33,52 @@ struct ReportCommand: OperationCommand {
   func text(_ reply: ReportReply) -> String { reply.text }
 }
 
+struct AlarmsCommand: OperationCommand {
+  static let operation = ReportOperations.alarms
+  static let configuration = CommandConfiguration(
+    commandName: "alarms", abstract: "List what needs attention, and what helps.",
+    discussion: "Example: pushcart alarms --customer 1")
+
+  @OptionGroup var common: CustomerOptions
+
+  var customer: CustomerID { common.customer }
+  var options: ManagementOptions { common.options }
+
+  func text(_ reply: AlarmsReply) -> String {
+    var table = TextTable("Since (UTC)", "What", "Reason", "What helps", "Command")
+    for alarm in reply.alarms {
+      table.add(alarm.since.forPeople, alarm.title, alarm.reason, alarm.fix, alarm.command)
+    }
+    return table.text(empty: "Nothing needs attention.")
+  }
+}
+
+struct ActivityCommand: OperationCommand {
+  static let operation = ReportOperations.activity
+  static let configuration = CommandConfiguration(
+    commandName: "activity", abstract: "Show pushes, opens and new devices of the last days.",
+    discussion: "Days are UTC.\n\nExample: pushcart activity --customer 1 --days 7")
+
+  @OptionGroup var common: CustomerOptions
+  @Option(help: "Number of days.") var days: Int32 = 30
+
+  var customer: CustomerID { common.customer }
+  var options: ManagementOptions { common.options }
+  var target: Int32? { days }
+
+  func validate() throws {
+    guard ReportOperations.days.contains(days) else {
+      throw ValidationError("--days is a number from 1 to \(ReportOperations.days.upperBound).")
+    }
+  }
+
+  func text(_ reply: ActivityReply) -> String {
+    var table = TextTable("Day", "#Pushes", "#Opens", "#New devices")
+    for day in reply.days { table.add(day.day, "\(day.sent)", "\(day.opened)", "\(day.registered)") }
+    return table.text(empty: "There is nothing to show.")
+  }
+}
+
 extension ReportReply {
   /// The report as a table, without columns that are empty in every row.
   var text: String {

@@ -9,7 +9,9 @@ struct SendoutCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "sendout", abstract: "Show, start, pause, resume and cancel sendouts.",
     discussion: "Sendouts are created with pushcart send.",
-    subcommands: [List.self, Show.self, Start.self, Pause.self, Resume.self, Cancel.self])
+    subcommands: [
+      List.self, Show.self, Figures.self, Recipients.self, Start.self, Pause.self, Resume.self, Cancel.self,
+    ])
 
   struct List: OperationCommand {
     static let operation = SendoutOperations.list
@@ -18,19 +20,98 @@ struct SendoutCommand: AsyncParsableCommand {
       discussion: "Example: pushcart sendout list --customer 1 --limit 20")
 
     @Option(help: "Number of the customer.") var customer: CustomerID
+    @Option(help: "Only sendouts in this state.") var state: SendoutState?
+    @Option(help: "Only broadcasts, or only streams of single messages.") var kind: SendoutKind?
+    @Option(parsing: .unconditional, help: "Only sendouts whose name begins so, in upper or lower case.")
+    var name: String?
+    @Flag(help: "Count the pushes and first opens of broadcasts.") var figures = false
     @OptionGroup var paging: PageOptions<SendoutID>
     @OptionGroup var options: ManagementOptions
 
-    var target: PageRequest<SendoutID> { paging.request }
+    var target: ((((SendoutState?, SendoutKind?), String?), Bool), PageRequest<SendoutID>) {
+      ((((state, kind), name), figures), paging.request)
+    }
 
     func text(_ page: Page<SendoutReply, SendoutID>) -> String {
-      let columns: [TableColumn<SendoutReply>] = [
-        TableColumn("#Sendout") { "\($0.sendoutId)" }, TableColumn("Name") { $0.name },
-        TableColumn("App") { $0.apps.named }, TableColumn("State") { $0.state.rawValue },
-        TableColumn("Created (UTC)") { $0.createdAt.forPeople },
-        TableColumn("Finished (UTC)") { $0.finishedAt?.forPeople },
-      ]
+      let columns: [TableColumn<SendoutReply>] =
+        [
+          TableColumn("#Sendout") { "\($0.sendoutId)" }, TableColumn("Name") { $0.name },
+          TableColumn("App") { $0.apps.named }, TableColumn("State") { $0.state.rawValue },
+        ] + (figures ? Self.counted : []) + [
+          TableColumn("Created (UTC)") { $0.createdAt.forPeople },
+          TableColumn("Finished (UTC)") { $0.finishedAt?.forPeople },
+        ]
       return TextTable(columns, of: page.items).text(empty: "Customer \(customer) has no sendouts here.") + page.more
+    }
+
+    private static var counted: [TableColumn<SendoutReply>] {
+      [
+        TableColumn("#Audience") { $0.counts.map { "\($0.audience)" } },
+        TableColumn("#Accepted") { $0.counts.map { "\($0.accepted)" } },
+        TableColumn("#Opened") { $0.counts.map { "\($0.opened)" } },
+      ]
+    }
+  }
+
+  struct Figures: OperationCommand {
+    static let operation = SendoutOperations.figures
+    static let configuration = CommandConfiguration(
+      abstract: "Show how far a sendout is, why pushes failed and what helps, and opens by hour.",
+      discussion: "Example: pushcart sendout figures 7 --customer 1")
+    @OptionGroup var named: SendoutOptions
+
+    var customer: CustomerID { named.customer }
+    var target: SendoutID { named.sendout }
+    var options: ManagementOptions { named.options }
+
+    func text(_ figures: SendoutFigures) -> String {
+      let counts = figures.counts
+      var text = """
+        Sendout \(figures.sendoutId), \(figures.name.onOneLine), is \(figures.state.rawValue).
+        Audience \(counts.audience), sent \(counts.sent), accepted \(counts.accepted), opened \(counts.opened).
+
+        """
+      if let seconds = figures.secondsLeft {
+        text += "\(figures.settledLately) within the last minute; the rest takes about \(seconds) seconds.\n"
+      }
+      var reasons = TextTable("State", "Reason", "#Pushes", "What helps")
+      for reason in figures.reasons {
+        reasons.add(
+          reason.state.rawValue, reason.reason, "\(reason.isEstimate ? "about " : "")\(reason.pushes)", reason.advice)
+      }
+      var hours = TextTable("Hour (UTC)", "#Opens", "#First opens", "#By machines")
+      for hour in figures.hours {
+        hours.add(hour.hour.forPeople, "\(hour.opens)", "\(hour.firstOpens)", "\(hour.byMachines)")
+      }
+      return text + "\n" + reasons.text(empty: "Nothing failed.") + "\n" + hours.text(empty: "Nobody has opened it.")
+    }
+  }
+
+  struct Recipients: OperationCommand {
+    static let operation = SendoutOperations.recipients
+    static let configuration = CommandConfiguration(
+      abstract: "List whom a sendout went to, or search among them.",
+      discussion: "Example: pushcart sendout recipients 7 --customer 1 --query lars@")
+
+    @Argument(help: "Number of the sendout.") var sendout: SendoutID
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @Option(parsing: .unconditional, help: "How original ids begin, or a contact's number.") var query: String?
+    @Option(help: "Only pushes in this state.") var state: PushState?
+    @Flag(help: "Only pushes that a person opened.") var opened = false
+    @OptionGroup var paging: PageOptions<PushNumber>
+    @OptionGroup var options: ManagementOptions
+
+    var target: ((((SendoutID, String?), PushState?), Bool), PageRequest<PushNumber>) {
+      ((((sendout, query), state), opened), paging.request)
+    }
+
+    func text(_ page: Page<RecipientReply, PushNumber>) -> String {
+      let columns: [TableColumn<RecipientReply>] = [
+        TableColumn("#Push") { "\($0.pushNo)" }, TableColumn("Original id") { $0.originalId },
+        TableColumn("State") { $0.state.rawValue }, TableColumn("Reason") { $0.reason },
+        TableColumn("Sent (UTC)") { $0.sentAt?.forPeople }, TableColumn("Opened (UTC)") { $0.openedAt?.forPeople },
+      ]
+      return TextTable(columns, of: page.items).text(empty: "Sendout \(sendout) has no such recipients.") + page.more
     }
   }
 

@@ -24,6 +24,8 @@ struct SampleCustomer: Sendable {
   private(set) var gatewayKey = ""
   /// What these messages name the sample app by.
   private(set) var appKey = ""
+  /// The owner, who uses the console. Their link is there until they have set a password.
+  private(set) var owner = UserReply.example
 
   /// Creates what is missing of customer, access key, app, templates, contacts and devices.
   /// - Parameters:
@@ -64,6 +66,7 @@ struct SampleCustomer: Sendable {
     sample.gatewayKey = try await Self.accessKey(
       local, local.gatewayKeyFile, pool, customer, name: "sample gateway of pushcart demo", .gateway)
     sample.appKey = try await sample.enableHybrid(HybridApps(pool), vault)
+    sample.owner = try await pool.transaction { try await owner(of: customer, Users($0, isOperator: true)) }
     for (known, app) in added {
       if known.type == .ios {
         try await sample.register([SamplePeople.withNumber], app, registrations, Contacts(pool))
@@ -93,6 +96,17 @@ struct SampleCustomer: Sendable {
   private func app(_ apps: PushApps, _ new: NewPushApp) async throws -> PushApp {
     if let app = try await apps.list(id).first(where: { $0.appID == new.appID }) { return app }
     return try await apps.add(id, new)
+  }
+
+  static let ownerEmail = "owner@example.com"
+
+  /// The owner, who gets a new link at every start until they have set a password by one.
+  private static func owner(of customer: CustomerID, _ users: Users) async throws -> UserReply {
+    let known = try await users.list(customer, PageRequest(limit: 1000)).items.first { $0.email == ownerEmail }
+    guard let known else {
+      return try await users.add(customer, UserRequest(email: ownerEmail, name: "Sample owner", role: .owner))
+    }
+    return known.hasPassword ? known : try await users.reset(customer, known.userId).after
   }
 
   /// The key of the sample app of iPhones in Hybrid Messaging.

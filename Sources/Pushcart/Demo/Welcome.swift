@@ -20,6 +20,7 @@ struct Welcome: Sendable {
 
       Pushcart is up. Ctrl-C ends it; the next start finds the same data in \(folder).
       \(Self.build)\(warning)
+        Console           \(console)
         Phone page        \(phoneURL)
         Sample website    \(phoneURL)/web, for a Firefox whose push service is this one
         API, described    \(hubURL)/swagger/
@@ -45,6 +46,15 @@ struct Welcome: Sendable {
         -d '{"messages":{"authentication":{"producttoken":"\(sample.gatewayKey)"},"msg":[{"from":"Sample","to":[{"number":"\(SamplePeople.number)"}],"body":{"content":"Your table is ready"},"appmessagetype":"critical","appKey":"\(sample.appKey)"}]}}'
 
 
+      """
+  }
+
+  /// A link that leads in, and after the first sign-in who signs in.
+  private var console: String {
+    if let link = sample.owner.link { return "\(hubURL)\(link) sets a password and signs in" }
+    return """
+      \(hubURL)/console as \(sample.owner.email); `pushcart user reset \(sample.owner.userId) --customer \(sample.id)` makes a \
+      new link
       """
   }
 

@@ -32,9 +32,13 @@ struct ConsoleCall: Sendable {
   var messages: MessageService { parts.messages }
 
   /// Calls an operation that changes nothing, and notes its request and its command for the page.
-  func read<Target, Reply>(_ operation: Operation<Target, Void, Reply>, _ target: Target) async throws -> Reply {
+  /// - Parameter command: the command line, where its options have other names than the request's parameters.
+  func read<Target, Reply>(
+    _ operation: Operation<Target, Void, Reply>, _ target: Target, command: String? = nil
+  ) async throws -> Reply {
     try require(operation)
-    notes.add(parts.link(to: operation, target, of: customer))
+    let link = parts.link(to: operation, target, of: customer)
+    notes.add(ConsoleLink(api: link.api, command: command ?? link.command))
     return try await operation.run(
       OperationCall(reading: parts.operations, of: customer, seesPersonal: user.seesPersonal), target, ())
   }
@@ -120,7 +124,7 @@ struct ConsoleParts: Sendable {
   }
 
   /// As a shell takes it.
-  private func quoted(_ text: String) -> String {
+  func quoted(_ text: String) -> String {
     let isPlain = text.utf8.allSatisfy { byte in
       (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
         || "-_./:@,+%=".utf8.contains(byte)

@@ -72,7 +72,10 @@ enum RecipientPages {
     let id: SendoutID = try call.number()
     let sendout = try await call.read(SendoutOperations.show, id)
     var lines: [WhyLine] = []
-    if let to = call.given("to") { lines = try await call.read(SendoutOperations.why, (id, to)).lines }
+    if let to = call.given("to") {
+      let command = "pushcart why --customer \(call.customer) --sendout \(id) --to \(call.parts.quoted(to))"
+      lines = try await call.read(SendoutOperations.why, (id, to), command: command).lines
+    }
     return ConsoleView(
       title: call.given("to") == nil ? "Why" : "What became of it", template: "why",
       values: [

@@ -5,10 +5,10 @@ import Wire
 /// The list of sendouts, and one with its figures.
 enum SendoutPages {
   static let pages = [list, one] + RecipientPages.pages
-  static let actions = [start, pause, resume, cancel]
+  static let actions = [pause, resume, cancel]
 
   /// Where a sendout is written.
-  static let composer = "/console/sendouts/new"
+  static let composer = "/console/new-sendout"
   private static let path = "/console/sendouts/{id}"
   private static let pageSize = 25
 
@@ -79,6 +79,8 @@ enum SendoutPages {
     ].compactMap { label, at -> [String: Any]? in at.map { ["label": label, "at": call.zone.time($0)] } }
     values["unknown"] = sendout.unknownOriginalIds.map { $0 > 0 ? ChartText.grouped($0) : "" } ?? ""
     values["verbs"] = verbs(sendout, call)
+    // A verb that its state does not allow any more.
+    values["form"] = call.formView([])
     values["hasRecipients"] =
       figures.counts.audience > 0 && sendout.expiredAt == nil && call.allows(SendoutOperations.recipients)
     values["isDraft"] = sendout.state == .draft
@@ -109,25 +111,24 @@ enum SendoutPages {
 
   /// What can be done to the sendout in its state, each with its key.
   private static func verbs(_ sendout: SendoutReply, _ call: ConsoleCall) -> [[String: Any]] {
+    // A draft is edited and checked by the composer. What stops a sendout asks first.
     let verbs: [(verb: String, label: String, key: String, tone: String)] =
       switch sendout.state {
-      case .draft: [("start", "Start", "", "primary"), ("cancel", "Cancel", "x", "danger")]
+      case .draft:
+        [("check", "Check and send", "", "primary"), ("edit", "Edit", "", ""), ("cancel", "Cancel", "x", "danger")]
       case .freezing, .running: [("pause", "Pause", "p", ""), ("cancel", "Cancel", "x", "danger")]
       case .paused: [("resume", "Resume", "p", "primary"), ("cancel", "Cancel", "x", "danger")]
       case .cancelled, .finished: []
       }
     guard call.allows(SendoutOperations.pause) else { return [] }
-    return verbs.map {
+    return verbs.map { verb in
       [
-        "href": "/console/sendouts/\(sendout.sendoutId)/\($0.verb)", "label": $0.label, "key": $0.key, "tone": $0.tone,
+        "href": "/console/sendouts/\(sendout.sendoutId)/\(verb.verb)", "label": verb.label, "key": verb.key,
+        "tone": verb.tone, "asks": actions.contains { $0.path == "\(path)/\(verb.verb)" },
       ]
     }
   }
 
-  private static let start = action(
-    SendoutOperations.start, "start", "Start the sendout?", "Start the sendout", isDestructive: false,
-    "Its audience is written into the ledger as it is now, and its pushes are sent.", done: "is started"
-  )
   private static let pause = action(
     SendoutOperations.pause, "pause", "Pause the sendout?", "Pause the sendout", isDestructive: false,
     "They wait until it is resumed. Pushes that a hub is sending at this moment still leave.", done: "is paused")
