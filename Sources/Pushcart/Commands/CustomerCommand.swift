@@ -84,7 +84,8 @@ struct CustomerCommand: AsyncParsableCommand {
 
     var body: CustomerChangeRequest {
       CustomerChangeRequest(
-        name: name, devicesPerContact: devicesPerContact, retentionDays: retentionDays, timeZone: timeZone, approval: approval,
+        name: name, devicesPerContact: devicesPerContact, retentionDays: retentionDays, timeZone: timeZone,
+        approval: approval,
         sendThreshold: sendThreshold)
     }
 

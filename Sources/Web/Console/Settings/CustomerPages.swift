@@ -8,7 +8,7 @@ enum CustomerPages {
 
   private static let form = CustomerChangeRequest.form
   private static let fields = [
-    form.field("name", label: "Name"),
+    form.field("name", label: "Name", isRequired: true),
     form.field("timeZone", label: "Time zone"),
     form.field("approval", label: "A second person starts what one wrote"),
     form.field("sendThreshold", label: "Type the number of devices from"),
@@ -45,7 +45,8 @@ enum CustomerPages {
   ) { call in
     let form = call.form
     let request = CustomerChangeRequest(
-      name: form.text("name"), linkMaxAgeDays: try form.number("linkMaxAgeDays"), devicesPerContact: try form.number("devicesPerContact"),
+      name: form.text("name"), linkMaxAgeDays: try form.number("linkMaxAgeDays"),
+      devicesPerContact: try form.number("devicesPerContact"),
       retentionDays: try form.number("retentionDays"), timeZone: form.text("timeZone").map { String($0.trimmed) },
       approval: form.flag("approval"), sendThreshold: try form.number("sendThreshold"))
     _ = try await call.change(CustomerOperations.change, (), request)
