@@ -28,6 +28,7 @@ public struct CredentialCheck: Sendable {
       }
       return await group.reduce(into: []) { $0.append($1) }.sorted { $0.0 < $1.0 }.map(\.1)
     }
+    try? await credentials.note(checks, of: app)
     if checks.contains(where: { $0.verdict == .accepted }) { try? await credentials.announceAccepted(app) }
     return PushAppCheckReply(pushAppId: app.id, appId: app.appID, checks: checks)
   }

@@ -1,5 +1,7 @@
+import Delivery
 import HTTPTypes
 import Registry
+import Sendouts
 package import Wire
 
 extension APIOperation.Tag {
@@ -11,7 +13,8 @@ extension APIOperation.Tag {
 /// `/api/v1/apps`.
 package enum AppOperations {
   package static let all = [
-    AnyOperation(list), AnyOperation(add), AnyOperation(show), AnyOperation(change), AnyOperation(check),
+    AnyOperation(list), AnyOperation(add), AnyOperation(devices), AnyOperation(show), AnyOperation(change),
+    AnyOperation(check), AnyOperation(remove),
     AnyOperation(rotateIdentity), AnyOperation(revokePreviousIdentity),
   ]
 
@@ -54,6 +57,22 @@ package enum AppOperations {
     return Changed(added, lines)
   }
 
+  /// The number names one app; all without it.
+  package static let devices = Operation(
+    get: "/api/v1/device-counts", id: "countDevices", .apps, "Count the devices of apps",
+    """
+    Tells the valid devices of each app. Few are counted at once, up to \(DeviceCountReply.maximum). Many are counted once a day, \
+    soon after midnight UTC.
+    """,
+    at: Parameters.page(of: "app", by: PushAppID.self).and(
+      .number("pushAppId", PushAppID.self, "Only this app.", example: 1)),
+    replies: .ok("A page of apps with their devices.", Page<DeviceCountReply, PushAppID>.form)
+  ) { call, target, _ in
+    let (page, app) = target
+    let apps = try await PushApps(call.database).list(call.customer).map(\.id).filter { app == nil || $0 == app }
+    return page.slice(of: try await DeviceCounts(call.database).of(call.customer, apps), by: \.pushAppId)
+  }
+
   package static let show = Operation(
     get: "/api/v1/apps/{id}", id: "showApp", .apps, "Show an app", "Credentials are shown only by their fingerprints.",
     at: name, replies: .ok("The app.", PushAppReply.form), errors: [unknown]
@@ -93,6 +112,25 @@ package enum AppOperations {
     let app = try await call.app(name)
     guard let reply = try await call.parts.checkCredentials(app) else { throw HTTPErrorResponse.noCredentials(of: app) }
     return reply
+  }
+
+  package static let remove = Operation(
+    .delete, "/api/v1/apps/{id}", id: "removeApp", .apps, "Remove an app",
+    """
+    Removes an app with its credentials and its devices; the contacts stay. An app that sendouts or messages name cannot be \
+    removed, since their reports need it.
+    """,
+    at: name, body: .none, replies: .ok("The app as it was.", PushAppReply.form),
+    errors: [unknown, .error("Sendouts or messages name the app.", HTTPErrorResponse.appInUse)],
+    audit: .removeApp, outdates: .pushApps, statementLimit: Ledger.wholeSendoutLimit
+  ) { call, name, _ in
+    let app = try await call.app(name)
+    // A sendout that is made of it meanwhile finds no device.
+    guard try await !SendoutStore(call.database).name(app.id, of: call.customer) else {
+      throw HTTPErrorResponse.appInUse
+    }
+    let before = PushAppReply(try await PushApps(call.database).remove(call.customer, app.id))
+    return Changed(before, .init("app \(app.id)", before: before, after: nil))
   }
 
   package static let rotateIdentity = Operation(

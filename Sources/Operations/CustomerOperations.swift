@@ -12,9 +12,23 @@ package enum CustomerOperations {
     Lists who changed what, the newest first: keys, apps, lists, templates, sendouts and settings, by API and by command \
     line. A line is committed together with its change. `before` and `after` never hold a secret.
     """,
-    at: .page(of: "line", by: AuditEntryID.self),
+    at: Parameters.page(of: "line", by: AuditEntryID.self)
+      .and(.number("key", AccessKeyID.self, "Only changes by this access key.", example: 1))
+      .and(.number("user", UserID.self, "Only changes by this user of the console.", example: 3))
+      .and(.text("action", "Only actions that begin with this, as in `sendout.` or `key.add`.", example: "sendout."))
+      .and(
+        .query("since", "Only changes since this moment.", example: "2026-11-20T00:00:00Z") { text in
+          guard let moment = Timestamp(text) else {
+            throw HTTPErrorResponse.badRequest("since must be a moment such as 2026-11-20T00:00:00Z.")
+          }
+          return moment
+        }),
     replies: .ok("A page of changes.", Page<AuditEntryReply, AuditEntryID>.form)
-  ) { call, page, _ in try await AuditLog(call.database).list(call.customer, page) }
+  ) { call, target, _ in
+    let ((((page, key), user), action), since) = target
+    return try await AuditLog(call.database).list(
+      call.customer, page, where: .init(key: key, user: user, action: action, since: since))
+  }
 
   package static let show = Operation(
     get: "/api/v1/customer", id: "showCustomer", .keys, "Show the customer",
@@ -38,7 +52,7 @@ package enum CustomerOperations {
       try await customers.update(
         call.customer,
         CustomerUpdate(
-          linkMaximumAgeDays: request.linkMaxAgeDays, devicesPerContact: request.devicesPerContact,
+          name: request.name, linkMaximumAgeDays: request.linkMaxAgeDays, devicesPerContact: request.devicesPerContact,
           retentionDays: request.retentionDays, reporterFields: request.reporterFields, timeZone: request.timeZone,
           approval: request.approval, sendThreshold: request.sendThreshold)))
     return Changed(after, "customer \(call.customer)", before: before)

@@ -90,6 +90,10 @@ extension HTTPErrorResponse {
     return HTTPErrorResponse(.methodNotAllowed, "This path answers \(list).", headers: [.allow: list])
   }
 
+  /// An app that sendouts or messages name is not removed: their reports and their links need it.
+  package static let appInUse = conflict(
+    "Sendouts or messages name this app, so it stays: their reports need it. Leave it out of new sendouts instead.")
+
   /// Nothing can be sent to the app yet: names the commands that add what opens its push service.
   /// - Parameter field: the credential that it needs.
   public static func noCredentials(

@@ -25,7 +25,7 @@ extension PushAppReply {
       credentials: app.credentials.map { Credential($0) },
       alarm: app.alarm.map { Alarm(reason: $0.reason, since: Timestamp($0.since)) },
       sandboxAlarm: app.sandboxAlarm.map { Alarm(reason: $0.reason, since: Timestamp($0.since)) },
-      warnings: app.warnings,
+      lastCheck: app.lastCheck, warnings: app.warnings,
       createdAt: Timestamp(app.createdAt), updatedAt: Timestamp(app.updatedAt))
   }
 }

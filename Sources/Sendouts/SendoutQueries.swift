@@ -8,7 +8,7 @@ import Wire
 enum SendoutQueries {
   static let all: [Statement] = [
     create, rewrite, find, lock, list, change, halt, lockFreeze, freezable, frozen, finish, freezing, settled, stream,
-    openStream, reserve, requireRange,
+    openStream, reserve, requireRange, ofApp,
   ]
 
   private static let columns = """
@@ -37,6 +37,15 @@ enum SendoutQueries {
            template_version = $8::int4, unknown_ids = $9::int4, on_uncertain = $10::text, written_by = $11::bigint
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
     RETURNING \(columns)
+    """)
+
+  /// That a sendout or a stream of messages names the app `$2`.
+  static let ofApp = Statement(
+    "sendout.of_app", .read,
+    """
+    SELECT 1 FROM sendout
+     WHERE customer_id = $1::bigint AND ($2::bigint = ANY (push_app_ids) OR fallback_app_id = $2::bigint)
+     LIMIT 1
     """)
 
   static let find = Statement(

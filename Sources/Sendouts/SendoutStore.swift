@@ -116,6 +116,11 @@ public struct SendoutStore: Sendable {
       unknownIDs: try await unknownIDs(customer, request.audience))
   }
 
+  /// Whether a sendout, or messages that were sent, name the app.
+  package func name(_ app: PushAppID, of customer: CustomerID) async throws -> Bool {
+    try await !database.query(SendoutQueries.ofApp, customer.rawValue, app.rawValue).isEmpty
+  }
+
   /// Checks that the list exists, and counts the ids that no contact has.
   private func unknownIDs(_ customer: CustomerID, _ audience: Audience) async throws -> Int? {
     switch audience {

@@ -7,7 +7,7 @@
 //   data-max          most characters of a field, or bytes with data-unit="bytes"
 //   data-guard        a form that asks before what was typed is left
 //   data-insert       a text that a click puts into the field where one types
-//   data-into         of a file's field: the field that gets its text
+//   data-into         of a file's field: the field that gets its text, also when the file is dropped there
 const one = (selector, root = document) => root.querySelector(selector);
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 const make = (tag, properties = {}, ...children) => {
@@ -180,14 +180,22 @@ function count(field) {
 function copyable(element) {
   if (!navigator.clipboard) return;
   const button = make("button", { className: "button small copy", type: "button", textContent: "Copy" });
-  const text = element.textContent;
+  const isField = "value" in element;
+  const text = isField ? element.value : element.textContent;
   button.addEventListener("click", async () => {
     await navigator.clipboard.writeText(text);
     button.textContent = "Copied";
     say("Copied.");
     setTimeout(() => { button.textContent = "Copy"; }, 2000);
   });
-  element.prepend(button);
+  if (isField) element.after(button); else element.prepend(button);
+}
+/** A file's text; of what is no text its base64. */
+async function textOf(file) {
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  try { return new TextDecoder("utf-8", { fatal: true }).decode(bytes); } catch {
+    return btoa(bytes.reduce((text, byte) => text + String.fromCharCode(byte), ""));
+  }
 }
 let typed = null;
 document.addEventListener("focusin", (event) => { if (event.target.matches("textarea, input[type=text]")) typed = event.target; });
@@ -203,11 +211,21 @@ function insertable(code) {
   });
 }
 function fileInto(input) {
-  input.addEventListener("change", async () => {
-    const target = one(input.dataset.into), file = input.files[0];
-    if (!target || !file) return;
-    target.value = (await file.text()).slice(0, 1_000_000);
+  const target = one(input.dataset.into);
+  if (!target) return;
+  input.hidden = false;
+  const take = async (file) => {
+    if (!file) return;
+    if (file.size > 1_000_000) return say("This file is too large.");
+    target.value = await textOf(file);
     target.dispatchEvent(new Event("input", { bubbles: true }));
+  };
+  input.addEventListener("change", () => take(input.files[0]));
+  target.addEventListener("dragover", (event) => event.preventDefault());
+  target.addEventListener("drop", (event) => {
+    if (!event.dataTransfer.files.length) return;
+    event.preventDefault();
+    take(event.dataTransfer.files[0]);
   });
 }
 function once(form) {

@@ -71,6 +71,9 @@ CREATE TABLE audit_log (
   PRIMARY KEY (customer_id, audit_log_id),
   CONSTRAINT audit_log_actor CHECK (num_nonnulls(access_key_id, user_id, os_user) = 1)
 );
+-- A list of one key's or one user's changes, or of the newest, reads no others.
+CREATE INDEX audit_log_key ON audit_log (customer_id, access_key_id, audit_log_id) WHERE access_key_id IS NOT NULL;
+CREATE INDEX audit_log_user ON audit_log (customer_id, user_id, audit_log_id) WHERE user_id IS NOT NULL;
 COMMENT ON TABLE  audit_log               IS 'Every management change, for ever. A line is committed together with its change.';
 COMMENT ON COLUMN audit_log.customer_id   IS 'The customer whose data was changed.';
 COMMENT ON COLUMN audit_log.audit_log_id  IS 'Number of the line.';

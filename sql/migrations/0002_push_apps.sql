@@ -16,6 +16,8 @@ CREATE TABLE push_app (
   alarm_at    timestamptz,
   sandbox_alarm    text,
   sandbox_alarm_at timestamptz,
+  checks      json,
+  checked_at  timestamptz,
   created_at  timestamptz NOT NULL DEFAULT now(),
   updated_at  timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (customer_id, push_app_id),
@@ -37,6 +39,8 @@ COMMENT ON COLUMN push_app.alarm       IS 'Why the app needs attention: refused 
 COMMENT ON COLUMN push_app.alarm_at    IS 'When the alarm was raised.';
 COMMENT ON COLUMN push_app.sandbox_alarm    IS 'The same as alarm, of the sandbox of its push service.';
 COMMENT ON COLUMN push_app.sandbox_alarm_at IS 'When the sandbox''s alarm was raised.';
+COMMENT ON COLUMN push_app.checks      IS 'What the push service said of the credentials when it was last asked, by environment. NULL if it was not since they changed.';
+COMMENT ON COLUMN push_app.checked_at  IS 'When it was asked.';
 COMMENT ON COLUMN push_app.created_at  IS 'When the app was added.';
 COMMENT ON COLUMN push_app.updated_at  IS 'When the app or one of its credentials last changed.';
 

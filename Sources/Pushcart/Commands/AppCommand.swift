@@ -6,8 +6,8 @@ extension PushAppID: ExpressibleByArgument {}
 
 struct AppCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "app", abstract: "Add, list, change and check push apps.",
-    subcommands: [Add.self, List.self, Update.self, Check.self, Identity.self])
+    commandName: "app", abstract: "Add, list, change, check and remove push apps.",
+    subcommands: [Add.self, List.self, Devices.self, Update.self, Check.self, Identity.self, Remove.self])
 
   struct Add: OperationCommand {
     static let operation = AppOperations.add
@@ -61,6 +61,53 @@ struct AppCommand: AsyncParsableCommand {
     }
 
     @OptionGroup var common: CustomerOptions
+  }
+
+  struct Devices: OperationCommand {
+    static let operation = AppOperations.devices
+    static let configuration = CommandConfiguration(
+      abstract: "Count the devices of a customer's apps.",
+      discussion: """
+        Few devices are counted at once, many once a day, soon after midnight UTC. --json shows the last days.
+
+        Example: pushcart app devices --customer 1
+        """)
+
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @Option(help: "Number of an app, to count its devices alone.") var app: PushAppID?
+    @OptionGroup var options: ManagementOptions
+
+    var target: (PageRequest<PushAppID>, PushAppID?) {
+      (PageRequest(limit: PageRequest<PushAppID>.limits.upperBound), app)
+    }
+
+    func text(_ page: Page<DeviceCountReply, PushAppID>) -> String {
+      var table = TextTable("#App", "Now", "Last count", "On")
+      for count in page.items {
+        let last = count.days.last
+        table.add(
+          "\(count.pushAppId)", "\(count.devices)\(count.areMore ? "+" : "")",
+          last.map { "\($0.devices + $0.sandboxDevices)" }, last?.day)
+      }
+      return table.text(empty: "Customer \(customer) has no apps.")
+    }
+  }
+
+  struct Remove: OperationCommand {
+    static let operation = AppOperations.remove
+    static let configuration = CommandConfiguration(
+      abstract: "Remove an app that nothing was sent to, with its devices.",
+      discussion: "Example: pushcart app remove com.acme.old --customer 1")
+
+    @Argument(help: "Number of the app, or its app id.") var app: PushAppName
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var options: ManagementOptions
+
+    var target: PushAppName { app }
+
+    func text(_ app: PushAppReply) -> String {
+      "App \(app.pushAppId), \(app.appId.onOneLine), is removed with its devices.\n"
+    }
   }
 
   struct Update: OperationCommand {

@@ -58,6 +58,7 @@ struct CustomerCommand: AsyncParsableCommand {
       discussion: "Example: pushcart customer update --customer 1 --devices-per-contact 20")
 
     @Option(help: "Number of the customer.") var customer: CustomerID
+    @Option(parsing: .unconditional, help: "A name for people.") var name: String?
     @Option(help: "Most valid devices of a contact, up to 1000; one more invalidates the oldest one.")
     var devicesPerContact: Int32?
     @Option(
@@ -77,13 +78,14 @@ struct CustomerCommand: AsyncParsableCommand {
     func validate() throws {
       guard body != CustomerChangeRequest() else {
         throw ValidationError(
-          "Give --devices-per-contact, --retention-days, --time-zone, --approval or --send-threshold.")
+          "Give --name, --devices-per-contact, --retention-days, --time-zone, --approval or --send-threshold.")
       }
     }
 
     var body: CustomerChangeRequest {
       CustomerChangeRequest(
-        devicesPerContact: devicesPerContact, retentionDays: retentionDays, timeZone: timeZone, approval: approval,
+        name: name, devicesPerContact: devicesPerContact, retentionDays: retentionDays, timeZone: timeZone,
+        approval: approval,
         sendThreshold: sendThreshold)
     }
 

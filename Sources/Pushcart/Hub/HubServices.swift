@@ -10,7 +10,7 @@ import Subscriptions
 import Wire
 
 /// Makes partitions every five minutes. Hourly it deletes what is too old, customer by customer and in portions. It looks as often at the
-/// ends of push certificates, and warns of them daily.
+/// ends of push certificates, and warns of them daily. Once a day it counts devices.
 struct Housekeeping: Service {
   private let customers: Customers
   private let replies: IdempotentReplies
@@ -40,6 +40,7 @@ struct Housekeeping: Service {
           await attempt("list customers") { try await tidy() }
           await attempt("delete ended sessions") { try await Sessions.forgetExpired(in: pool) }
           await attempt("delete what is past its retention") { try await retention.run() }
+          await attempt("count devices") { try await countDevices() }
           await attempt("look at push certificates") { try await certificates.check(isLogged: rounds % 288 == 0) }
         }
         rounds += 1
@@ -50,6 +51,16 @@ struct Housekeeping: Service {
 
   /// Makes the partitions that will be needed. A hub that has not run for months does so before it serves.
   func makePartitions() async { await attempt("make partitions") { try await retention.makePartitions() } }
+
+  /// Counts each customer's devices by app, once a day. What fails for one customer holds up nothing else.
+  /// - Throws: as `tidy`.
+  func countDevices() async throws {
+    try await customers.forEach("count the devices", logger: logger) { customer in
+      try await pool.transaction(limit: Ledger.wholeSendoutLimit) {
+        try await DeviceCounts($0).countDay(customer.id)
+      }
+    }
+  }
 
   /// If the database is away, the next round does it.
   private func attempt(_ what: String, _ body: () async throws -> Void) async {

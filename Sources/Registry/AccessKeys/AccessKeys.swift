@@ -98,7 +98,7 @@ public struct AccessKeys: Sendable {
 
   /// What a key created, directly or through others that may be revoked by now. The order is that of the numbers, as a
   /// key is always created after its creator.
-  private static func validDescendants(of key: AccessKeyID, among keys: [AccessKeyReply]) -> [AccessKeyReply] {
+  package static func validDescendants(of key: AccessKeyID, among keys: [AccessKeyReply]) -> [AccessKeyReply] {
     var family: Set<AccessKeyID> = [key]
     return keys.filter { candidate in
       guard let creator = candidate.createdBy, family.contains(creator) else { return false }

@@ -32,6 +32,7 @@ public struct CustomerSettings: Sendable, Equatable {
 
 /// What is to change about a customer; `nil` leaves a field as it is.
 public struct CustomerUpdate: Sendable, Equatable {
+  public var name: String?
   /// 0 for links that never expire.
   public var linkMaximumAgeDays: Int32?
   public var devicesPerContact: Int32?
@@ -45,10 +46,11 @@ public struct CustomerUpdate: Sendable, Equatable {
   public var sendThreshold: Int32?
 
   public init(
-    linkMaximumAgeDays: Int32? = nil, devicesPerContact: Int32? = nil, retentionDays: Int32? = nil,
+    name: String? = nil, linkMaximumAgeDays: Int32? = nil, devicesPerContact: Int32? = nil, retentionDays: Int32? = nil,
     reporterFields: [String: String]? = nil, timeZone: String? = nil, approval: Bool? = nil,
     sendThreshold: Int32? = nil
   ) {
+    self.name = name
     self.reporterFields = reporterFields
     self.timeZone = timeZone
     self.approval = approval
@@ -84,6 +86,9 @@ public struct Customers: Sendable {
   /// Changes a customer's settings; hubs that serve hear of it as soon as this is committed.
   /// - Throws: `RegistryError.invalid`, `.customerUnknown`.
   public func update(_ id: CustomerID, _ update: CustomerUpdate) async throws -> Customer {
+    let name = try update.name.map { name throws(RegistryError) in
+      try TextRule("name", maximum: 200).require(name)
+    }
     let age = try update.linkMaximumAgeDays.map { days throws(RegistryError) in
       try Self.check("linkMaxAgeDays", days, Self.linkAges)
     }
@@ -102,7 +107,8 @@ public struct Customers: Sendable {
       try Self.check("sendThreshold", number, Self.sendThresholds)
     }
     let rows = try await database.query(
-      CustomerQueries.update, id.rawValue, age, devices, retention, fields, zone, update.approval, threshold)
+      CustomerQueries.update, id.rawValue, age, devices, retention, fields, zone, update.approval, threshold,
+      name)
     guard let row = rows.first else { throw RegistryError.customerUnknown(id) }
     try await database.notify(.links, id.description)
     return try Customer(row)
@@ -200,7 +206,8 @@ enum CustomerQueries {
       reporter_fields = nullif(coalesce($5::jsonb, reporter_fields), '{}'),
       time_zone = coalesce($6::text, time_zone),
       approval = coalesce($7::bool, approval),
-      send_threshold = coalesce($8::int4, send_threshold)
+      send_threshold = coalesce($8::int4, send_threshold),
+      name = coalesce($9::text, name)
     WHERE customer_id = $1::bigint
     RETURNING \(columns)
     """)

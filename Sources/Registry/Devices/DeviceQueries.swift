@@ -176,8 +176,68 @@ enum DeviceQueries {
        AND at < now() - make_interval(days => $3::int4)
     """)
 
+  /// Of the apps `$2` the valid devices among the first `$3`, and whether there are more devices than these; and the last `$4` days as a JSON
+  /// array, the oldest first. By the order, devices of other apps are not read.
+  static let counts = Statement(
+    "device.counts", .read,
+    """
+    SELECT app.push_app_id, live.devices, live.are_more, past.days
+    FROM unnest($2::bigint[]) AS app (push_app_id)
+    CROSS JOIN LATERAL (
+      SELECT count(*) FILTER (WHERE known.invalidated_at IS NULL) AS devices, count(*) >= $3::bigint AS are_more
+      FROM (
+        SELECT invalidated_at FROM device
+        WHERE customer_id = $1::bigint AND push_app_id = app.push_app_id
+        ORDER BY token_key LIMIT $3::bigint) AS known
+    ) AS live
+    CROSS JOIN LATERAL (
+      SELECT coalesce(
+        json_agg(json_build_object('day', day, 'devices', devices, 'sandboxDevices', sandbox_devices) ORDER BY day), '[]') AS days
+      FROM device_day
+      WHERE customer_id = $1::bigint AND push_app_id = app.push_app_id
+        AND day > (now() AT TIME ZONE 'UTC')::date - $4::int4
+    ) AS past
+    ORDER BY app.push_app_id
+    """)
+
+  /// That the day is counted.
+  static let isCounted = Statement(
+    "device.is_counted", .read,
+    "SELECT 1 FROM device_day WHERE customer_id = $1::bigint AND day = (now() AT TIME ZONE 'UTC')::date LIMIT 1")
+
+  /// Counts the valid devices of each app, for the day. Of two hubs that do so at once, one writes.
+  static let countDay = Statement(
+    "device.count_day", .write,
+    """
+    INSERT INTO device_day (customer_id, push_app_id, day, devices, sandbox_devices)
+    SELECT $1::bigint, push_app_id, (now() AT TIME ZONE 'UTC')::date, count(*) FILTER (WHERE NOT sandbox),
+      count(*) FILTER (WHERE sandbox)
+    FROM device
+    WHERE customer_id = $1::bigint AND invalidated_at IS NULL
+    GROUP BY push_app_id
+    ON CONFLICT (customer_id, push_app_id, day) DO NOTHING
+    """)
+
+  /// Forgets days that are older than `$2` days.
+  static let forgetDays = Statement(
+    "device.forget_days", .write,
+    """
+    DELETE FROM device_day
+    WHERE customer_id = $1::bigint AND day < (now() AT TIME ZONE 'UTC')::date - $2::int4
+    """)
+
+  /// Removes the devices of the app `$2`. Their events stay until retention deletes them.
+  static let removeOfApp = Statement(
+    "device.remove_of_app", .write,
+    "DELETE FROM device WHERE customer_id = $1::bigint AND push_app_id = $2::bigint")
+
+  static let removeDays = Statement(
+    "device.remove_days", .write,
+    "DELETE FROM device_day WHERE customer_id = $1::bigint AND push_app_id = $2::bigint")
+
   static let all: [Statement] = [
-    invalidate, retire, allow, recipients.reading(RecipientColumns(.all)), ofToken, histories, analyze, expiredEvents,
+    counts, isCounted, countDay, forgetDays, removeOfApp, removeDays, invalidate, retire, allow,
+    recipients.reading(RecipientColumns(.all)), ofToken, histories, analyze, expiredEvents,
     deleteEvents,
   ]
 }

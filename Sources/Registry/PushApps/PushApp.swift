@@ -27,6 +27,8 @@ public struct PushApp: Sendable, Equatable {
   let raisedAlarm: Alarm?
   /// What was raised for its push service's sandbox.
   let raisedSandboxAlarm: Alarm?
+  /// What its push service said of its credentials when it was last asked; nil if it was not since they changed.
+  public let lastCheck: PushAppReply.LastCheck?
   public let createdAt: Date
   /// When the app or one of its credentials last changed; later with each change.
   public let updatedAt: Date

@@ -8,7 +8,7 @@ enum PushAppQueries {
   private static let columns = """
     app.push_app_id, app.customer_id, app.app_id, app.app_type, app.kind, app.name, app.team_id, app.key_id,
     app.contact, app.identity_required, app.device_fields, app.alarm, app.alarm_at, app.sandbox_alarm,
-    app.sandbox_alarm_at, app.created_at, app.updated_at,
+    app.sandbox_alarm_at, app.checks, app.checked_at, app.created_at, app.updated_at,
     \(credentials("kind")), \(credentials("fingerprint")), \(credentials("account")), \(credentials("not_after")),
     \(credentials("updated_at"))
     """
@@ -52,8 +52,10 @@ enum PushAppQueries {
   private static let laterMoment =
     "greatest(now(), (updated_at AT TIME ZONE 'UTC' + interval '1 microsecond') AT TIME ZONE 'UTC')"
 
-  /// New credentials in `$4`, `$5` or `$9` end an alarm, which may have been about the old ones.
-  private static let keptAlarms = ["alarm", "alarm_at", "sandbox_alarm", "sandbox_alarm_at"].map { column in
+  /// New credentials in `$4`, `$5` or `$9` end an alarm and what the push service said, which may have been about the old ones.
+  private static let keptAlarms = [
+    "alarm", "alarm_at", "sandbox_alarm", "sandbox_alarm_at", "checks", "checked_at",
+  ].map { column in
     "\(column) = CASE WHEN $4::text IS NULL AND $5::text IS NULL AND cardinality($9::text[]) = 0 THEN \(column) END"
   }.joined(separator: ", ")
 
@@ -178,9 +180,27 @@ enum PushAppQueries {
       """)
   }
 
+  /// Keeps what the push service said, `$3`, of the credentials that the app has since `$4`.
+  static let noteChecks = Statement(
+    "push_app.note_checks", .write,
+    """
+    UPDATE push_app SET checks = $3::json, checked_at = now()
+    WHERE customer_id = $1::bigint AND push_app_id = $2::bigint
+      AND date_bin('1 ms', updated_at, '2000-01-01 UTC') <= $4::timestamptz
+    """)
+
+  /// Locks the app against everybody, for its removal.
+  static let lockWhole = Statement(
+    "push_app.lock_whole", .write,
+    "SELECT 1 FROM push_app WHERE customer_id = $1::bigint AND push_app_id = $2::bigint FOR UPDATE")
+
+  /// Credentials go with their app.
+  static let remove = Statement(
+    "push_app.remove", .write, "DELETE FROM push_app WHERE customer_id = $1::bigint AND push_app_id = $2::bigint")
+
   static let all: [Statement] = [
     number, add, update, storeCredential, identitySecrets, deletePreviousIdentity, list, find, lock, resolve, sending,
-    raiseAlarm, raiseSandboxAlarm, clearAlarm, clearSandboxAlarm,
+    raiseAlarm, raiseSandboxAlarm, clearAlarm, clearSandboxAlarm, noteChecks, lockWhole, remove,
   ]
 }
 
@@ -188,14 +208,15 @@ extension PushApp {
   init(_ row: Row) throws {
     let (
       id, customer, appID, type, kind, name, teamID, keyID, contact, identityRequired, deviceFields, alarm, alarmAt,
-      sandboxAlarm, sandboxAlarmAt, createdAt,
+      sandboxAlarm, sandboxAlarmAt, checks, checkedAt, createdAt,
       updatedAt, kinds, prints, accounts, ends, dates
     ) =
       try row.decode(
         Int64.self, Int64.self, String.self, Int16.self, String.self, String.self, String?.self, String?.self,
         String?.self,
         Bool.self,
-        [String]?.self, String?.self, Date?.self, String?.self, Date?.self, Date.self, Date.self, [String].self,
+        [String]?.self, String?.self, Date?.self, String?.self, Date?.self, JSONDocument?.self, Date?.self, Date.self,
+        Date.self, [String].self,
         [String].self, [String?].self,
         [Date?].self, [Date].self)
     guard let type = AppType(rawValue: type) else {
@@ -215,6 +236,12 @@ extension PushApp {
       },
       raisedAlarm: alarm.flatMap { reason in alarmAt.map { Alarm(reason: reason, since: $0) } },
       raisedSandboxAlarm: sandboxAlarm.flatMap { reason in sandboxAlarmAt.map { Alarm(reason: reason, since: $0) } },
+      lastCheck: try checks.flatMap { checks in
+        try checkedAt.map { at in
+          .init(
+            at: Timestamp(at), checks: try JSONCoding.decode([PushAppCheckReply.Check].self, from: checks.text.utf8))
+        }
+      },
       createdAt: createdAt, updatedAt: updatedAt)
   }
 }

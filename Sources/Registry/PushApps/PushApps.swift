@@ -105,6 +105,20 @@ public struct PushApps: Sendable {
     return app
   }
 
+  /// Removes an app with its credentials, its devices and their figures. Its contacts stay. The caller has to run it in a transaction, and
+  /// to make sure that nothing was sent to it, since what was sent names it.
+  /// - Returns: what it was.
+  /// - Throws: `RegistryError.numberUnknown`.
+  package func remove(_ customer: CustomerID, _ id: PushAppID) async throws -> PushApp {
+    try await database.query(PushAppQueries.lockWhole, customer.rawValue, id.rawValue)
+    guard let app = try await find(customer, id) else { throw RegistryError.numberUnknown("push app") }
+    for statement in [DeviceQueries.removeOfApp, DeviceQueries.removeDays, PushAppQueries.remove] {
+      try await database.query(statement, customer.rawValue, id.rawValue)
+    }
+    try await database.notify(.pushApp, customer.description)
+    return app
+  }
+
   /// Every app of a customer, in the order they were added.
   public func list(_ customer: CustomerID) async throws -> [PushApp] {
     try await database.query(PushAppQueries.list, customer.rawValue).map(PushApp.init)

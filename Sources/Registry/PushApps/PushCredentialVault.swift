@@ -50,6 +50,13 @@ public final class PushCredentialVault: Sendable {
     try await database.notify(.pushApp, app.customer.description)
   }
 
+  /// Keeps what the app's push service said of its credentials, for people.
+  package func note(_ checks: [PushAppCheckReply.Check], of app: PushApp) async throws {
+    try await database.query(
+      PushAppQueries.noteChecks, app.customer.rawValue, app.id.rawValue,
+      JSONDocument(String(decoding: try JSONCoding.encode(checks), as: UTF8.self)), app.updatedAt)
+  }
+
   /// What the stored secrets of an app come to; `nil` if something is missing.
   private static func credentials(
     of service: PushService, teamID: String?, keyID: String?, contact: String?,

@@ -57,6 +57,7 @@ public enum AuditAction: String, Sendable, Codable, CaseIterable {
   case removeUser = "user.remove"
   case addApp = "app.add"
   case changeApp = "app.change"
+  case removeApp = "app.remove"
   /// A new secret that `X-Pushcart-Identity` is computed with.
   case rotateIdentity = "app.rotate_identity"
   /// The secret before the current one, refused from now on.

@@ -66,6 +66,7 @@ public struct CustomerReply: APIObject, Equatable {
 
 /// Body of `PATCH /api/v1/customer`. A field that is absent or null stays as it is.
 public struct CustomerChangeRequest: APIRequest, Equatable {
+  public var name: String?
   public var linkMaxAgeDays: Int32?
   public var devicesPerContact: Int32?
   public var retentionDays: Int32?
@@ -75,10 +76,11 @@ public struct CustomerChangeRequest: APIRequest, Equatable {
   public var sendThreshold: Int32?
 
   public init(
-    linkMaxAgeDays: Int32? = nil, devicesPerContact: Int32? = nil, retentionDays: Int32? = nil,
+    name: String? = nil, linkMaxAgeDays: Int32? = nil, devicesPerContact: Int32? = nil, retentionDays: Int32? = nil,
     reporterFields: [String: String]? = nil, timeZone: String? = nil, approval: Bool? = nil,
     sendThreshold: Int32? = nil
   ) {
+    self.name = name
     self.reporterFields = reporterFields
     self.timeZone = timeZone
     self.approval = approval
@@ -93,6 +95,7 @@ public struct CustomerChangeRequest: APIRequest, Equatable {
   public static let example = CustomerChangeRequest(linkMaxAgeDays: 90, devicesPerContact: 50, retentionDays: 365)
 
   public static let fieldTable: FieldTable = [
+    "name": FieldDescription("A name for people.", limits: 1...200),
     "linkMaxAgeDays": FieldDescription("Days after which a page link answers 404. 0 for never.", limits: 0...3650),
     "devicesPerContact":
       FieldDescription(

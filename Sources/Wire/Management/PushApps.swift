@@ -169,6 +169,7 @@ public struct PushAppReply: APIObject, Equatable {
   public var credentials: [Credential]
   public var alarm: Alarm?
   public var sandboxAlarm: Alarm?
+  public var lastCheck: LastCheck?
   public var warnings: [String]
   public var createdAt: Timestamp
   public var updatedAt: Timestamp
@@ -178,7 +179,7 @@ public struct PushAppReply: APIObject, Equatable {
     teamId: String? = nil, keyId: String? = nil, vapidPublicKey: String? = nil, contact: String? = nil,
     identity: IdentityMode = .off, deviceFields: [String]? = nil,
     credentials: [Credential] = [], alarm: Alarm? = nil, sandboxAlarm: Alarm? = nil,
-    warnings: [String] = [], createdAt: Timestamp,
+    lastCheck: LastCheck? = nil, warnings: [String] = [], createdAt: Timestamp,
     updatedAt: Timestamp
   ) {
     self.pushAppId = pushAppId
@@ -195,6 +196,7 @@ public struct PushAppReply: APIObject, Equatable {
     self.credentials = credentials
     self.alarm = alarm
     self.sandboxAlarm = sandboxAlarm
+    self.lastCheck = lastCheck
     self.warnings = warnings
     self.createdAt = createdAt
     self.updatedAt = updatedAt
@@ -230,6 +232,7 @@ public struct PushAppReply: APIObject, Equatable {
     "alarm":
       "Why the app needs attention, such as refused credentials or a certificate that expires within 30 days. Absent if all is well.",
     "sandboxAlarm": "The same of the push service's sandbox. iOS only. Absent if all is well there.",
+    "lastCheck": "What the push service said of the credentials when it was last asked. Absent if it never was.",
     "warnings": "What looks odd but may be right, a sentence each.",
     "createdAt": "When the app was added.",
     "updatedAt": "When the app or one of its credentials last changed.",
@@ -266,6 +269,25 @@ public struct PushAppReply: APIObject, Equatable {
         "The first 16 hex digits of the SHA-256 of the public key, or of client id and secret, to tell two apart.",
       "notAfter": "When a certificate expires. Absent for keys.",
       "updatedAt": "When the credential was stored.",
+    ]
+  }
+
+  /// What the push service said of the stored credentials when it was last asked.
+  public struct LastCheck: APIObject, Equatable {
+    public var at: Timestamp
+    public var checks: [PushAppCheckReply.Check]
+
+    public init(at: Timestamp, checks: [PushAppCheckReply.Check]) {
+      self.at = at
+      self.checks = checks
+    }
+
+    public static let schemaName: String? = "PushAppLastCheck"
+    public static let schemaDescription = "What the push service said of the credentials when it was last asked."
+    public static let example = LastCheck(at: .example, checks: [.example])
+
+    public static let fieldTable: FieldTable = [
+      "at": "When it was asked.", "checks": "One check for each environment.",
     ]
   }
 

@@ -53,14 +53,23 @@ extension CredentialField {
   private static let appleID = Form.id(maximum: 20, problem: "holds a character other than letters and digits")
 
   public static let teamID = CredentialField(
-    name: "teamId", option: "team-id", input: .text("ID"), form: appleID, limits: 1...20, help: "Apple's Team Id",
+    name: "teamId", option: "team-id", input: .text("ID"), form: appleID, limits: 1...20, label: "Team ID",
+    origin: "developer.apple.com, Account, Membership details: ten letters and digits.", help: "Apple's Team Id",
     description: "Apple's Team Id")
   public static let keyID = CredentialField(
-    name: "keyId", option: "key-id", input: .text("ID"), form: appleID, limits: 1...20,
+    name: "keyId", option: "key-id", input: .text("ID"), form: appleID, limits: 1...20, label: "Key ID",
+    origin: """
+      developer.apple.com, Certificates, Identifiers & Profiles, Keys: the key's page shows it, and the file's name has it.
+      """,
     help: "Apple's Key Id of the signing key", description: "Apple's Key Id of the signing key")
   /// The AuthKey_….p8 file as it was downloaded.
   public static let signingKey = CredentialField(
-    name: "signingKey", option: "signing-key", input: .file(["p8"]), help: "Apple's AuthKey_….p8 file",
+    name: "signingKey", option: "signing-key", input: .file(["p8"]), label: "Signing key, the AuthKey_….p8 file",
+    origin: """
+      developer.apple.com, Certificates, Identifiers & Profiles, Keys, +, with Apple Push Notifications service ticked. Apple \
+      lets you download it once. One key serves all apps of the team.
+      """,
+    help: "Apple's AuthKey_….p8 file",
     description: "The text of Apple's `AuthKey_….p8`")
   /// The .p12 file, or its base64.
   public static let developmentCertificate = certificate(
@@ -71,12 +80,16 @@ extension CredentialField {
   /// Of both .p12 files, in visible ASCII; empty for none.
   public static let certificatePassword = CredentialField(
     name: "certificatePassword", option: "certificate-password-file", input: .line, limits: 0...200,
+    label: "Password of the .p12 files",
+    origin: "The one that you gave Keychain Access when you exported them.",
     help: "File with the password of the .p12 files, on one line",
     description: "The password of the .p12 files, in visible ASCII", note: "It is not stored.")
 
   private static func certificate(_ name: String, option: String, _ environment: String) -> CredentialField {
     CredentialField(
       name: name, option: option, input: .file(["p12"]),
+      label: "\(environment.prefix(1).uppercased() + environment.dropFirst()) certificate, a .p12 file",
+      origin: "Keychain Access, My Certificates: export the push certificate together with its private key.",
       help: "The .p12 file of a push certificate for Apple's \(environment) environment",
       description: "The .p12 file of a push certificate for this environment of APNs, with its private key, in base64",
       condition: ", instead of or beside a signing key, which is then used")

@@ -27,7 +27,11 @@ public struct CredentialField: Sendable {
   public let option: String
   public let input: Input
   public internal(set) var form: Form?
-  var limits: ClosedRange<Int64>?
+  public internal(set) var limits: ClosedRange<Int64>?
+  /// What a form calls it.
+  public internal(set) var label = ""
+  /// Where people find the value, in the words of the service's console.
+  public internal(set) var origin = ""
   /// What help and description begin with where services share the field. What each service says follows this, whatever services come
   /// before it.
   var openings = (help: "", description: "")
@@ -40,9 +44,14 @@ public struct CredentialField: Sendable {
   var note: String?
 
   /// This field as one of the services that share it has it.
-  func of(_ form: Form? = nil, help: String, description: String) -> CredentialField {
+  /// What is nil is as all services have it.
+  func of(
+    _ form: Form? = nil, label: String? = nil, origin: String, help: String? = nil, description: String? = nil
+  ) -> CredentialField {
     var field = self
-    (field.form, field.help, field.description) = (form, help, description)
+    (field.form, field.origin) = (form ?? self.form, origin)
+    (field.label, field.help) = (label ?? self.label, help ?? self.help)
+    field.description = description ?? self.description
     return field
   }
 
@@ -108,12 +117,13 @@ extension CredentialField {
 
   public static let serviceAccount = CredentialField(
     name: "serviceAccount", option: "service-account", input: .file(["json"]),
+    label: "Key file of the service account",
     openings: ("Key file of a service account: ", "The text of a service account's key file: "))
   public static let clientID = CredentialField(
-    name: "clientId", option: "client-id", input: .text("ID"), limits: 1...100,
+    name: "clientId", option: "client-id", input: .text("ID"), limits: 1...100, label: "Client ID",
     openings: ("Id of the client that signs in: ", "The id of the client that signs in: "))
   public static let clientSecret = CredentialField(
-    name: "clientSecret", option: "client-secret-file", input: .file([]), limits: 1...256,
+    name: "clientSecret", option: "client-secret-file", input: .file([]), limits: 1...256, label: "Client Secret",
     help: "File with the secret of the client or package",
     description: "The secret of the client, or of the package")
 }

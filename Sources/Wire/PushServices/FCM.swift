@@ -4,6 +4,9 @@ extension PushService {
     name: .fcm,
     fields: [
       .serviceAccount.of(
+        origin: """
+          console.firebase.google.com, your project, Project settings, Service accounts, Generate new private key: a JSON file.
+          """,
         help: "Google's, from the Firebase console",
         description: "Google's, as the Firebase console makes it, for Firebase and Android")
     ],

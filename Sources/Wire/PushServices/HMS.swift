@@ -4,8 +4,10 @@ extension PushService {
     name: .hms,
     fields: [
       .serviceAccount.of(
-        help: "Huawei's", description: "Huawei's for Huawei, in place of `clientId` and `clientSecret`"), clientID,
-      .clientSecret,
+        origin: "Huawei's API Console, Credentials, Service account key: a JSON file.", help: "Huawei's",
+        description: "Huawei's for Huawei, in place of `clientId` and `clientSecret`"), clientID,
+      .clientSecret.of(
+        origin: "AppGallery Connect, your project, Project settings, App information, Client Secret."),
     ],
     signIns: [
       SignIn(
@@ -63,6 +65,7 @@ extension PushService {
     .id(
       maximum: 64, punctuation: "-_",
       problem: "holds a character other than letters, digits, hyphens and underscores"),
+    origin: "AppGallery Connect, your project, Project settings, App information, Client ID.",
     help: "the app's Client ID in AppGallery Connect",
     description: "the app's Client ID in AppGallery Connect, for Huawei")
 }

@@ -29,6 +29,18 @@ public struct PushService: Sendable {
   /// As subscriptions to data trees name it; nil if it carries none of their notifications.
   public internal(set) var dataTree: MessagingService?
 
+  /// For people.
+  public var title: String {
+    switch name {
+    case .apns: "Apple's APNs"
+    case .fcm: "Firebase Cloud Messaging"
+    case .hms: "Huawei's Push Kit"
+    case .wns: "Windows' WNS"
+    case .webpush: "Web Push"
+    case .sms: "the provider of SMS"
+    }
+  }
+
   public static let all = PushServiceName.allCases.map(\.service)
 
   /// The newest first.

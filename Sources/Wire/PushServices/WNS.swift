@@ -1,7 +1,16 @@
 extension PushService {
   /// Windows Push Notification Services.
   static let wns = PushService(
-    name: .wns, fields: [clientID, .clientSecret, .packageSID, .tenantID],
+    name: .wns,
+    fields: [
+      clientID,
+      .clientSecret.of(
+        origin: """
+          Partner Center shows it with the Package SID. Or: entra.microsoft.com, App registrations, your app, Certificates & \
+          secrets, the value of a new client secret.
+          """),
+      .packageSID, .tenantID,
+    ],
     signIns: [
       SignIn(
         .wnsAccount, [.packageSID, .clientSecret],
@@ -41,6 +50,7 @@ extension PushService {
 
   private static let clientID = CredentialField.clientID.of(
     .id(maximum: 100, punctuation: "-", problem: "is not the Application (client) ID of Microsoft Entra"),
+    label: "Application (client) ID", origin: "entra.microsoft.com, App registrations, your app, Overview.",
     help: "the Application (client) ID of its registration at Microsoft Entra",
     description: "the Application (client) ID of its registration at Microsoft Entra, for Windows")
 }
@@ -67,7 +77,9 @@ extension CredentialField {
     form: .id(
       maximum: 200, punctuation: "-", prefix: "ms-app://s-1-15-2-",
       problem: "is no Package SID: Partner Center shows it as in ms-app://s-1-15-2-1234567890-1234567890"),
-    limits: 1...200, help: "The app's Package SID in Partner Center",
+    limits: 1...200, label: "Package SID",
+    origin: "partner.microsoft.com, your app, Product management, Product identity: ms-app://s-1-15-2-…",
+    help: "The app's Package SID in Partner Center",
     description: "The app's Package SID in Partner Center",
     condition: ", in place of `tenantId` and `clientId`")
   /// A tenant can be named by its domain, too. It becomes part of a path.
@@ -75,7 +87,9 @@ extension CredentialField {
     name: "tenantId", option: "tenant-id", input: .text("ID"),
     form: .id(
       maximum: 100, punctuation: "-.", problem: "is not the Directory (tenant) ID of Microsoft Entra"),
-    limits: 1...100, help: "The Directory (tenant) ID at Microsoft Entra",
+    limits: 1...100, label: "Directory (tenant) ID",
+    origin: "entra.microsoft.com, App registrations, your app, Overview.",
+    help: "The Directory (tenant) ID at Microsoft Entra",
     description: "The Directory (tenant) ID at Microsoft Entra")
 }
 

@@ -29,14 +29,16 @@ extension PushCredentialKind {
 extension CredentialField {
   /// A private key of P-256, in PEM or as 32 bytes in base64url.
   public static let vapidPrivateKey = CredentialField(
-    name: "vapidPrivateKey", option: "vapid-private-key-file", input: .file([]),
+    name: "vapidPrivateKey", option: "vapid-private-key-file", input: .file([]), label: "Your own VAPID key",
+    origin: "Leave it empty, and the hub makes a key pair. Give one only if browsers subscribed with it before.",
     help: "File with a private key of P-256, in PEM or as 32 bytes in base64url, in place of a new one",
     description: "A private key of P-256 in PEM, or its 32 bytes in base64url",
     note: """
       Browsers' subscriptions are good only for the key that they were made with. It is never shown again.
       """)
   public static let contact = CredentialField(
-    name: "contact", option: "contact", input: .text("ADDRESS"), form: .contact, limits: 1...200,
+    name: "contact", option: "contact", input: .text("ADDRESS"), form: .contact, limits: 1...200, label: "Contact",
+    origin: "An address of yours, as in mailto:push@acme.com, which push services write to if something is wrong.",
     help: "Whom push services can contact: mailto:name@example.com or an https address",
     description: "Whom push services can contact about the app: `mailto:name@example.com` or an https address")
 }

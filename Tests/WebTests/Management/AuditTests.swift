@@ -25,6 +25,16 @@ import Wire
         lines: ["app.add app 1"])
     ),
     (
+      "POST /api/v1/apps",
+      Case(
+        method: "POST", path: "/api/v1/apps", json: ManagementServer.app("com.acme.old", nil),
+        lines: ["app.add app 2"])
+    ),
+    (
+      "DELETE /api/v1/apps/{id}",
+      Case(method: "DELETE", path: "/api/v1/apps/2", lines: ["app.remove app 2"])
+    ),
+    (
       "POST /api/v1/sendouts",
       Case(method: "POST", path: "/api/v1/sendouts", json: sendout(start: false), lines: ["sendout.add sendout 1"])
     ),

@@ -151,7 +151,8 @@ import Wire
         """, customer.rawValue)
       let parts = OperationParts(
         database: database.pool, slowReads: database.pool, vault: nil, smsRule: .wns,
-        statusAddresses: { _ in throw CancellationError() }, checkCredentials: { _ in nil })
+        statusAddresses: { _ in throw CancellationError() }, checkCredentials: { _ in nil },
+        messages: { throw CancellationError() })
       let call = OperationCall(reading: parts, of: customer, seesPersonal: false)
       let shown = try await ContactOperations.show.run(call, ContactID(1), ())
       #expect(shown.originalId == "u1" && shown.texts.isEmpty && shown.dateOfBirth == nil && shown.properties == nil)

@@ -11,5 +11,10 @@ enum ConsolePages {
     (ListPages.pages, ListPages.actions),
     (TriggerPages.pages, TriggerPages.actions),
     (MessagePages.pages, MessagePages.actions),
+    (AppPages.pages, AppPages.actions),
+    (SMSPages.pages, SMSPages.actions), (SoftphonePages.pages, SoftphonePages.actions),
+    (HybridPages.pages, HybridPages.actions), (DataTreePages.pages, DataTreePages.actions),
+    (CustomerPages.pages, CustomerPages.actions), (KeyPages.pages, KeyPages.actions),
+    (UserPages.pages, UserPages.actions), (AuditPages.pages, AuditPages.actions),
   ]
 }

@@ -37,7 +37,10 @@ public struct ConsoleRoutes: RouteSet {
         return ConsoleReply.see(first)
       }
     }
-    get("/console/**", routes) { _ in throw Self.nothing }
+    routes.showErrors(below: "/console") { request, context, error in
+      let visit = ConsoleVisit(request, context, publicURL: parts.publicURL)
+      return page(for: error.status == .notFound ? Self.nothing : error, visit, nil)
+    }
   }
 
   static let nothing = HTTPErrorResponse.notFound("There is no page at this address.")

@@ -12,6 +12,8 @@ struct FormField: Sendable {
     case password
     /// So many lines.
     case area(rows: Int)
+    /// A file as text, pasted or dropped; with one of these extensions if there are any. What is no text is put there in base64.
+    case file([String])
     case choice([Choice])
     /// Several of them.
     case choices([Choice])

@@ -73,6 +73,7 @@ extension FormField {
     var values: [String: Any] = [
       "name": name, "id": id, "label": label, "hint": hint, "error": error ?? "", "required": isRequired,
       "described": described.joined(separator: " "), "autocomplete": autocomplete ?? "", "maximum": "", "most": "",
+      "isFile": false,
       "value": isSecret ? "" : current.last ?? "", "isChecked": current.last.map { $0 != "false" } ?? false,
     ]
     for kind in ["isInput", "isArea", "isChoice", "isChoices", "isFlag", "isHidden"] { values[kind] = false }
@@ -91,6 +92,11 @@ extension FormField {
       values["rows"] = rows
       values["maximum"] = longest
       values["most"] = longest.isEmpty ? "" : limits.map { String($0.upperBound) } ?? ""
+    case .file(let extensions):
+      values["isArea"] = true
+      values["isFile"] = true
+      values["rows"] = 5
+      values["accept"] = extensions.map { ".\($0)" }.joined(separator: ",")
     case .choice(let choices):
       values["isChoice"] = true
       values["choices"] = shown(choices, current)

@@ -1,0 +1,47 @@
+import Operations
+import Registry
+import Wire
+
+extension ConsoleView {
+  /// A secret that is shown this once. It is the reply to the POST that made it, which nothing stores.
+  /// - Parameters:
+  ///   - use: a line that uses it, if there is one.
+  ///   - back: where to go on.
+  static func secret(
+    _ title: String, label: String, _ secret: String, use: String?, note: String? = nil, back: String,
+    _ backText: String
+  ) -> ConsoleView {
+    ConsoleView(
+      title: title, template: "secret",
+      values: [
+        "label": label, "secret": secret, "use": use ?? "", "note": note ?? "", "back": back, "backText": backText,
+      ])
+  }
+}
+
+extension ConsoleCall {
+  /// Pages that stand together, for `{{>_tabs}}`: those that the user may see and that the navigation could show.
+  func tabs(_ pages: [ConsolePage], _ current: String) -> [[String: Any]] {
+    pages.filter { $0.section != nil && $0.isOpen(to: role, seesPersonal: user.seesPersonal) }.map { page in
+      ["title": page.title, "href": page.path, "isCurrent": page.path == current]
+    }
+  }
+
+  /// For `{{#pager}}{{>_pager}}{{/pager}}`: the page that follows, with the same filters.
+  /// - Parameters:
+  ///   - next: the cursor of the reply.
+  ///   - filters: names of the query's other parameters.
+  func pager(_ path: String, _ next: String?, keeping filters: [String] = []) -> [String: Any] {
+    let kept = filters.compactMap { name in query.value(name).map { "\(name)=\(PercentEncoding.encode($0))" } }
+    func link(_ parameters: [String]) -> String {
+      parameters.isEmpty ? path : "\(path)?\(parameters.joined(separator: "&"))"
+    }
+    return [
+      "first": query.value("after") == nil ? "" : link(kept),
+      "next": next.map { link(kept + ["after=\(PercentEncoding.encode($0))"]) } ?? "",
+    ]
+  }
+
+  /// Why an act of the page was refused, for `{{>_errors}}`.
+  var refusals: [[String: Any]] { refusal.map { [["id": "", "text": $0.sentence]] } ?? [] }
+}
