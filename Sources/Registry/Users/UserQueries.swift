@@ -98,15 +98,6 @@ enum UserQueries {
   static let noteSignIn = Statement(
     "console_user.note_sign_in", .write, "UPDATE console_user SET last_sign_in_at = now() WHERE user_id = $1::bigint")
 
-  /// Lets the user `$1` sign in by an OpenID provider.
-  static let bindOIDC = Statement(
-    "console_user.bind_oidc", .write,
-    "UPDATE console_user SET oidc_issuer = $2::text, oidc_subject = $3::text WHERE user_id = $1::bigint")
-
-  static let findOIDC = Statement(
-    "console_user.find_oidc", .read,
-    "SELECT user_id FROM console_user WHERE oidc_issuer = $1::text AND oidc_subject = $2::text")
-
   /// Makes the link of the user `$1`, in place of the one before.
   static let addLink = Statement(
     "password_link.add", .write,
@@ -136,6 +127,6 @@ enum UserQueries {
 
   static let all: [Statement] = [
     add, lockByEmail, lock, rename, find, factors, setPassword, reset, turnOnTOTP, turnOffTOTP, takeStep,
-    takeRecoveryCode, noteSignIn, bindOIDC, findOIDC, addLink, findLink, takeLink, forgetLinks,
+    takeRecoveryCode, noteSignIn, addLink, findLink, takeLink, forgetLinks,
   ]
 }
