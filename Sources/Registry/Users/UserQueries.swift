@@ -19,10 +19,6 @@ enum UserQueries {
     WHERE lower(email COLLATE "C") = lower($1::text COLLATE "C") FOR NO KEY UPDATE
     """)
 
-  /// Locks the user `$1`.
-  static let lock = Statement(
-    "console_user.lock", .write, "SELECT 1 FROM console_user WHERE user_id = $1::bigint FOR NO KEY UPDATE")
-
   static let rename = Statement(
     "console_user.rename", .write, "UPDATE console_user SET name = $2::text WHERE user_id = $1::bigint")
 
@@ -114,9 +110,17 @@ enum UserQueries {
     SELECT user_id, email, name FROM password_link JOIN console_user USING (user_id) WHERE \(isLinkValid)
     """)
 
-  /// Uses a link up; no row if it was used meanwhile.
-  static let takeLink = Statement(
-    "password_link.take", .write, "DELETE FROM password_link WHERE \(isLinkValid) RETURNING user_id")
+  /// Uses a link up: sets the password `$2`, and ends every session of its user. No row if it was used meanwhile.
+  static let useLink = Statement(
+    "password_link.use", .write,
+    """
+    WITH used AS (
+      DELETE FROM password_link WHERE \(isLinkValid) RETURNING user_id
+    ), ended AS (
+      DELETE FROM console_session USING used WHERE console_session.user_id = used.user_id
+    )
+    UPDATE console_user SET password_hash = $2::text FROM used WHERE console_user.user_id = used.user_id RETURNING 1
+    """)
 
   static let forgetLinks = Statement(
     "password_link.forget", .write,
@@ -126,7 +130,7 @@ enum UserQueries {
     """)
 
   static let all: [Statement] = [
-    add, lockByEmail, lock, rename, find, factors, setPassword, reset, turnOnTOTP, turnOffTOTP, takeStep,
-    takeRecoveryCode, noteSignIn, addLink, findLink, takeLink, forgetLinks,
+    add, lockByEmail, rename, find, factors, setPassword, reset, turnOnTOTP, turnOffTOTP, takeStep,
+    takeRecoveryCode, noteSignIn, addLink, findLink, useLink, forgetLinks,
   ]
 }
