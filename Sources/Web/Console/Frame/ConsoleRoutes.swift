@@ -11,7 +11,7 @@ public struct ConsoleRoutes: RouteSet {
 
   /// - Parameters:
   ///   - management: whose operations, messages and caches it uses.
-  ///   - publicURL: where clients reach the hub, without a slash at its end.
+  ///   - publicURL: where people reach the console and scripts the management API, without a slash at its end.
   ///   - commands: the words of the command that calls an operation, by the operation's id.
   package init(management: ManagementRoutes, users: ConsoleUsers, publicURL: String, commands: [String: String]) {
     parts = management.consoleParts(publicURL: publicURL, commands: commands)
