@@ -67,11 +67,9 @@ package struct ConsoleSignIn: Sendable {
     }
     try PasswordRule.check(password, email: person.email, name: person.name)
     let hash = try await passwords.hash(password)
-    guard try await !database.query(UserQueries.takeLink, Bytes(token.hash)).isEmpty else {
-      throw RegistryError.linkRefused
-    }
-    try await database.query(UserQueries.setPassword, person.user.rawValue, hash, Int64?.none)
-    guard let session = try await begin(person.user, hash, client) else { throw RegistryError.linkRefused }
+    guard try await !database.query(UserQueries.useLink, Bytes(token.hash), hash).isEmpty,
+      let session = try await begin(person.user, hash, client)
+    else { throw RegistryError.linkRefused }
     return session
   }
 

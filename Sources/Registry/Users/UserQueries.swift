@@ -19,10 +19,6 @@ enum UserQueries {
     WHERE lower(email COLLATE "C") = lower($1::text COLLATE "C") FOR NO KEY UPDATE
     """)
 
-  /// Locks the user `$1`.
-  static let lock = Statement(
-    "console_user.lock", .write, "SELECT 1 FROM console_user WHERE user_id = $1::bigint FOR NO KEY UPDATE")
-
   static let rename = Statement(
     "console_user.rename", .write, "UPDATE console_user SET name = $2::text WHERE user_id = $1::bigint")
 
@@ -98,15 +94,6 @@ enum UserQueries {
   static let noteSignIn = Statement(
     "console_user.note_sign_in", .write, "UPDATE console_user SET last_sign_in_at = now() WHERE user_id = $1::bigint")
 
-  /// Lets the user `$1` sign in by an OpenID provider.
-  static let bindOIDC = Statement(
-    "console_user.bind_oidc", .write,
-    "UPDATE console_user SET oidc_issuer = $2::text, oidc_subject = $3::text WHERE user_id = $1::bigint")
-
-  static let findOIDC = Statement(
-    "console_user.find_oidc", .read,
-    "SELECT user_id FROM console_user WHERE oidc_issuer = $1::text AND oidc_subject = $2::text")
-
   /// Makes the link of the user `$1`, in place of the one before.
   static let addLink = Statement(
     "password_link.add", .write,
@@ -123,9 +110,17 @@ enum UserQueries {
     SELECT user_id, email, name FROM password_link JOIN console_user USING (user_id) WHERE \(isLinkValid)
     """)
 
-  /// Uses a link up; no row if it was used meanwhile.
-  static let takeLink = Statement(
-    "password_link.take", .write, "DELETE FROM password_link WHERE \(isLinkValid) RETURNING user_id")
+  /// Uses a link up: sets the password `$2`, and ends every session of its user. No row if it was used meanwhile.
+  static let useLink = Statement(
+    "password_link.use", .write,
+    """
+    WITH used AS (
+      DELETE FROM password_link WHERE \(isLinkValid) RETURNING user_id
+    ), ended AS (
+      DELETE FROM console_session USING used WHERE console_session.user_id = used.user_id
+    )
+    UPDATE console_user SET password_hash = $2::text FROM used WHERE console_user.user_id = used.user_id RETURNING 1
+    """)
 
   static let forgetLinks = Statement(
     "password_link.forget", .write,
@@ -135,7 +130,7 @@ enum UserQueries {
     """)
 
   static let all: [Statement] = [
-    add, lockByEmail, lock, rename, find, factors, setPassword, reset, turnOnTOTP, turnOffTOTP, takeStep,
-    takeRecoveryCode, noteSignIn, bindOIDC, findOIDC, addLink, findLink, takeLink, forgetLinks,
+    add, lockByEmail, rename, find, factors, setPassword, reset, turnOnTOTP, turnOffTOTP, takeStep,
+    takeRecoveryCode, noteSignIn, addLink, findLink, useLink, forgetLinks,
   ]
 }

@@ -109,6 +109,7 @@ import Wire
     "belongs to the provider", "must be a full address", "template ",
     "productToken is missing",
     "accountSid is missing", "is no token: give it alone",
+    "is no e-mail address", "must be a name of the IANA database",
   ]
 
   private func difference(

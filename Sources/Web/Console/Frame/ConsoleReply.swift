@@ -35,9 +35,10 @@ enum ConsoleReply {
   static func part(_ html: String, to request: Request) -> Response {
     let tag = "\"" + Base64URL.text(Array(SHA256.hash(data: Data(html.utf8)).prefix(12))) + "\""
     var reply = self.html(html)
-    if request.headers[.ifNoneMatch] == tag { reply = Response(status: .notModified) }
+    if request.headers[.ifNoneMatch] == tag {
+      reply = Response(status: .notModified, headers: [.cacheControl: "no-store"])
+    }
     reply.headers[.eTag] = tag
-    reply.headers[.cacheControl] = "private, no-cache"
     return reply
   }
 

@@ -11,7 +11,7 @@ public struct ConsoleRoutes: RouteSet {
 
   /// - Parameters:
   ///   - management: whose operations, messages and caches it uses.
-  ///   - publicURL: where clients reach the hub, without a slash at its end.
+  ///   - publicURL: where people reach the console and scripts the management API, without a slash at its end.
   ///   - commands: the words of the command that calls an operation, by the operation's id.
   package init(management: ManagementRoutes, users: ConsoleUsers, publicURL: String, commands: [String: String]) {
     parts = management.consoleParts(publicURL: publicURL, commands: commands)
@@ -37,7 +37,10 @@ public struct ConsoleRoutes: RouteSet {
         return ConsoleReply.see(first)
       }
     }
-    get("/console/**", routes) { _ in throw Self.nothing }
+    routes.showErrors(below: "/console") { request, context, error in
+      let visit = ConsoleVisit(request, context, publicURL: parts.publicURL)
+      return page(for: error.status == .notFound ? Self.nothing : error, visit, nil)
+    }
   }
 
   static let nothing = HTTPErrorResponse.notFound("There is no page at this address.")
@@ -122,9 +125,9 @@ public struct ConsoleRoutes: RouteSet {
     do {
       call = try await self.call(visit, for: action.path, knowing: ["part"], form: form)
     } catch is Elsewhere {
-      return sendAgain(form, nil, visit)
+      return sendAgain(action, form, nil, visit)
     }
-    guard visit.has(call.user.csrfToken, in: form) else { return sendAgain(form, call, visit) }
+    guard visit.has(call.user.csrfToken, in: form) else { return sendAgain(action, form, call, visit) }
     do {
       guard call.allows(action.operation) else { throw HTTPErrorResponse.refused(action.operation, to: call.role) }
       switch try await action.perform(call) {
@@ -138,9 +141,12 @@ public struct ConsoleRoutes: RouteSet {
     }
   }
 
-  /// Of a form that is older than the session: nothing was done, and all that was typed can be sent again.
-  private func sendAgain(_ form: FormValues, _ call: ConsoleCall?, _ visit: ConsoleVisit) -> Response {
-    let fields = form.names.filter { $0 != "csrf" }.flatMap { name in
+  /// Of a form that is older than the session: nothing was done, and all that was typed can be sent again, but for passwords.
+  private func sendAgain(
+    _ action: ConsoleAction, _ form: FormValues, _ call: ConsoleCall?, _ visit: ConsoleVisit
+  ) -> Response {
+    let hidden = ["csrf"] + action.fields.filter(\.isSecret).map(\.name)
+    let fields = form.names.filter { !hidden.contains($0) }.flatMap { name in
       form.all(name).map { ["name": name, "value": $0] }
     }
     let view = ConsoleView(

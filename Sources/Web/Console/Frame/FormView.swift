@@ -102,7 +102,8 @@ extension FormField {
     return values
   }
 
-  private var isSecret: Bool { if case .password = kind { true } else { false } }
+  /// Whether it is never shown again.
+  var isSecret: Bool { if case .password = kind { true } else { false } }
 
   /// Most UTF-16 units that a browser lets in: a character of the API can be two.
   private var longest: String {
