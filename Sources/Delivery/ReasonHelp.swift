@@ -19,7 +19,9 @@ package struct ReasonHelp: Sendable, Equatable {
     let known = PushServiceName.allCases.filter(services.contains).flatMap(ServiceReasons.of).flatMap(\.reasons)
       .first { $0.name.utf8.elementsEqual(reason.utf8) || $0.name.utf8.elementsEqual(word.utf8) }
     self.init(
-      meaning: known.map { ($0.meaning.map { "\($0): " } ?? "") + Self.meaning($0.verdict) },
+      meaning: known.map {
+        ($0.meaning.map { $0.prefix(1).uppercased() + $0.dropFirst() + ". " } ?? "") + Self.meaning($0.verdict)
+      },
       advice: known.flatMap { $0.advice ?? Self.advice($0.verdict) })
   }
 
@@ -30,17 +32,17 @@ package struct ReasonHelp: Sendable, Equatable {
 
   private static func meaning(_ verdict: Verdict) -> String {
     switch verdict {
-    case .accepted: "the push was accepted."
-    case .retry: "the push service asked to try again later."
-    case .tokenInvalid(.unregistered, _, _): "the token is invalid, as after the app was removed."
-    case .tokenInvalid(.wrongEnvironment, _, _): "the token is of the push service's other environment."
-    case .tokenInvalid(.wrongApp, _, _): "the token is of another app."
-    case .tokenInvalid(.optedOut, _, _): "the number's owner wants no messages."
-    case .payloadRefused: "the push service does not take this message."
-    case .credentialsRefused: "the push service refuses the app's credentials."
-    case .waitsForCorrection: "the push service waits for a correction of the app's settings there."
-    case .unsent: "the push service did not process the push."
-    case .uncertain: "the push may have arrived."
+    case .accepted: "The push was accepted."
+    case .retry: "The push service asked to try again later."
+    case .tokenInvalid(.unregistered, _, _): "The token is invalid, as after the app was removed."
+    case .tokenInvalid(.wrongEnvironment, _, _): "The token is of the push service's other environment."
+    case .tokenInvalid(.wrongApp, _, _): "The token is of another app."
+    case .tokenInvalid(.optedOut, _, _): "The number's owner wants no messages."
+    case .payloadRefused: "The push service does not take this message."
+    case .credentialsRefused: "The push service refuses the app's credentials."
+    case .waitsForCorrection: "The push service waits for a correction of the app's settings there."
+    case .unsent: "The push service did not process the push."
+    case .uncertain: "The push may have arrived."
     }
   }
 

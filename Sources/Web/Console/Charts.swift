@@ -37,9 +37,9 @@ struct Chart: Sendable {
 
   // MARK: Drawing
 
-  private static let width = 420.0
-  private static let height = 150.0
-  private static let left = 44.0
+  private static let width = 320.0
+  private static let height = 140.0
+  private static let left = 40.0
   private static let top = 8.0
   private static let bottom = 24.0
 
