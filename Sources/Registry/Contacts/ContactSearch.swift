@@ -83,6 +83,17 @@ enum SearchKey: Int, CaseIterable, Sendable {
     }
   }
 
+  /// As statements are called.
+  var name: String {
+    switch self {
+    case .originalID: "original_id"
+    case .emailAddress: "email"
+    case .mobileNumber: "number"
+    case .name: "name"
+    case .lastName: "last_name"
+    }
+  }
+
   /// The key as SQL, as its index has it.
   var sql: String {
     switch self {
@@ -189,7 +200,7 @@ enum ContactSearchQueries {
 
   private static let statements = SearchKey.allCases.map { key in
     Statement(
-      "contact.search_\(key)", .read,
+      "contact.search_\(key.name)", .read,
       """
       SELECT \(columns), ARRAY[\(SearchKey.allCases.map { "coalesce(\($0.sql), '')" }.joined(separator: ", "))] AS search_keys
         FROM contact
