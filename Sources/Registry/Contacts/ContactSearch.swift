@@ -59,7 +59,8 @@ package struct ContactSearch: Sendable {
     return Page(items: found)
   }
 
-  private func newest(_ customer: CustomerID, _ page: PageRequest<String>) async throws -> Page<ContactDetails, String> {
+  private func newest(_ customer: CustomerID, _ page: PageRequest<String>) async throws -> Page<ContactDetails, String>
+  {
     let after = try page.after.map { text in
       guard let contact = ContactID(text) else { throw SearchPlace.unknown }
       return contact.rawValue
