@@ -204,7 +204,7 @@ struct Hub: Sendable {
         replies: IdempotentReplies(pool, vault: vault)),
       management: management,
       console: ConsoleRoutes(
-        management: management, users: consoleUsers(parts), publicURL: settings.publicURL,
+        management: management, users: consoleUsers(parts), publicURL: settings.consoleURL,
         commands: OperationNames.commands),
       pages: pages(parts),
       smsStatus: SMSStatusRoutes(sms, parts.smsAddresses),

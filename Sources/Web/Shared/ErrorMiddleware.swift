@@ -18,6 +18,8 @@ final class ErrorMiddleware: RouterMiddleware {
     let method: HTTPRequest.Method
     /// Whether a browser's page made it, of any site.
     let isFromPage: Bool
+    /// How errors are shown; `nil` for JSON.
+    var showError: (@Sendable (HTTPErrorResponse) -> Response)?
   }
 
   /// The route's name for requests without one.
@@ -37,7 +39,10 @@ final class ErrorMiddleware: RouterMiddleware {
   func handle(
     _ request: Request, context: WebRequestContext, next: (Request, WebRequestContext) async throws -> Response
   ) async throws -> Response {
-    let started = Started(method: request.method, isFromPage: request.headers[.origin] != nil)
+    var started = Started(method: request.method, isFromPage: request.headers[.origin] != nil)
+    if let page = routes.errorPage(at: request.uri.path) {
+      started.showError = { error in page(request, context, error) }
+    }
     guard routes.isExact(request.uri.path) else {
       return reply(to: started, context.requestID, at: Self.noRoute, .failure(routes.notFound(at: request.uri.path)))
     }
@@ -67,7 +72,9 @@ final class ErrorMiddleware: RouterMiddleware {
     var response: Response
     switch result {
     case .success(let success): response = success
-    case .failure(let error): response = JSONReply.make(errorResponse(for: error, request, id, route))
+    case .failure(let error):
+      let error = errorResponse(for: error, request, id, route)
+      response = request.showError?(error) ?? JSONReply.make(error)
     }
     // The client would take a body for the beginning of the next reply (RFC 9110, sections 9.3.2, 15.3.5 and 15.4.5).
     if request.method == .head { response = response.createHeadResponse() }

@@ -41,6 +41,7 @@ public final class RouteTable: RouterMethods {
   private var strictPaths: [String: StrictRefusal] = [:]
   private var treePaths: [RouterPath] = []
   private var gatewayPaths: [RouterPath] = []
+  private var errorPages: [(path: String, page: ErrorPage)] = []
   /// Of the route that is being added.
   private var bound = BoundKeys.noKey
   private var steps: [(Router<WebRequestContext>) -> Void] = []
@@ -53,7 +54,7 @@ public final class RouteTable: RouterMethods {
   var paths: RoutePaths {
     RoutePaths(
       entries: entries, directories: directories, pagePaths: pagePaths, strictPaths: strictPaths, treePaths: treePaths,
-      gatewayPaths: gatewayPaths)
+      gatewayPaths: gatewayPaths, errorPages: errorPages)
   }
 
   /// Lets a path be asked for with a slash at its end, too. All others match exactly.
@@ -76,6 +77,12 @@ public final class RouteTable: RouterMethods {
   /// as good as none there.
   /// - Parameter path: what such paths begin with, slashes that follow each other being one.
   public func refuseUnknownPaths(below path: RouterPath) { gatewayPaths.append(path) }
+
+  /// The reply to a request that was refused or failed.
+  typealias ErrorPage = @Sendable (Request, WebRequestContext, HTTPErrorResponse) -> Response
+
+  /// Shows errors at a path and below it as pages, in place of JSON. Paths without a route are among them.
+  func showErrors(below path: String, as page: @escaping ErrorPage) { errorPages.append((path, page)) }
 
   /// Adds a route for all paths that begin with one. It reads what is behind it by itself, also where that is no usual path.
   /// - Parameter path: such as `/datasync/v2/{app}/data`; the route is listed as `…/{path}`.
@@ -165,6 +172,13 @@ struct RoutePaths: Sendable {
   let treePaths: [RouterPath]
   /// What paths begin with at which an unknown one is a 400.
   let gatewayPaths: [RouterPath]
+  /// Paths below which errors are pages.
+  let errorPages: [(path: String, page: RouteTable.ErrorPage)]
+
+  /// How errors are shown at a path; `nil` for JSON.
+  func errorPage(at path: String) -> RouteTable.ErrorPage? {
+    errorPages.first { path == $0.path || path.hasPrefix($0.path + "/") }?.page
+  }
 
   /// Whether the path is spelled as routes are, without empty segments. The router ignores those, but a proxy's rules do not.
   func isExact(_ path: String) -> Bool {

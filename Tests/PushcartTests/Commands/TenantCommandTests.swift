@@ -15,6 +15,12 @@ import Wire
 @Suite struct TenantCommandTests {
   /// Arguments of each command, but for those of `ManagedCommand`, that name data of the first customer, and the same with data that nobody has.
   private let crossings: [String: [(foreign: [String], absent: [String])]] = [
+    // The hub's operator may add a user of another customer; UserStoreTests do.
+    "user add": [
+      (
+        ["--email", "one@example.com", "--role", "marketer"], ["--email", "two@example.com", "--role", "marketer"]
+      )
+    ],
     "app add": [
       (
         ["--type", "android", "--app-id", "com.mine.too", "--name", "Mine"],
@@ -39,6 +45,7 @@ import Wire
     "customer update": [
       (["--devices-per-contact", "9"], ["--devices-per-contact", "9"]),
       (["--retention-days", "9"], ["--retention-days", "9"]),
+      (["--time-zone", "Europe/Berlin"], ["--time-zone", "Europe/Berlin"]),
     ],
     "template put": [(["--name", "mine", "--file", "TEMPLATE"], ["--name", "mine", "--file", "TEMPLATE"])],
     "template show": [

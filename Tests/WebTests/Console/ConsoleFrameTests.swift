@@ -22,6 +22,8 @@ import Wire
         #expect(reply.text.contains("<h1>") && reply.text.contains(#"<html lang="en""#), "\(path)")
       }
       #expect(try await browser.get("/console/nowhere/at/all").status == 404)
+      let post = try await browser.post("/console/account")
+      #expect(post.status == 405 && post.text.contains("<h1>"), "\(post.text)")
     }
   }
 

@@ -93,21 +93,18 @@ import Wire
   /// A value for every name that templates have.
   private static func values() -> [String: Any] {
     var values: [String: Any] = [:]
-    var frame: [String: Any] = [:]
+    var parts: [String: [String: Any]] = ["frame": [:]]
     for file in EmbeddedFile.console where file.name.hasSuffix(".html") {
       for tag in file.text.matches(of: #/\{\{([#^]?)([\w.]+)\}\}/#) {
-        let name = String(tag.2)
-        if let member = name.split(separator: ".").dropFirst().first {
-          if name.hasPrefix("frame.") { frame[String(member)] = canary }
-        } else if tag.1.isEmpty {
-          values[name] = canary
-        } else if values[name] == nil {
-          values[name] = [["present": true]]
+        let names = tag.2.split(separator: ".").map { String($0) }
+        if names.count > 1 {
+          parts[names[0], default: [:]][names[1]] = canary
+        } else if let name = names.first, tag.1.isEmpty || values[name] == nil {
+          values[name] = tag.1.isEmpty ? canary : [["present": true]]
         }
       }
     }
-    values["frame"] = frame
-    return values
+    return values.merging(parts) { $1 }
   }
 }
 

@@ -51,6 +51,7 @@ import Wire
         _ = try await managed.send("POST", "/api/v1/sendouts", json: cases["/api/v1/sendouts"]?.json)
         try await managed.addApp("com.acme.rotated")
         _ = try await managed.send("POST", "/api/v1/hybrid", json: #"{"appId":"com.acme.rotated"}"#)
+        _ = try await managed.send("POST", "/api/v1/users", json: #"{"email":"lars@example.com","role":"owner"}"#)
         simulator.sms.register(productToken: "token")
         _ = try await managed.send(
           "PUT", "/api/v1/sms",

@@ -93,7 +93,7 @@ struct ConsoleParts: Sendable {
   let operations: OperationParts
   let replies: IdempotentReplies
   let messages: MessageService
-  /// Without a slash at its end.
+  /// Of console and management API, without a slash at its end.
   let publicURL: String
   /// The words of the command that calls an operation, by the operation's id: `key list` for `listKeys`.
   let commands: [String: String]

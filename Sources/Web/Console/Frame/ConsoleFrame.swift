@@ -22,7 +22,7 @@ extension ConsoleRoutes {
       "js": ConsoleAssets.shared.path(of: "console.js"), "icon": ConsoleAssets.shared.path(of: "icon.svg"),
       "theme": visit[.theme] == "light" || visit[.theme] == "dark" ? visit[.theme] ?? "" : "",
       "hasKeys": visit[.keys] != "off", "isLive": view.isLive, "notice": visit[.notice] ?? "",
-      "isSignedIn": call != nil, "csrf": call?.user.csrfToken ?? view.values["csrf"] ?? "",
+      "isSignedIn": call != nil, "csrf": call?.user.csrfToken ?? (view.values["csrf"] as? String ?? ""),
       "hasLinks": !links.isEmpty || view.sql != nil, "sql": view.sql ?? "",
       "api": links.map(\.api).joined(separator: "\n"),
       "commands": links.compactMap(\.command).joined(separator: "\n"),
@@ -52,14 +52,18 @@ extension ConsoleRoutes {
     }
   }
 
-  /// The page for an error. Nobody expected others than those of `ErrorReplies`; these are thrown on, and logged.
+  /// The page for an error. Those that nobody expected are thrown on, and logged.
   func problem(_ error: any Error, _ visit: ConsoleVisit, _ call: ConsoleCall?) throws -> Response {
     guard let response = ErrorReplies.response(for: error) else { throw error }
+    return page(for: response, visit, call)
+  }
+
+  func page(for error: HTTPErrorResponse, _ visit: ConsoleVisit, _ call: ConsoleCall?) -> Response {
     let view = ConsoleView(
-      title: Self.title(of: response.status), template: "error",
-      values: ["sentence": response.sentence, "status": response.status.code])
-    var reply = ConsoleReply.html(render(view, section: nil, call, visit), response.status)
-    for field in response.headers where field.name != .contentType { reply.headers.append(field) }
+      title: Self.title(of: error.status), template: "error",
+      values: ["sentence": error.sentence, "status": error.status.code])
+    var reply = ConsoleReply.html(render(view, section: nil, call, visit), error.status)
+    for field in error.headers where field.name != .contentType { reply.headers.append(field) }
     return reply
   }
 

@@ -11,7 +11,7 @@ public struct ConsoleRoutes: RouteSet {
 
   /// - Parameters:
   ///   - management: whose operations, messages and caches it uses.
-  ///   - publicURL: where clients reach the hub, without a slash at its end.
+  ///   - publicURL: where people reach the console and scripts the management API, without a slash at its end.
   ///   - commands: the words of the command that calls an operation, by the operation's id.
   package init(management: ManagementRoutes, users: ConsoleUsers, publicURL: String, commands: [String: String]) {
     parts = management.consoleParts(publicURL: publicURL, commands: commands)
@@ -37,7 +37,10 @@ public struct ConsoleRoutes: RouteSet {
         return ConsoleReply.see(first)
       }
     }
-    get("/console/**", routes) { _ in throw Self.nothing }
+    routes.showErrors(below: "/console") { request, context, error in
+      let visit = ConsoleVisit(request, context, publicURL: parts.publicURL)
+      return page(for: error.status == .notFound ? Self.nothing : error, visit, nil)
+    }
   }
 
   static let nothing = HTTPErrorResponse.notFound("There is no page at this address.")

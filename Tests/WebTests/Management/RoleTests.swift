@@ -1,0 +1,112 @@
+import HTTPTypes
+import Operations
+import Postgres
+import Registry
+import Sendouts
+import Support
+import Testing
+import Wire
+
+@testable import Web
+
+@Suite struct RoleTests {
+  private static let tags = Dictionary(grouping: ManagementOperations.all) { $0.description.tag.name }
+
+  /// By tag: who reads and who changes, besides owners.
+  @Test(
+    arguments: [
+      ("Keys", [.operator], [.operator]), ("Users", [], []), ("Apps", [.marketer, .operator], [.operator]),
+      ("Lists", [.marketer, .analyst], [.marketer]), ("Templates", [.marketer, .analyst], [.marketer]),
+      ("Sendouts", [.marketer, .analyst, .operator], [.marketer]), ("Triggers", [.marketer, .analyst], [.marketer]),
+      ("Hybrid phones", [.operator], [.operator]), ("Data trees", [.operator], [.operator]),
+      ("SMS", [.operator], [.operator]), ("Reports", [.marketer, .analyst, .operator], []),
+    ] as [(String, Set<Role>, Set<Role>)])
+  func `Each role does its own work, and nothing else`(tag: String, readers: Set<Role>, editors: Set<Role>) throws {
+    for operation in try #require(Self.tags[tag]) where operation.description.id != "showCustomer" {
+      let expected = operation.description.method == .get ? readers : editors
+      #expect(operation.roles == expected.union([.owner]), "\(operation.description.id)")
+    }
+  }
+
+  @Test func `An owner may do everything, an analyst changes nothing, and every role reads the customer`() {
+    for operation in ManagementOperations.all {
+      #expect(operation.isOpen(to: .owner, seesPersonal: true), "\(operation.description.id)")
+      if operation.description.method != .get {
+        #expect(!operation.isOpen(to: .analyst, seesPersonal: true), "\(operation.description.id)")
+      }
+    }
+    #expect(AnyOperation(CustomerOperations.show).roles == Set(Role.allCases))
+  }
+
+  @Test func `Personal fields are for those who may see them`() {
+    let why = AnyOperation(SendoutOperations.why)
+    #expect(why.isOpen(to: .analyst, seesPersonal: true) && !why.isOpen(to: .analyst, seesPersonal: false))
+    #expect(AnyOperation(SendoutOperations.list).isOpen(to: .analyst, seesPersonal: false))
+  }
+
+  @Test func `The timeline of a contact is refused without personal fields, and other reports are not`() async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      let call = OperationCall(reading: .of(database), of: customer, seesPersonal: false)
+      _ = try await ReportOperations.show.run(call, ((("devices", nil), nil), nil), ())
+      await #expect(throws: HTTPErrorResponse.personalRefused) {
+        try await ReportOperations.show.run(call, ((("timeline", nil), "lars@example.com"), nil), ())
+      }
+    }
+  }
+
+  @Test func `A change by a user is noted with them, and rolled back if their role does not allow it`() async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      let users = Users(database.pool, isOperator: true)
+      let marketer = try await users.add(customer, UserRequest(email: "mia@example.com", role: .marketer)).userId
+      let analyst = try await users.add(customer, UserRequest(email: "lars@example.com", role: .analyst)).userId
+      func addList(_ name: String, by user: UserID) async throws {
+        _ = try await database.pool.transaction { transaction in
+          let change = ManagementChange(transaction, customer: customer, actor: .user(user, address: "203.0.113.7"))
+          return try await ListOperations.add.run(
+            OperationCall(change, .of(database)), (), ListRequest(name: name))
+        }
+      }
+      try await addList("news", by: marketer)
+      await #expect(throws: RegistryError.roleRefused) { try await addList("offers", by: analyst) }
+      #expect(try await ContactLists(database.pool).all(customer).map(\.name) == ["news"])
+      let lines = try await AuditLog(database.pool).list(customer).items
+      #expect(lines.map(\.userId) == [marketer] && lines.map(\.userEmail) == ["mia@example.com"])
+    }
+  }
+
+  @Test func `An owner neither demotes, disables, resets nor removes themselves`() async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      let users = Users(database.pool, isOperator: true)
+      let owner = try await users.add(customer, UserRequest(email: "mia@example.com", role: .owner)).userId
+      func attempt(_ body: @Sendable (OperationCall) async throws -> UserReply) async throws {
+        _ = try await database.pool.transaction { transaction in
+          let change = ManagementChange(transaction, customer: customer, actor: .user(owner, address: nil))
+          return try await body(OperationCall(change, .of(database)))
+        }
+      }
+      let conflict = "You cannot change your own role"
+      for body in [
+        { try await UserOperations.change.run($0, owner, UserRequest(role: .analyst)) },
+        { try await UserOperations.change.run($0, owner, UserRequest(disabled: true)) },
+        { try await UserOperations.reset.run($0, owner, ()) }, { try await UserOperations.remove.run($0, owner, ()) },
+      ] as [@Sendable (OperationCall) async throws -> UserReply] {
+        let error = await #expect(throws: HTTPErrorResponse.self) { try await attempt(body) }
+        #expect(error?.sentence.hasPrefix(conflict) == true)
+      }
+      try await attempt { try await UserOperations.change.run($0, owner, UserRequest(name: "Mia J.")) }
+      #expect(try await users.find(customer, owner).name == "Mia J.")
+    }
+  }
+}
+
+extension OperationParts {
+  /// For operations that ask nobody over the network.
+  fileprivate static func of(_ database: TestDatabase) -> OperationParts {
+    OperationParts(
+      database: database.pool, slowReads: database.pool, vault: nil, smsRule: EndpointRules().sms,
+      statusAddresses: { _ in throw HTTPErrorResponse.unavailable }, checkCredentials: { _ in nil })
+  }
+}
