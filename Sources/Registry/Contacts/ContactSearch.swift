@@ -59,7 +59,8 @@ package struct ContactSearch: Sendable {
     return Page(items: found)
   }
 
-  private func newest(_ customer: CustomerID, _ page: PageRequest<String>) async throws -> Page<ContactDetails, String> {
+  private func newest(_ customer: CustomerID, _ page: PageRequest<String>) async throws -> Page<ContactDetails, String>
+  {
     let after = try page.after.map { text in
       guard let contact = ContactID(text) else { throw SearchPlace.unknown }
       return contact.rawValue
@@ -80,6 +81,17 @@ enum SearchKey: Int, CaseIterable, Sendable {
     case .emailAddress: .emailAddress
     case .mobileNumber: .mobileNumber
     case .name, .lastName: .name
+    }
+  }
+
+  /// As statements are called.
+  var name: String {
+    switch self {
+    case .originalID: "original_id"
+    case .emailAddress: "email"
+    case .mobileNumber: "number"
+    case .name: "name"
+    case .lastName: "last_name"
     }
   }
 
@@ -189,7 +201,7 @@ enum ContactSearchQueries {
 
   private static let statements = SearchKey.allCases.map { key in
     Statement(
-      "contact.search_\(key)", .read,
+      "contact.search_\(key.name)", .read,
       """
       SELECT \(columns), ARRAY[\(SearchKey.allCases.map { "coalesce(\($0.sql), '')" }.joined(separator: ", "))] AS search_keys
         FROM contact

@@ -62,7 +62,7 @@ public struct ContactDetails: APIObject, Equatable {
     return names.isEmpty ? nil : names.joined(separator: " ")
   }
 
-  public static let schemaName: String? = "Contact"
+  public static let schemaName: String? = "ContactDetails"
   public static let schemaDescription = "A user of the customer's apps."
   public static let example: ContactDetails = {
     var texts = ContactTexts()
@@ -197,7 +197,7 @@ public struct DeviceDetails: APIObject, Equatable {
     self.invalidationReason = invalidationReason
   }
 
-  public static let schemaName: String? = "Device"
+  public static let schemaName: String? = "DeviceDetails"
   public static let schemaDescription = "An app on one phone or in one browser. Its token is not shown."
   public static let example = DeviceDetails(
     deviceId: DeviceID(12), contactId: ContactID(1), appId: "com.acme.app", appType: .ios, model: "iPhone17,1",

@@ -33,7 +33,7 @@ import Wire
       try await settle(console)
       let found = try await browser.get("/console/contacts?query=LARS").text
       #expect(found.contains(#"href="/console/contacts/1""#) && found.contains("&lt;b&gt;Lars"))
-      #expect(found.contains("pushcart contact list --customer \(console.customer) --query LARS"))
+      #expect(found.contains("/api/v1/contacts?query=LARS"))
       let none = try await browser.get("/console/contacts?query=%3Cnobody").text
       #expect(none.contains("Nobody begins so") && none.contains("&lt;nobody"))
     }
@@ -165,7 +165,7 @@ import Wire
       #expect(!(try await browser.get("/console/messages?state=failed").text).contains("/console/messages/7-15"))
       let one = try await browser.get("/console/messages/7-15").text
       #expect(one.contains("The contact had no valid device in the apps."))
-      #expect(one.contains("pushcart message why 7-15"))
+      #expect(one.contains("/api/v1/messages/7-15/why"))
       #expect(try await browser.get("/console/messages/7-16").status == 404)
       let analyst = try await console.browser(.analyst, "ann@example.com")
       #expect(!(try await analyst.get("/console/messages/7-15").text).contains("&lt;i&gt;Hi"))
