@@ -47,16 +47,27 @@ enum AppForm {
   static let anyChange =
     change(.ios) + CredentialField.all.filter { !AppType.ios.service.fields.contains($0) }.map(field)
 
-  /// The ways in which an app of the platform signs in, each with its fields by name. A field of several ways stands in the first.
-  static func signIns(_ type: AppType) -> [(title: String, names: [String])] {
-    var known: Set<CredentialField> = []
+  /// Fields that stand together, by their names.
+  typealias Group = (title: String, names: [String])
+
+  /// The ways in which an app of the platform signs in, each with its own fields, and then the fields that several ways have, or that
+  /// belong to none.
+  static func groups(_ type: AppType) -> (ways: [Group], further: [Group]) {
     let service = type.service
-    let ways = service.signIns.map { way in
-      let fields = way.fields.filter { known.insert($0).inserted }
-      return (title: way.fields.map(\.label).asList(), names: fields.map(\.name))
+    func count(_ field: CredentialField) -> Int { service.signIns.count { $0.fields.contains(field) } }
+    func group(_ fields: [CredentialField], _ more: String = "") -> [Group] {
+      fields.isEmpty ? [] : [(fields.map(\.label).asList() + more, fields.map(\.name))]
     }
-    let rest = service.fields.filter { !known.contains($0) }.map(\.name)
-    return ways + (rest.isEmpty ? [] : [(title: "Further", names: rest)])
+    return (
+      service.signIns.flatMap { way in group(way.fields.filter { count($0) == 1 }) },
+      group(service.fields.filter { count($0) > 1 }, ", with either") + group(service.fields.filter { count($0) == 0 })
+    )
+  }
+
+  /// What people need at hand, as in `Team ID, Key ID and Signing key`.
+  static func needs(_ type: AppType) -> String {
+    guard type != .web else { return "nothing: the hub makes a key pair, or takes yours" }
+    return type.service.signIns.map { $0.fields.map(\.label).asList() }.joined(separator: "; or ")
   }
 
   private static func field(_ field: CredentialField) -> FormField {

@@ -36,7 +36,7 @@ enum AppPages {
         "platforms": AppType.ofApps.map { type in
           [
             "href": "/console/new-app/\(type.pathName)", "platform": type.platform, "service": type.service.title,
-            "needs": AppForm.signIns(type).filter { $0.title != "Further" }.map(\.title).joined(separator: "; or "),
+            "needs": AppForm.needs(type),
           ]
         }
       ])
@@ -63,13 +63,14 @@ enum AppPages {
   ) -> [String: Any] {
     let form = call.formView(fields, initial)
     let credentials = Set(type.service.fields.map(\.name))
-    let ways = AppForm.signIns(type).map { way in
-      ["title": way.title, "fields": way.names.compactMap { form[$0] }] as [String: Any]
+    func groups(_ groups: [AppForm.Group]) -> [[String: Any]] {
+      groups.map { group in ["title": group.title, "fields": group.names.compactMap { form[$0] }] }
     }
+    let (ways, further) = AppForm.groups(type)
     return [
       "platform": type.platform, "service": type.service.title, "guide": type.service.guide.replacing("`", with: ""),
       "form": form, "general": fields.filter { !credentials.contains($0.name) }.compactMap { form[$0.name] },
-      "ways": ways, "areSeveral": type.service.signIns.count > 1, "makesKey": type == .web,
+      "ways": groups(ways), "further": groups(further), "areSeveral": ways.count > 1, "makesKey": type == .web,
     ]
   }
 
@@ -116,7 +117,8 @@ enum AppPages {
       "created": call.zone.time(app.createdAt), "mayChange": call.allows(AppOperations.change),
       "identity": app.identity == .required ? "required" : "off",
       "hasPreviousIdentity": app.credentials.contains { $0.kind == .previousIdentitySecret },
-      "deviceFields": app.deviceFields?.joined(separator: ", ") ?? "all", "isSMS": app.appType == .sms,
+      "deviceFields": app.deviceFields?.joined(separator: ", ") ?? "all",
+      "changeHref": app.appType == .sms ? "/console/new-sms" : "\(app.path)/change",
     ]) { $1 }
     if let check = app.lastCheck { values["check"] = check.view(call.zone) }
     if let key = app.vapidPublicKey { values["vapidPublicKey"] = key }

@@ -10,7 +10,7 @@ enum AuditPages {
   private static let fields = [
     FormField(
       "action", label: "What",
-      kind: .choice([.init("", "everything")] + groups.map { .init("\($0).", $0) })),
+      kind: .choice(groups.map { .init("\($0).", $0) })),
     FormField("key", label: "Access key", kind: .number), FormField("user", label: "User", kind: .number),
     FormField("since", label: "Since", kind: .moment),
   ]
