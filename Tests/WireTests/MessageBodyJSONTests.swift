@@ -28,7 +28,7 @@ import Wire
 
   @Test func `The fullest message has every member`() throws {
     let members = try JSONCoding.decode([UTF8String: JSONValue].self, from: JSONCoding.encode(Self.full))
-    #expect(Set(members.keys.map(\.text)) == Set(MessageBody.CodingKeys.allCases.map(\.rawValue)))
+    #expect(Set(members.keys.map(\.text)) == Set(MessageBody.allFields.map(\.name)))
     let overrides = try #require(members["overrides"]?.members)
     #expect(Set(overrides.keys.map(\.text)) == Set(PushServiceName.allCases.map(\.rawValue)))
     for (name, count) in ["apns": 2, "wns": 2, "webpush": 1, "sms": 4] {
