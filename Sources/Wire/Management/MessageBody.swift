@@ -73,10 +73,11 @@ public struct MessageBody: APIRequest, Hashable {
       "badge", .badge(\.badge), "The number on the app's icon, or a template for it. 0 removes the number.",
       help: "Number on the app's icon, or a template that gives one; 0 removes it."),
     MessageField(
-      "sound", .text(\.sound, rendered: \.sound, services: [.apns, .fcm, .hms, .webpush]), "The name of the sound.",
+      "sound", .text(\.sound, rendered: \.sound, services: [.apns, .fcm, .hms, .wns, .webpush]),
+      "The name of the sound.",
       help: "Name of the sound."),
     MessageField(
-      "category", .text(\.category, rendered: \.category, services: [.apns, .webpush]),
+      "category", .text(\.category, rendered: \.category, services: [.apns, .fcm, .hms, .wns, .webpush]),
       "Which actions the notification offers."),
     MessageField(
       "pushType", .pushType(\.pushType),
