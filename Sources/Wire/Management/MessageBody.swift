@@ -74,11 +74,11 @@ public struct MessageBody: APIRequest, Hashable {
       "badge", .badge({ $0.badge }), "The number on the app's icon, or a template for it. 0 removes the number.",
       help: "Number on the app's icon, or a template that gives one; 0 removes it."),
     MessageField(
-      "sound", .text({ $0.sound }, rendered: \.sound, services: [.apns, .fcm, .hms, .wns, .webpush]),
+      "sound", .text({ $0.sound }, rendered: \.sound, services: .ofApps),
       "The name of the sound.",
       help: "Name of the sound."),
     MessageField(
-      "category", .text({ $0.category }, rendered: \.category, services: [.apns, .fcm, .hms, .wns, .webpush]),
+      "category", .text({ $0.category }, rendered: \.category, services: .ofApps),
       "Which actions the notification offers."),
     MessageField(
       "pushType", .pushType({ $0.pushType }),

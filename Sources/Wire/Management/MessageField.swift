@@ -54,6 +54,11 @@ public final class MessageField: Sendable {
   public var limits: ClosedRange<Int64>? { description.limits }
 }
 
+extension Set<PushServiceName> {
+  /// Those that apps are added for. They get the fields of Carma's guide in any case.
+  static let ofApps = Set(PushServiceName.allCases).subtracting([.sms])
+}
+
 extension MessageBody {
   /// The texts that push services get as they are rendered.
   public static let renderedTexts = allFields.compactMap { field in
