@@ -49,6 +49,27 @@ import Wire
     #expect(Self.plain(json) == nil)
   }
 
+  @Test(arguments: MessageBody.allFields.map(\.name))
+  func `Each field of a message is read as a decoder reads it, or left to one`(name: String) throws {
+    let field = try #require(MessageBody.allFields.first { $0.name == name })
+    let value: JSONValue =
+      switch field.value {
+      case .text, .source, .badge: "x"
+      case .seconds: 60
+      case .priority: "normal"
+      case .pushType: "voip"
+      case .flag: true
+      case .names: ["x"]
+      case .members: ["x": 1]
+      case .overrides: ["apns": ["payload": ["x": 1]]]
+      }
+    let message = JSONValue.object([UTF8String(name): value])
+    let body = JSONValue.object(["to": ["originalId": "a"], "message": message]).json
+    let decoded = try MessageRequest.schema.decode(MessageRequest.self, from: body)
+    #expect(try JSONValue(encoding: decoded.message) == message)
+    if let plain = Self.plain(String(decoding: body, as: UTF8.self)) { #expect(plain == decoded) }
+  }
+
   @Test func `A text that may be too long is left to the schema`() {
     let id = String(repeating: "a", count: 201)
     #expect(Self.plain(#"{"to":{"originalId":"\#(id)"},"message":{"alert":"a"}}"#) == nil)

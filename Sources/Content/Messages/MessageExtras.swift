@@ -5,7 +5,6 @@ import Wire
 final class MessageExtras: Sendable {
   let image: TextTemplate?
   let url: TextTemplate?
-  let threadID: TextTemplate?
   let collapseKey: TextTemplate?
   let overrides: (source: MessageOverrides, value: FieldTemplate)?
   /// The overrides if they are the same for everybody.
@@ -26,14 +25,13 @@ final class MessageExtras: Sendable {
     }
     image = try text(message.image, "image")
     url = try text(message.url, "url")
-    threadID = try text(message.threadId, "threadId")
     let key = try text(message.collapseKey, "collapseKey")
     // A key without a variable is hashed once for everybody.
     collapseKey = key?.template.isConstant == true ? try text(message.collapseKey.map(Self.sent), "collapseKey") : key
     let services = message.overrides?.value
     overrides = try Self.overrides(message.overrides, services, isVerbatim)
     constantOverrides = overrides?.value.texts.isEmpty == true ? services : nil
-    if image == nil, url == nil, threadID == nil, collapseKey == nil, overrides == nil { return nil }
+    if image == nil, url == nil, collapseKey == nil, overrides == nil { return nil }
     if let image, image.template.isConstant, let text = message.image, !Self.isImage(text) {
       throw .invalid(field: "message.image", problem: "is no address that begins with https://")
     }
@@ -57,7 +55,7 @@ final class MessageExtras: Sendable {
   }
 
   /// The texts that have to be rendered.
-  var texts: [TextTemplate] { [image, url, threadID, collapseKey].compactMap(\.self) + (overrides?.value.texts ?? []) }
+  var texts: [TextTemplate] { [image, url, collapseKey].compactMap(\.self) + (overrides?.value.texts ?? []) }
 
   /// Sets the parts for one recipient, but for the link.
   func fill(_ message: inout RenderedMessage, _ context: PageContext, within budget: inout RenderBudget) {
@@ -65,7 +63,6 @@ final class MessageExtras: Sendable {
       let address = image.render(context, within: &budget)
       message.image = Self.isImage(address) ? JSONText.quoted(address) : nil
     }
-    message.threadID = threadID?.json(context, within: &budget).unlessEmpty
     if let collapseKey {
       let key = collapseKey.render(context, within: &budget)
       message.collapseKey = key.isEmpty ? nil : Self.sent(key)

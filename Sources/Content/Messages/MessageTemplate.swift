@@ -15,8 +15,8 @@ public final class MessageTemplate: Sendable {
   let alert: TextTemplate?
   let info: TextTemplate?
   let badge: BadgeTemplate?
-  let sound: TextTemplate?
-  let category: TextTemplate?
+  /// What push services get as it is rendered, and where it stands then.
+  private let texts: [(template: TextTemplate, place: MessageField.RenderedText)]
   let pushType: PushType?
   private let isSilent: Bool
   /// By name; each name also as JSON.
@@ -57,8 +57,11 @@ public final class MessageTemplate: Sendable {
     badge = try message.badge.map { badge throws(ContentError) in
       try BadgeTemplate(badge, field: "message.badge", isVerbatim: isVerbatim)
     }
-    sound = try text(message.sound, "sound")
-    category = try text(message.category, "category")
+    var rendered: [(template: TextTemplate, place: MessageField.RenderedText)] = []
+    for (name, read, place) in MessageBody.renderedTexts {
+      if let template = try text(read(message), name) { rendered.append((template, place)) }
+    }
+    texts = rendered
     pushType = message.pushType
     fields = try Self.fields(message.fields ?? [:], isVerbatim, mayNamePIN)
     optionalFields = try Self.optionalFields(message)
@@ -67,15 +70,15 @@ public final class MessageTemplate: Sendable {
     ttl = message.ttl
     priority = message.priority ?? (isSilent ? .normal : .high)
     tracksOpens = message.trackOpens ?? true
-    try Self.check(message, isShown: alert != nil || badge != nil || sound != nil)
+    try Self.check(message, isShown: alert != nil || badge != nil || message.sound?.isEmpty == false)
     let fieldTexts = fields.flatMap(\.value.texts)
     hasRenderedFields = !fieldTexts.isEmpty
-    var texts = [alert, info, sound, category].compactMap { $0?.template } + fieldTexts.map(\.template)
-    if case .text(let text) = badge { texts.append(text.template) }
-    if let extras { texts += extras.texts.map(\.template) }
-    isPersonal = texts.contains(where: \.isPersonal)
-    recipientFields = texts.reduce(into: []) { $0.formUnion($1.recipientFields) }
-    namesLinks = texts.contains(where: \.namesLinks)
+    var all = [alert, info].compactMap { $0?.template } + texts.map(\.template.template) + fieldTexts.map(\.template)
+    if case .text(let text) = badge { all.append(text.template) }
+    if let extras { all += extras.texts.map(\.template) }
+    isPersonal = all.contains(where: \.isPersonal)
+    recipientFields = all.reduce(into: []) { $0.formUnion($1.recipientFields) }
+    namesLinks = all.contains(where: \.namesLinks)
   }
 
   /// Checks what fields mean beside each other.
@@ -172,8 +175,7 @@ extension MessageTemplate {
     message.alert = alert?.json(context, within: &budget)
     message.info = info?.json(context, within: &budget).unlessEmpty
     message.badge = badge?.digits(context, within: &budget)
-    message.sound = sound?.json(context, within: &budget).unlessEmpty
-    message.category = category?.json(context, within: &budget).unlessEmpty
+    for text in texts { message[keyPath: text.place] = text.template.json(context, within: &budget).unlessEmpty }
     message.isSilent = isSilent
     message.pushType = pushType
     message.url = context.url.map(JSONText.quoted)

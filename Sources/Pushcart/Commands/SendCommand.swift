@@ -80,23 +80,7 @@ struct AudienceOptions: ParsableArguments {
 
 /// The message of a sendout.
 struct MessageOptions: ParsableArguments {
-  // A text may well begin with a hyphen: "-20 % today".
-  @Option(parsing: .unconditional, help: "The line next to the icon.") var alert: String?
-  @Option(parsing: .unconditional, help: "The line under it.") var info: String?
-  @Option(help: "Number on the app's icon, or a template that gives one; 0 removes it.") var badge: Badge?
-  @Option(parsing: .unconditional, help: "Name of the sound.") var sound: String?
-  @Option(parsing: .unconditional, help: "Which actions the notification offers.") var category: String?
-  @Option(help: "Kind of push at Apple's push service. (default: alert, or background if nothing is shown or heard)")
-  var pushType: PushType?
-  @Option(help: "Address of a picture to show, by https.") var image: String?
-  @Option(help: "Where a tap leads, if there is no template.") var url: String?
-  @Option(help: "Seconds after which it is not sent any more, counted from when it is due or started.") var ttl: Int?
-  @Option(help: "high or normal. (default: high)") var priority: MessagePriority?
-  @Option(help: "A later message with the same key replaces this one on the screen.") var collapseKey: String?
-  @Option(help: "Messages with the same name are shown as a group.") var threadId: String?
-  @Flag(help: "Show nothing: the app alone gets it.") var silent = false
-  @Flag(help: "Send texts as they are: they are no templates.") var verbatim = false
-  @Flag(help: "Count no opens: pushes have no pushreadurl.") var noTracking = false
+  @OptionGroup var given: MessageFieldOptions
   @Option(
     help: ArgumentHelp("JSON file of changes for single push services; see the Message of the API.", valueName: "file"))
   var overrides: String?
@@ -110,9 +94,6 @@ struct MessageOptions: ParsableArguments {
   var optionalFields: [String] = []
 
   func validate() throws {
-    if let ttl, !(0...MessageBody.maximumTTL).contains(ttl) {
-      throw ValidationError("--ttl takes 0 to \(MessageBody.maximumTTL) seconds.")
-    }
     _ = try Self.pairs(optionalFields, of: "optional-field") + Self.pairs(fields, of: "field")
   }
 
@@ -121,12 +102,11 @@ struct MessageOptions: ParsableArguments {
     get throws {
       let optional = try Self.pairs(optionalFields, of: "optional-field")
       let pairs = try Self.pairs(fields, of: "field") + optional
-      return MessageBody(
-        verbatim: verbatim ? true : nil, alert: alert, info: info, badge: badge, sound: sound, category: category,
-        image: image, url: url, ttl: ttl, priority: priority, collapseKey: collapseKey, threadId: threadId,
-        silent: silent ? true : nil, pushType: pushType, fields: pairs.isEmpty ? nil : Dictionary(named: pairs),
-        optionalFields: optional.isEmpty ? nil : optional.map(\.0), trackOpens: noTracking ? false : nil,
-        overrides: try overrides.map(Self.overrides))
+      var body = try given.body
+      if !pairs.isEmpty { body.fields = Dictionary(named: pairs) }
+      if !optional.isEmpty { body.optionalFields = optional.map(\.0) }
+      body.overrides = try overrides.map(Self.overrides)
+      return body
     }
   }
 

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Wire
 
 /// Options that a table names rather than properties. ArgumentParser finds a type's options by its mirror, which can show any.
 struct TableOptions<Table: OptionTable>: ParsableArguments, CustomReflectable, Sendable {
@@ -7,9 +8,9 @@ struct TableOptions<Table: OptionTable>: ParsableArguments, CustomReflectable, S
   init() { options = Table.options }
 
   init(from decoder: any Decoder) throws {
-    let values = try decoder.container(keyedBy: Key.self)
+    let values = try decoder.container(keyedBy: NamedKey.self)
     options = try Table.options.map { name, _ in
-      (name, try values.decode(Option<Table.Value>.self, forKey: Key(stringValue: name)))
+      (name, try values.decode(Option<Table.Value>.self, forKey: NamedKey(name)))
     }
   }
 
@@ -17,14 +18,6 @@ struct TableOptions<Table: OptionTable>: ParsableArguments, CustomReflectable, S
   var values: [(name: String, value: Table.Value)] { options.map { ($0.name, $0.option.wrappedValue) } }
 
   var customMirror: Mirror { Mirror(self, children: options.map { (label: $0.name, value: $0.option) }) }
-
-  private struct Key: CodingKey {
-    let stringValue: String
-    var intValue: Int? { nil }
-
-    init(stringValue: String) { self.stringValue = stringValue }
-    init?(intValue: Int) { nil }
-  }
 }
 
 /// The table of such options.

@@ -1,5 +1,7 @@
 /// What a push says, and how it travels (Carma iOS Integration Guide, "Handling Push Notifications"). Every text is a Mustache
 /// template over the contact's, the device's and the sendout's fields, unless `verbatim` is true.
+///
+/// A field is a stored property and a line of `allFields`. Callers set what the initializer does not take.
 public struct MessageBody: APIRequest, Hashable {
   public var verbatim: Bool?
   public var alert: String?
@@ -51,11 +53,6 @@ public struct MessageBody: APIRequest, Hashable {
     self.overrides = overrides
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable {
-    case verbatim, alert, info, badge, sound, category, image, url, ttl, priority, collapseKey, threadId, silent,
-      pushType, fields, optionalFields, trackOpens, overrides
-  }
-
   public static let schemaName: String? = "Message"
   public static let schemaDescription =
     """
@@ -66,57 +63,91 @@ public struct MessageBody: APIRequest, Hashable {
   public static let example = MessageBody(
     alert: "Hi {{firstName}}", info: "20 % off today", badge: 1, fields: ["campaign": "friday"])
 
-  public static let fieldTable: FieldTable = [
-    "verbatim":
+  public static let fieldTable = FieldTable(allFields.map { ($0.name, $0.description) })
+
+  /// All fields, in the order of the command line's help. The API has them in the order of the stored properties.
+  public static let allFields: [MessageField] = [
+    MessageField(
+      "alert", .source({ $0.alert }), "The line next to the app's icon.", help: "The line next to the icon."),
+    MessageField("info", .source({ $0.info }), "The line below it.", help: "The line under it."),
+    MessageField(
+      "badge", .badge({ $0.badge }), "The number on the app's icon, or a template for it. 0 removes the number.",
+      help: "Number on the app's icon, or a template that gives one; 0 removes it."),
+    MessageField(
+      "sound", .text({ $0.sound }, rendered: \.sound, services: .ofApps),
+      "The name of the sound.",
+      help: "Name of the sound."),
+    MessageField(
+      "category", .text({ $0.category }, rendered: \.category, services: .ofApps),
+      "Which actions the notification offers."),
+    MessageField(
+      "pushType", .pushType({ $0.pushType }),
       """
-    Whether texts are sent as they are, `{{` too. False if absent: they are templates. Neither contact nor device is read for \
-    a verbatim message.
-    """,
-    "alert": "The line next to the app's icon.",
-    "info": "The line below it.",
-    "badge": "The number on the app's icon, or a template for it. 0 removes the number.",
-    "sound": "The name of the sound.",
-    "category": "Which actions the notification offers.",
-    "image": "The address of a picture to show, by https. On iOS the app's service extension has to load it.",
-    "url": "Where a tap leads, if there is no template: a link of your own in place of the rich page.",
-    "ttl":
-      FieldDescription(
-        """
-        Seconds after which the message is not sent any more, counted from the moment when it is due, or its sendout is started. \
-        With 0 it is sent once, and a push service that cannot deliver it at once drops it. If absent, the service's own default \
-        holds: \(PushService.all.compactMap(\.usualLifetime).asList()).
-        """,
-        limits: 0...Int64(maximumTTL)),
-    "priority": "`high` if absent, or `normal` for a silent message.",
-    "collapseKey":
-      FieldDescription(
-        """
-        A later message with the same key replaces this one on the screen. A key of more than 64 bytes, or with other than \
-        visible ASCII, is sent as its hash. Without one, most push services keep each message for a phone that is away.
-        """,
-        limits: 1...200),
-    "threadId": FieldDescription(
-      "Messages with the same name are shown as a group. Android has none.", limits: 1...200),
-    "silent":
+      The kind of push at APNs. Of other services WNS alone heeds it: `background` is a raw notification. The default is \
+      `alert`, or `background` if nothing is shown or heard. `background` allows no alert, badge or sound. An app with \
+      certificates alone cannot send `liveactivity` and `location`.
+      """,
+      help: "Kind of push at Apple's push service. (default: alert, or background if nothing is shown or heard)"),
+    MessageField(
+      "image", .source({ $0.image }),
+      "The address of a picture to show, by https. On iOS the app's service extension has to load it.",
+      help: "Address of a picture to show, by https."),
+    MessageField(
+      "url", .source({ $0.url }),
+      "Where a tap leads, if there is no template: a link of your own in place of the rich page.",
+      help: "Where a tap leads, if there is no template."),
+    MessageField(
+      "ttl", .seconds({ $0.ttl }), limits: 0...Int64(maximumTTL),
       """
-    Whether nothing is shown and the app alone gets the message, its alert too. It has no badge and no sound. Browsers have to \
-    show it.
-    """,
-    "pushType":
+      Seconds after which the message is not sent any more, counted from the moment when it is due, or its sendout is started. \
+      With 0 it is sent once, and a push service that cannot deliver it at once drops it. If absent, the service's own default \
+      holds: \(PushService.all.compactMap(\.usualLifetime).asList()).
+      """,
+      help: "Seconds after which it is not sent any more, counted from when it is due or started."),
+    MessageField(
+      "priority", .priority({ $0.priority }), "`high` if absent, or `normal` for a silent message.",
+      help: "high or normal. (default: high)"),
+    MessageField(
+      "collapseKey", .source({ $0.collapseKey }), limits: 1...200,
       """
-    The kind of push at APNs. Of other services WNS alone heeds it: `background` is a raw notification. The default is \
-    `alert`, or `background` if nothing is shown or heard. `background` allows no alert, badge or sound. An app with \
-    certificates alone cannot send `liveactivity` and `location`.
-    """,
-    "fields": "Further fields for the app. The hub's own fields cannot be replaced.",
-    "optionalFields": FieldDescription(
-      "Names of `fields` that are left out where the message is too large otherwise.", limits: 0...100),
-    "trackOpens":
+      A later message with the same key replaces this one on the screen. A key of more than 64 bytes, or with other than \
+      visible ASCII, is sent as its hash. Without one, most push services keep each message for a phone that is away.
+      """,
+      help: "A later message with the same key replaces this one on the screen."),
+    MessageField(
+      "threadId", .text({ $0.threadId }, rendered: \.threadID, services: [.apns, .fcm, .hms, .wns]), limits: 1...200,
+      "Messages with the same name are shown as a group. Android has none.",
+      help: "Messages with the same name are shown as a group."),
+    MessageField(
+      "silent", .flag({ $0.silent }, option: true),
       """
-    Whether each push has a `pushreadurl` that counts its open. True if absent. Pushes without one that say the same share \
-    requests to a push service that takes several devices in one.
-    """,
-    "overrides": "What a push service gets beside or in place of what the hub makes of the message.",
+      Whether nothing is shown and the app alone gets the message, its alert too. It has no badge and no sound. Browsers have to \
+      show it.
+      """,
+      help: "Show nothing: the app alone gets it."),
+    MessageField(
+      "verbatim", .flag({ $0.verbatim }, option: true),
+      """
+      Whether texts are sent as they are, `{{` too. False if absent: they are templates. Neither contact nor device is read for \
+      a verbatim message.
+      """,
+      help: "Send texts as they are: they are no templates."),
+    MessageField(
+      "trackOpens", .flag({ $0.trackOpens }, option: false),
+      """
+      Whether each push has a `pushreadurl` that counts its open. True if absent. Pushes without one that say the same share \
+      requests to a push service that takes several devices in one.
+      """,
+      option: "noTracking", help: "Count no opens: pushes have no pushreadurl."),
+    MessageField(
+      "overrides", .overrides({ $0.overrides }),
+      "What a push service gets beside or in place of what the hub makes of the message."
+    ),
+    MessageField(
+      "fields", .members({ $0.fields }), "Further fields for the app. The hub's own fields cannot be replaced."),
+    MessageField(
+      "optionalFields", .names({ $0.optionalFields }), limits: 0...100,
+      "Names of `fields` that are left out where the message is too large otherwise."),
   ]
 }
 

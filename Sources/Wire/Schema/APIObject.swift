@@ -110,8 +110,10 @@ public struct FieldTable: Sendable, ExpressibleByDictionaryLiteral {
   private let lines: [String: FieldDescription]
 
   public init(dictionaryLiteral lines: (String, FieldDescription)...) {
-    self.lines = Dictionary(uniqueKeysWithValues: lines)
+    self.init(lines)
   }
+
+  init(_ lines: [(String, FieldDescription)]) { self.lines = Dictionary(uniqueKeysWithValues: lines) }
 
   public subscript(_ name: String) -> FieldDescription? { lines[name] }
 

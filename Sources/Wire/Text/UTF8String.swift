@@ -41,13 +41,13 @@ extension UTF8String: CustomStringConvertible, ExpressibleByStringLiteral, Codab
 }
 
 /// A coding key of any name.
-struct NamedKey: CodingKey {
-  let stringValue: String
-  var intValue: Int? { nil }
+package struct NamedKey: CodingKey {
+  package let stringValue: String
+  package var intValue: Int? { nil }
 
-  init(_ name: String) { stringValue = name }
-  init(stringValue: String) { self.stringValue = stringValue }
-  init?(intValue: Int) { nil }
+  package init(_ name: String) { stringValue = name }
+  package init(stringValue: String) { self.stringValue = stringValue }
+  package init?(intValue: Int) { nil }
 }
 
 extension StringProtocol {
