@@ -273,7 +273,7 @@ import Wire
         let reply = try await tree.subscribe(json)
         #expect(reply.status == 400 && reply.error?.contains(sentence) == true, "\(reply.text)")
       }
-      let limited = #"{"path":"/a","event":"value","deviceToken":"t","service":"fcm","durationSeconds":60}"#
+      let limited = #"{"path":"/a","event":"value","deviceToken":"t","service":"fcm","durationSeconds":3600}"#
       let made = try await tree.subscribe(limited)
       let expiry = try made.json.string("expiresAt")
       #expect(made.status == 200 && expiry != nil)
