@@ -55,7 +55,7 @@ import Wire
     }
   }
 
-  @Test(arguments: ["QUOTA_EXCEEDED", "UNAVAILABLE", "INTERNAL", "UNSPECIFIED_ERROR"], [0.0, 1])
+  @Test(arguments: [("QUOTA_EXCEEDED", 0.0), ("UNAVAILABLE", 1), ("INTERNAL", 0), ("UNSPECIFIED_ERROR", 1)])
   func `What passes is tried again after one, two, four and more seconds, and for two hours at most`(
     code: String, jitter: Double
   ) async throws {
