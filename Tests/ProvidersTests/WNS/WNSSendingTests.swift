@@ -99,9 +99,10 @@ import Wire
   @Test(arguments: [["http/1.1"], ["h2"]])
   func `Every answer of WNS leads to its verdict, in both versions of HTTP`(protocols: [String]) async throws {
     try await withAPNs(simulator: { $0.wnsProtocols = protocols }) { simulator, services in
+      let account = services.windows(simulator)
       for (answer, verdict) in Self.answers {
         simulator.wns.rule(.any, .refuse(answer))
-        #expect(await services.windows(simulator).verdicts(simulator, ["a"]) == [verdict], "\(answer)")
+        #expect(await account.verdicts(simulator, ["a"]) == [verdict], "\(answer)")
         simulator.wns.removeRules()
       }
     }
