@@ -47,8 +47,9 @@ fuzz: ## Feed each reader of others' bytes with damaged ones for SECONDS_EACH (6
 			-rss_limit_mb=2048 -max_total_time=$${SECONDS_EACH:-600} -print_final_stats=1 || failed=1; \
 	done; [ -z "$$failed" ]
 
-soak: setup ## Run the durability tests at full size: 100,000 registrations and changes, and 5,000 messages, under kills
+soak: setup ## Run the durability tests at full size: 100,000 registrations and changes, and 5,000 messages, under kills; then all samples
 	PUSHCART_SOAK=100000 swift test --filter 'PushcartTests.*(Durability|DataTreeCrash)'
+	PUSHCART_SOAK=8000 swift test --filter '^(Postgres|Registry|Providers|Outbox|Subscriptions|Web)Tests\.'
 
 bench: build ## Measure the hub beside its yardsticks and write Tests/Bench/RESULTS.md; LARGE=1 adds a million devices
 	@.ci/setup bench

@@ -51,58 +51,64 @@ import Wire
     }
   }
 
-  @Test(arguments: [
-    (#""data":{"a":1}"#, "message.data[0].value"), (#""data":{"a":"b","c":{"d":"e"}}"#, "message.data[1].value"),
-    (#""data":{"a":null}"#, "message.data[0].value"), (#""data":{"z":true,"a":"b"}"#, "message.data[0].value"),
-    (#""data":[]"#, "message.data"), (#""data":{"a":"b","a":"c"}"#, "message.data[1].key"),
-    (#""android":{"data":{"a":[]}}"#, "message.android.data[0].value"),
-    (#""notification":"T""#, "message.notification"), (#""notification":{"title":7}"#, "message.notification.title"),
-    (#""android":{"ttl":3600}"#, "message.android.ttl"), (#""android":{"ttl":"3600"}"#, "message.android.ttl"),
-    (#""android":{"ttl":"1h"}"#, "message.android.ttl"), (#""android":{"ttl":"s"}"#, "message.android.ttl"),
-    (#""android":{"ttl":"1.s"}"#, "message.android.ttl"), (#""android":{"ttl":"1.2.3s"}"#, "message.android.ttl"),
-    (#""android":{"ttl":"+1s"}"#, "message.android.ttl"), (#""android":{"priority":"5"}"#, "message.android.priority"),
-    (#""android":{"priority":"max"}"#, "message.android.priority"),
-    (#""android":{"collapse_key":1}"#, "message.android.collapse_key"),
-    (#""android":{"direct_boot_ok":"true"}"#, "message.android.direct_boot_ok"),
-    (#""android":{"notification":{"color":"red"}}"#, "message.android.notification.color"),
-    (#""android":{"notification":{"sticky":1}}"#, "message.android.notification.sticky"),
-    (#""android":{"notification":{"event_time":"now"}}"#, "message.android.notification.event_time"),
-    (#""android":{"notification":{"notification_count":1.5}}"#, "message.android.notification.notification_count"),
-    (#""android":{"notification":{"visibility":"HIDDEN"}}"#, "message.android.notification.visibility"),
-    (#""android":{"notification":{"title_loc_args":["a",1]}}"#, "message.android.notification.title_loc_args[1]"),
-    (#""android":{"notification":{"vibrate_timings":[1]}}"#, "message.android.notification.vibrate_timings[0]"),
-    (#""apns":{"headers":{"apns-priority":10}}"#, "message.apns.headers[0].value"),
-    (#""apns":{"payload":"x"}"#, "message.apns.payload"),
-    (#""webpush":{"notification":[]}"#, "message.webpush.notification"),
-  ])
-  func `A value of a wrong type is refused before FCM sees it`(_ fields: String, _ field: String) async throws {
-    try await withFCM { _, fcm in try await fcm.expect(fields, refusedAt: .string(field)) }
-  }
-
-  @Test(arguments: [
-    (#""data":{"from":"x"}"#, "message.data"), (#""data":{"message_type":"x"}"#, "message.data"),
-    (#""data":{"google.x":"x"}"#, "message.data"), (#""data":{"gcm":"x"}"#, "message.data"),
-    (#""android":{"data":{"from":"x"}}"#, "message.android.data"),
-    (#""android":{"ttl":"2419200.1s"}"#, "message.android.ttl"), (#""android":{"ttl":"-1s"}"#, "message.android.ttl"),
-  ])
-  func `Reserved keys and times to live beyond four weeks are refused by FCM itself`(
-    _ fields: String, _ field: String
-  ) async throws {
+  @Test func `A value of a wrong type is refused before FCM sees it`() async throws {
     try await withFCM { _, fcm in
-      try await fcm.expect(fields, refusedAt: .string(field), code: "INVALID_ARGUMENT")
+      for (fields, field) in [
+        (#""data":{"a":1}"#, "message.data[0].value"), (#""data":{"a":"b","c":{"d":"e"}}"#, "message.data[1].value"),
+        (#""data":{"a":null}"#, "message.data[0].value"), (#""data":{"z":true,"a":"b"}"#, "message.data[0].value"),
+        (#""data":[]"#, "message.data"), (#""data":{"a":"b","a":"c"}"#, "message.data[1].key"),
+        (#""android":{"data":{"a":[]}}"#, "message.android.data[0].value"),
+        (#""notification":"T""#, "message.notification"),
+        (#""notification":{"title":7}"#, "message.notification.title"),
+        (#""android":{"ttl":3600}"#, "message.android.ttl"), (#""android":{"ttl":"3600"}"#, "message.android.ttl"),
+        (#""android":{"ttl":"1h"}"#, "message.android.ttl"), (#""android":{"ttl":"s"}"#, "message.android.ttl"),
+        (#""android":{"ttl":"1.s"}"#, "message.android.ttl"), (#""android":{"ttl":"1.2.3s"}"#, "message.android.ttl"),
+        (#""android":{"ttl":"+1s"}"#, "message.android.ttl"),
+        (#""android":{"priority":"5"}"#, "message.android.priority"),
+        (#""android":{"priority":"max"}"#, "message.android.priority"),
+        (#""android":{"collapse_key":1}"#, "message.android.collapse_key"),
+        (#""android":{"direct_boot_ok":"true"}"#, "message.android.direct_boot_ok"),
+        (#""android":{"notification":{"color":"red"}}"#, "message.android.notification.color"),
+        (#""android":{"notification":{"sticky":1}}"#, "message.android.notification.sticky"),
+        (#""android":{"notification":{"event_time":"now"}}"#, "message.android.notification.event_time"),
+        (#""android":{"notification":{"notification_count":1.5}}"#, "message.android.notification.notification_count"),
+        (#""android":{"notification":{"visibility":"HIDDEN"}}"#, "message.android.notification.visibility"),
+        (#""android":{"notification":{"title_loc_args":["a",1]}}"#, "message.android.notification.title_loc_args[1]"),
+        (#""android":{"notification":{"vibrate_timings":[1]}}"#, "message.android.notification.vibrate_timings[0]"),
+        (#""apns":{"headers":{"apns-priority":10}}"#, "message.apns.headers[0].value"),
+        (#""apns":{"payload":"x"}"#, "message.apns.payload"),
+        (#""webpush":{"notification":[]}"#, "message.webpush.notification"),
+      ] as [(String, String)] {
+        try await fcm.expect(fields, refusedAt: .string(field))
+      }
     }
   }
 
-  @Test(arguments: [
-    "", " ", "a b", "tab\\t", "käse", "line\\n", String(repeating: "a", count: 4097),
-  ])
-  func `What is no registration token is refused`(_ token: String) async throws {
+  @Test func `Reserved keys and times to live beyond four weeks are refused by FCM itself`() async throws {
     try await withFCM { _, fcm in
-      let answer = try await fcm.send(FCMRequester.body(token: token))
-      #expect(answer.status == 400 && answer.name == "INVALID_ARGUMENT")
-      #expect(answer.errorCode == "INVALID_ARGUMENT")
-      #expect(answer.message == "The registration token is not a valid FCM registration token")
-      #expect(answer.fields.isEmpty)
+      for (fields, field) in [
+        (#""data":{"from":"x"}"#, "message.data"), (#""data":{"message_type":"x"}"#, "message.data"),
+        (#""data":{"google.x":"x"}"#, "message.data"), (#""data":{"gcm":"x"}"#, "message.data"),
+        (#""android":{"data":{"from":"x"}}"#, "message.android.data"),
+        (#""android":{"ttl":"2419200.1s"}"#, "message.android.ttl"),
+        (#""android":{"ttl":"-1s"}"#, "message.android.ttl"),
+      ] as [(String, String)] {
+        try await fcm.expect(fields, refusedAt: .string(field), code: "INVALID_ARGUMENT")
+      }
+    }
+  }
+
+  @Test func `What is no registration token is refused`() async throws {
+    try await withFCM { _, fcm in
+      for token in [
+        "", " ", "a b", "tab\\t", "käse", "line\\n", String(repeating: "a", count: 4097),
+      ] as [String] {
+        let answer = try await fcm.send(FCMRequester.body(token: token))
+        #expect(answer.status == 400 && answer.name == "INVALID_ARGUMENT", "\(token)")
+        #expect(answer.errorCode == "INVALID_ARGUMENT", "\(token)")
+        #expect(answer.message == "The registration token is not a valid FCM registration token", "\(token)")
+        #expect(answer.fields.isEmpty, "\(token)")
+      }
     }
   }
 

@@ -189,53 +189,52 @@ import Wire
     }
   }
 
-  @Test(
-    arguments: [
-      (#"{"service":"hms","reply":"refuse","status":400}"#, "name several refusals", #"400 \"\", 401 \"\", 403"#),
-      (#"{"service":"fcm","reply":"refuse","status":410}"#, "name no refusal", "404 UNREGISTERED"),
-      (
-        #"{"service":"fcm","reply":"refuse","status":400,"reason":"UNREGISTERED"}"#, "name no refusal",
-        "503 UNAVAILABLE"
-      ),
-      (#"{"service":"hms","reply":"refuse","reason":"80000000"}"#, "name no refusal", "200 80300007"),
-      (#"{"service":"hms","reply":"refuse"}"#, "name several refusals", "503"),
-      (#"{"service":"wns","reply":"refuse","status":200}"#, "name several refusals", "200 channelthrottled"),
-      (#"{"service":"webpush","reply":"refuse","status":410}"#, "name several refusals", "410 103"),
-      (#"{"service":"apns","reply":"refuse","status":200,"reason":"x"}"#, "needs a status", "400 to 599"),
-      (#"{"service":"fcm","reply":"accept","environment":"sandbox"}"#, "The member environment", "for fcm"),
-      (#"{"service":"wns","reply":"accept","project":"x"}"#, "The member project", "for wns"),
-      (#"{"service":"fcm","reply":"refuse","status":503,"since":1}"#, "The member since", "reply refuse"),
-      (#"{"reply":"refuse","status":429,"reason":"x","retryAfter":"1"}"#, "The member retryAfter", "for apns"),
-      (#"{"service":"hms","reply":"accept","status":503}"#, "The member status", "reply accept"),
-      (#"{"service":"hms","reply":"dance"}"#, "There is no reply dance.", "refuseStream"),
-      (#"{"reply":"accept","requests":"token"}"#, "apns issues no access tokens.", "Leave the member requests out."),
-      (#"{"service":"webpush","reply":"accept","requests":"token"}"#, "webpush issues no access tokens.", ""),
-      (#"{"service":"fcm","reply":"accept","requests":"push"}"#, "There are no requests push.", "Give token"),
-      (#"{"service":"fcm","reply":"accept","clientPrefix":"a"}"#, "The member clientPrefix", "for fcm"),
-      (
-        #"{"service":"fcm","requests":"token","reply":"accept","tokenPrefix":"a"}"#, "The member tokenPrefix", "for fcm"
-      ),
-      (#"{"service":"fcm","requests":"token","reply":"accept","project":"a"}"#, "The member project", "for fcm"),
-      (
-        #"{"service":"fcm","requests":"token","reply":"refuse","reason":"UNREGISTERED"}"#, "name no refusal",
-        "400 invalid_grant"
-      ),
-      (#"{"service":"wns","reply":"refuse","reason":"invalid_client"}"#, "name no refusal", "200 dropped"),
-      (#"{"reply":"accept","tokenprefix":"ab"}"#, "There is no member tokenprefix.", "tokenPrefix, clientPrefix"),
-      (#"{"reply":"accept","delay":3}"#, "There is no member delay.", "delayMilliseconds"),
-      (#"{"service":"hms"}"#, "The member reply is missing.", ""),
-      (#"{"service":"hms","reply":"accept","nth":"2"}"#, "The member nth has a value", ""),
-      ("[]", "The body is not a JSON object.", ""),
-      ("", "The body is not a JSON object.", ""),
-    ])
-  func `A rule that its service cannot keep gets an error that says what it can`(
-    rule: String, problem: String, remedy: String
-  ) async throws {
+  @Test func `A rule that its service cannot keep gets an error that says what it can`() async throws {
     try await withServices { simulator, _, phone in
-      let answer = try await phone.ask(.POST, "/rules", rule)
-      #expect(answer.status == 400)
-      #expect(answer.text.contains(problem) && (remedy.isEmpty || answer.text.contains(remedy)), "\(answer.text)")
-      for name in Self.services { #expect(try await phone.ask(.GET, "/rules?service=\(name)").text == "[]") }
+      for (rule, problem, remedy) in [
+        (#"{"service":"hms","reply":"refuse","status":400}"#, "name several refusals", #"400 \"\", 401 \"\", 403"#),
+        (#"{"service":"fcm","reply":"refuse","status":410}"#, "name no refusal", "404 UNREGISTERED"),
+        (
+          #"{"service":"fcm","reply":"refuse","status":400,"reason":"UNREGISTERED"}"#, "name no refusal",
+          "503 UNAVAILABLE"
+        ),
+        (#"{"service":"hms","reply":"refuse","reason":"80000000"}"#, "name no refusal", "200 80300007"),
+        (#"{"service":"hms","reply":"refuse"}"#, "name several refusals", "503"),
+        (#"{"service":"wns","reply":"refuse","status":200}"#, "name several refusals", "200 channelthrottled"),
+        (#"{"service":"webpush","reply":"refuse","status":410}"#, "name several refusals", "410 103"),
+        (#"{"service":"apns","reply":"refuse","status":200,"reason":"x"}"#, "needs a status", "400 to 599"),
+        (#"{"service":"fcm","reply":"accept","environment":"sandbox"}"#, "The member environment", "for fcm"),
+        (#"{"service":"wns","reply":"accept","project":"x"}"#, "The member project", "for wns"),
+        (#"{"service":"fcm","reply":"refuse","status":503,"since":1}"#, "The member since", "reply refuse"),
+        (#"{"reply":"refuse","status":429,"reason":"x","retryAfter":"1"}"#, "The member retryAfter", "for apns"),
+        (#"{"service":"hms","reply":"accept","status":503}"#, "The member status", "reply accept"),
+        (#"{"service":"hms","reply":"dance"}"#, "There is no reply dance.", "refuseStream"),
+        (#"{"reply":"accept","requests":"token"}"#, "apns issues no access tokens.", "Leave the member requests out."),
+        (#"{"service":"webpush","reply":"accept","requests":"token"}"#, "webpush issues no access tokens.", ""),
+        (#"{"service":"fcm","reply":"accept","requests":"push"}"#, "There are no requests push.", "Give token"),
+        (#"{"service":"fcm","reply":"accept","clientPrefix":"a"}"#, "The member clientPrefix", "for fcm"),
+        (
+          #"{"service":"fcm","requests":"token","reply":"accept","tokenPrefix":"a"}"#, "The member tokenPrefix",
+          "for fcm"
+        ),
+        (#"{"service":"fcm","requests":"token","reply":"accept","project":"a"}"#, "The member project", "for fcm"),
+        (
+          #"{"service":"fcm","requests":"token","reply":"refuse","reason":"UNREGISTERED"}"#, "name no refusal",
+          "400 invalid_grant"
+        ),
+        (#"{"service":"wns","reply":"refuse","reason":"invalid_client"}"#, "name no refusal", "200 dropped"),
+        (#"{"reply":"accept","tokenprefix":"ab"}"#, "There is no member tokenprefix.", "tokenPrefix, clientPrefix"),
+        (#"{"reply":"accept","delay":3}"#, "There is no member delay.", "delayMilliseconds"),
+        (#"{"service":"hms"}"#, "The member reply is missing.", ""),
+        (#"{"service":"hms","reply":"accept","nth":"2"}"#, "The member nth has a value", ""),
+        ("[]", "The body is not a JSON object.", ""),
+        ("", "The body is not a JSON object.", ""),
+      ] as [(String, String, String)] {
+        let answer = try await phone.ask(.POST, "/rules", rule)
+        #expect(answer.status == 400, "\(rule)")
+        #expect(answer.text.contains(problem) && (remedy.isEmpty || answer.text.contains(remedy)), "\(answer.text)")
+        for name in Self.services { #expect(try await phone.ask(.GET, "/rules?service=\(name)").text == "[]") }
+      }
     }
   }
 

@@ -55,11 +55,12 @@ import Wire
     }
   }
 
-  @Test(arguments: ["QUOTA_EXCEEDED", "UNAVAILABLE", "INTERNAL", "UNSPECIFIED_ERROR"], [0.0, 1])
+  @Test(arguments: [("QUOTA_EXCEEDED", 0.0), ("UNAVAILABLE", 1), ("INTERNAL", 0), ("UNSPECIFIED_ERROR", 1)])
   func `What passes is tried again after one, two, four and more seconds, and for two hours at most`(
     code: String, jitter: Double
   ) async throws {
     try await withDataTree { tree in
+      try await tree.holdRetries()
       // More than a dozen say that the service is away, and each has its own delays nevertheless.
       for number in 1...12 { try await tree.subscribe("phone\(number)", "/n", .value) }
       tree.fcm.rule(.any, .refuse(.fcm(code == "QUOTA_EXCEEDED" ? 429 : 503, "UNAVAILABLE", code, "Later")))
@@ -92,6 +93,7 @@ import Wire
 
   @Test func `A longer Retry-After wins, a shorter one does not, and others are not held up by it`() async throws {
     try await withDataTree { tree in
+      try await tree.holdRetries()
       for number in 1...12 { try await tree.subscribe("phone\(number)", "/n", .value) }
       tree.fcm.rule(.prefix("phone"), .refuse(.quotaExceeded(retryAfter: "90")))
       try await tree.put("/n", "1")
@@ -141,6 +143,7 @@ import Wire
 
   @Test func `A change that comes shortly before an older one is dropped has two hours of its own`() async throws {
     try await withDataTree { tree in
+      try await tree.holdRetries()
       try await tree.subscribe("phone", "/n", .value)
       tree.fcm.rule(.any, .refuse(.unavailable()))
       try await tree.put("/n", "1")
@@ -783,6 +786,7 @@ import Wire
 
   @Test func `A retry of a killed hub is sent by another one that runs, with the newest state`() async throws {
     try await withDataTree { tree in
+      try await tree.holdRetries()
       try await tree.subscribe("phone", "/n", .value)
       tree.fcm.rule(.any, .refuse(.unavailable()))
       try await tree.put("/n", "1")

@@ -8,11 +8,11 @@ import Wire
 @testable import Subscriptions
 
 @Suite struct TreeModelTests {
-  @Test func `A thousand random trees have the values and events of the model`() async throws {
+  @Test func `Random trees have the values and events of the model`() async throws {
     try await withDatabase { database in
       let customer = try await database.customer()
       // Some are all that an app has. Others stand side by side, so that few claims tell of many.
-      let sizes = Array(repeating: 1, count: 100) + Array(repeating: 20, count: 45)
+      let sizes = Array(repeating: 1, count: sampleSize(of: 100)) + Array(repeating: 20, count: sampleSize(of: 45))
       try await database.addBystanders()
       try await database.query(
         "INSERT INTO data_tree_app (customer_id, app_id) SELECT 1, 'app' || n FROM generate_series(1, \(sizes.count)) AS n"
@@ -23,7 +23,7 @@ import Wire
         forests.append(RandomForest(database, customer, "app\(forests.count + 1)", trees: first..<first + size))
         first += size
       }
-      #expect(first == 1000)
+      #expect(first >= 100)
       try await withThrowingTaskGroup(of: Void.self) { group in
         for worker in 0..<4 {
           group.addTask { [forests] in

@@ -37,6 +37,7 @@ import Wire
 
   @Test func `A webhook that fails is tried again as pushes are, with the newest state`() async throws {
     try await withWebhook(requestTimeout: .seconds(10)) { tree, hook in
+      try await tree.holdRetries()
       try await hook.save(hook.receiver.url)
       try await hook.subscribe("/n")
       hook.receiver.answer(.status(500), .status(429), .status(408), .silence)
@@ -61,6 +62,7 @@ import Wire
 
   @Test func `Each attempt takes the next address, and one where nobody listens is passed over`() async throws {
     try await withWebhook { tree, hook in
+      try await tree.holdRetries()
       try await hook.save("https://127.0.0.1:\(hook.closed.number)", hook.receiver.url)
       try await hook.subscribe("/n")
       try await tree.put("/n", "1")
@@ -172,6 +174,7 @@ import Wire
     async throws
   {
     try await withWebhook { tree, hook in
+      try await tree.holdRetries()
       try await hook.save(hook.receiver.url)
       try await hook.subscribe("/n")
       try await hook.save(hook.receiver.url, enabled: false)
@@ -195,6 +198,7 @@ import Wire
 
   @Test func `Nothing goes to a webhook that is switched off while a claim waits`() async throws {
     try await withWebhook { tree, hook in
+      try await tree.holdRetries()
       try await hook.save(hook.receiver.url)
       try await hook.subscribe("/n")
       try await tree.put("/n", "1")

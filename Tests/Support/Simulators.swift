@@ -132,6 +132,13 @@ extension PushServiceSettings {
     pingTimeout = .seconds(600)
     if !isPatient { connectAttempts = 1 }
   }
+
+  /// A file with a certificate authority that nobody uses, to trust where nobody is to be reached: the system's take long to read.
+  public static let unusedCAFile = Result {
+    let file = "\(try TemporaryDirectory(named: "authority").path)/ca.pem"
+    _ = try CertificateAuthority.stored(in: file)
+    return file
+  }
 }
 
 extension EndpointRules {

@@ -29,16 +29,17 @@ import Testing
     }
   }
 
-  @Test func `A million rows go in, and come out`() async throws {
+  @Test func `Many rows go in, and come out`() async throws {
     try await withFruit { database in
-      #expect(try await database.pool.copyIn(Self.toFruit, rows(0..<1_000_000)) == 1_000_000)
+      let count = sampleSize(of: 1_000_000)
+      #expect(try await database.pool.copyIn(Self.toFruit, rows(0..<count)) == count)
       var (rowCount, sum) = (0, 0)
       for try await row in database.pool.copyOut("COPY fruit (number) TO STDOUT") {
         rowCount += 1
         sum += Int(String(decoding: row.dropLast(), as: UTF8.self)) ?? 0
       }
-      #expect(rowCount == 1_000_000)
-      #expect(sum == 999_999 * 1_000_000 / 2)
+      #expect(rowCount == count)
+      #expect(sum == (count - 1) * count / 2)
     }
   }
 

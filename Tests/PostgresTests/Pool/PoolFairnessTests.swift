@@ -5,7 +5,8 @@ import Testing
 
 /// The state machine with servers that take their time, on a clock of milliseconds: no socket, no server.
 @Suite struct PoolFairnessTests {
-  @Test(arguments: 0..<20) func `Whatever others send, a customer that sends little is answered soon`(seed: UInt64) {
+  @Test(arguments: 0..<UInt64(isSoak ? 20 : 4))
+  func `Whatever others send, a customer that sends little is answered soon`(seed: UInt64) {
     var run = LoadedPool(seed: seed)
     for _ in 0..<20_000 { run.tick() }
     #expect(run.turnedAway == 0)

@@ -458,9 +458,8 @@ import Testing
 
   // MARK: Any order
 
-  @Test(arguments: 0..<50) func `In any order of events no call or waiter is forgotten and no limit is exceeded`(
-    seed: UInt64
-  ) {
+  @Test(arguments: 0..<UInt64(isSoak ? 50 : 10))
+  func `In any order of events no call or waiter is forgotten and no limit is exceeded`(seed: UInt64) {
     var run = RandomRun(seed: seed)
     for _ in 0..<300 { run.step() }
     run.finish()

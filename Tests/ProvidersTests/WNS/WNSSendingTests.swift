@@ -70,39 +70,40 @@ import Wire
   }
 
   /// WNS' table: what the stand-in answers, and the verdict.
-  @Test(
-    arguments: [
-      (.status(400), .payloadRefused(reason: "HTTP400")), (.status(401), .credentialsRefused(reason: "HTTP401")),
-      (.status(403), .tokenInvalid(.wrongApp, since: nil, reason: "HTTP403")),
-      (.status(404), .tokenInvalid(.unregistered, since: nil, reason: "HTTP404")),
-      (.status(405), .payloadRefused(reason: "HTTP405")),
-      (.status(406), .retry(after: nil, reason: "HTTP406")),
-      (.status(406, continueAfter: "30"), .retry(after: .seconds(30), reason: "HTTP406", appliesToService: true)),
-      (.status(410), .tokenInvalid(.unregistered, since: nil, reason: "HTTP410")),
-      (.status(413), .payloadRefused(reason: "HTTP413")), (.status(500), .retry(after: nil, reason: "HTTP500")),
-      (.status(503), .retry(after: nil, reason: "HTTP503")),
-      (
-        .init(status: 503, headers: ["retry-after": "9"]),
-        .retry(after: .seconds(9), reason: "HTTP503", appliesToService: true)
-      ),
-      (.taken("dropped"), .payloadRefused(reason: "dropped")),
-      (.taken("dropped", header: "x-wns-status"), .payloadRefused(reason: "dropped")),
-      (.taken("channelThrottled", continueAfter: "7"), .retry(after: .seconds(7), reason: "channelthrottled")),
-      (.taken("channelthrottled", header: "x-wns-status"), .retry(after: nil, reason: "channelthrottled")),
-      (.taken("received", header: "x-wns-status"), .accepted), (.init(status: 200), .accepted),
-      // Unknown ones go by their class.
-      (.taken("somehow"), .accepted), (.init(status: 202), .accepted),
-      (.status(302), .retry(after: nil, reason: "HTTP302")), (.status(418), .payloadRefused(reason: "HTTP418")),
-      (.status(408), .retry(after: nil, reason: "HTTP408")), (.status(429), .retry(after: nil, reason: "HTTP429")),
-      (.status(502), .retry(after: nil, reason: "HTTP502")), (.status(599), .retry(after: nil, reason: "HTTP599")),
-    ] as [(SimulatedWNS.Refusal, Verdict)])
-  func `Every answer of WNS leads to its verdict, in both versions of HTTP`(
-    answer: SimulatedWNS.Refusal, verdict: Verdict
-  ) async throws {
-    for protocols in [["http/1.1"], ["h2"]] {
-      try await withAPNs(simulator: { $0.wnsProtocols = protocols }) { simulator, services in
+  private static let answers: [(SimulatedWNS.Refusal, Verdict)] = [
+    (.status(400), .payloadRefused(reason: "HTTP400")), (.status(401), .credentialsRefused(reason: "HTTP401")),
+    (.status(403), .tokenInvalid(.wrongApp, since: nil, reason: "HTTP403")),
+    (.status(404), .tokenInvalid(.unregistered, since: nil, reason: "HTTP404")),
+    (.status(405), .payloadRefused(reason: "HTTP405")),
+    (.status(406), .retry(after: nil, reason: "HTTP406")),
+    (.status(406, continueAfter: "30"), .retry(after: .seconds(30), reason: "HTTP406", appliesToService: true)),
+    (.status(410), .tokenInvalid(.unregistered, since: nil, reason: "HTTP410")),
+    (.status(413), .payloadRefused(reason: "HTTP413")), (.status(500), .retry(after: nil, reason: "HTTP500")),
+    (.status(503), .retry(after: nil, reason: "HTTP503")),
+    (
+      .init(status: 503, headers: ["retry-after": "9"]),
+      .retry(after: .seconds(9), reason: "HTTP503", appliesToService: true)
+    ),
+    (.taken("dropped"), .payloadRefused(reason: "dropped")),
+    (.taken("dropped", header: "x-wns-status"), .payloadRefused(reason: "dropped")),
+    (.taken("channelThrottled", continueAfter: "7"), .retry(after: .seconds(7), reason: "channelthrottled")),
+    (.taken("channelthrottled", header: "x-wns-status"), .retry(after: nil, reason: "channelthrottled")),
+    (.taken("received", header: "x-wns-status"), .accepted), (.init(status: 200), .accepted),
+    // Unknown ones go by their class.
+    (.taken("somehow"), .accepted), (.init(status: 202), .accepted),
+    (.status(302), .retry(after: nil, reason: "HTTP302")), (.status(418), .payloadRefused(reason: "HTTP418")),
+    (.status(408), .retry(after: nil, reason: "HTTP408")), (.status(429), .retry(after: nil, reason: "HTTP429")),
+    (.status(502), .retry(after: nil, reason: "HTTP502")), (.status(599), .retry(after: nil, reason: "HTTP599")),
+  ]
+
+  @Test(arguments: [["http/1.1"], ["h2"]])
+  func `Every answer of WNS leads to its verdict, in both versions of HTTP`(protocols: [String]) async throws {
+    try await withAPNs(simulator: { $0.wnsProtocols = protocols }) { simulator, services in
+      let account = services.windows(simulator)
+      for (answer, verdict) in Self.answers {
         simulator.wns.rule(.any, .refuse(answer))
-        #expect(await services.windows(simulator).verdicts(simulator, ["a"]) == [verdict], "\(protocols)")
+        #expect(await account.verdicts(simulator, ["a"]) == [verdict], "\(answer)")
+        simulator.wns.removeRules()
       }
     }
   }

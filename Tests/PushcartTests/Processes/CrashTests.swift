@@ -12,13 +12,13 @@ import Wire
       // Numbers 256 to 271: those that the hub has in hand when it is killed.
       fixture.simulator.apns.rule(.prefix("ab" + String(repeating: "0", count: 59) + "10"), .ignore)
       fixture.simulator.apns.rule(.any, .after(.milliseconds(20), .accept))
-      let first = try await fixture.serve()
+      let first = try await fixture.serve(logLevel: "info")
       let sendout = try await fixture.send(through: first.server)
       _ = await fixture.simulator.apns.received(count: 700)
       await first.process.die()
       fixture.simulator.apns.removeRules()
 
-      let second = try await fixture.serve()
+      let second = try await fixture.serve(logLevel: "info")
       let watched = try await fixture.pushcart.run(
         "sendout", "show", String(sendout), "--customer", "1", "--watch", "--json")
       #expect(try watched.json.string("state") == "finished", "\(watched.errors)")
@@ -46,7 +46,7 @@ import Wire
   @Test func `A hub killed during a freeze leaves no partial ledger`() async throws {
     try await withProcessFixture { fixture in
       try await fixture.addDevices(300)
-      let first = try await fixture.serve()
+      let first = try await fixture.serve(logLevel: "info")
       let sendout = try await fixture.database.pool.transaction { transaction in
         // The pushes are written by now, and their batches are waited for.
         try await transaction.query(sql: "LOCK TABLE push_batch IN SHARE MODE")
@@ -61,7 +61,7 @@ import Wire
       }
       #expect(try await fixture.database.query("SELECT 1 FROM push").isEmpty)
 
-      let second = try await fixture.serve()
+      let second = try await fixture.serve(logLevel: "info")
       let watched = try await fixture.pushcart.run(
         "sendout", "show", String(sendout), "--customer", "1", "--watch", "--json")
       #expect(try watched.json["counts"]?.integer("audience") == 300)
@@ -75,7 +75,7 @@ import Wire
     try await withProcessFixture(configure: { $0.requestsKept = 100_000 }) { fixture in
       try await fixture.addDevices(2500)
       fixture.simulator.apns.rule(.any, .after(.milliseconds(20), .accept))
-      let first = try await fixture.serve()
+      let first = try await fixture.serve(logLevel: "info")
       let sendout = try await fixture.send(through: first.server)
       _ = await fixture.simulator.apns.received(count: 500)
       first.process.signal(SIGTERM)
@@ -86,7 +86,7 @@ import Wire
       let accepted = try await fixture.database.query("SELECT count(*) FROM push WHERE state = 'accepted'")
       #expect(try accepted[0].decode(Int.self) == fixture.simulator.apns.count)
 
-      let second = try await fixture.serve()
+      let second = try await fixture.serve(logLevel: "info")
       let watched = try await fixture.pushcart.run(
         "sendout", "show", String(sendout), "--customer", "1", "--watch", "--json")
       #expect(try watched.json["counts"]?.integer("accepted") == 2500)
@@ -107,7 +107,7 @@ import Wire
 
   @Test func `Health, readiness and metrics answer, and a changed migration keeps a hub from starting`() async throws {
     try await withProcessFixture { fixture in
-      let hub = try await fixture.serve()
+      let hub = try await fixture.serve(logLevel: "info")
       #expect(try await hub.server.send("GET", "/healthz").status == 200)
       #expect(try await hub.server.send("GET", "/readyz").status == 200)
       let metrics = try await hub.server.send("GET", "/metrics")

@@ -8,7 +8,7 @@ import Wire
 /// Every acknowledged registration survives kills. `PUSHCART_SOAK` sets the number of registrations. Hub and database are killed once
 /// per 5,000 of them.
 @Suite struct DurabilityTests {
-  private static let size = ProcessInfo.processInfo.environment["PUSHCART_SOAK"].flatMap { Int($0) } ?? 8000
+  private static let size = ProcessInfo.processInfo.environment["PUSHCART_SOAK"].flatMap { Int($0) } ?? 2000
   private static let kills = max(6, size / 5000)
 
   @Test func `Repeated kills of hub and database lose no acknowledged registration`() async throws {

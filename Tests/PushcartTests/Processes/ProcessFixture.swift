@@ -18,7 +18,9 @@ struct ProcessFixture: Sendable {
   static let publicURL = "http://push.example.com"
 
   /// Starts a hub as a process.
-  func serve(limits: String = "umask 022") async throws -> Hub { try await Hub(pushcart, limits: limits) }
+  func serve(logLevel: String = "trace", limits: String = "umask 022") async throws -> Hub {
+    try await Hub(pushcart, logLevel: logLevel, limits: limits)
+  }
 
   /// A hub that runs as a process.
   struct Hub: Sendable {

@@ -8,7 +8,7 @@ final class RunningPushcart: Sendable {
     var said: [UInt8] = []
     var text: String { String(decoding: said, as: UTF8.self) }
     var status: Int32?
-    var waiting: [(isMet: @Sendable (String, Int32?) -> Bool, continuation: CheckedContinuation<Void, Never>)] = []
+    var waiting: [(isMet: @Sendable (State) -> Bool, continuation: CheckedContinuation<Void, Never>)] = []
   }
 
   private let process = Process()
@@ -62,23 +62,23 @@ final class RunningPushcart: Sendable {
   /// Waits for its end.
   @discardableResult
   func exit() async -> Int32 {
-    await wait { $1 != nil }
+    await wait { $0.status != nil }
     return state.withLock { $0.status ?? -1 }
   }
 
   /// Waits until its output contains the words.
   /// - Throws: `Ended` with its output, if it ended without them.
   func says(_ words: String) async throws {
-    await wait { $0.contains(words) || $1 != nil }
+    await wait { $0.status != nil || $0.text.contains(words) }
     if !text.contains(words) { throw Ended(text: text) }
   }
 
   struct Ended: Error { let text: String }
 
-  private func wait(_ isMet: @escaping @Sendable (String, Int32?) -> Bool) async {
+  private func wait(_ isMet: @escaping @Sendable (State) -> Bool) async {
     await withCheckedContinuation { continuation in
       state.withLock { state in
-        if isMet(state.text, state.status) {
+        if isMet(state) {
           continuation.resume()
         } else {
           state.waiting.append((isMet, continuation))
@@ -109,13 +109,8 @@ final class RunningPushcart: Sendable {
   private func change(_ body: (inout State) -> Void) {
     state.withLock { state in
       body(&state)
-      guard !state.waiting.isEmpty else { return }
-      let (text, status) = (state.text, state.status)
-      state.waiting.removeAll { waiting in
-        guard waiting.isMet(text, status) else { return false }
-        waiting.continuation.resume()
-        return true
-      }
+      let met = state.waiting.indices.filter { state.waiting[$0].isMet(state) }
+      for index in met.reversed() { state.waiting.remove(at: index).continuation.resume() }
     }
   }
 }

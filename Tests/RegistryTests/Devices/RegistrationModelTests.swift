@@ -6,7 +6,7 @@ import Wire
 
 /// Random registrations and invalidations, one after the other, held against a model of a few lines.
 @Suite struct RegistrationModelTests {
-  @Test(arguments: [1, 2, 3, 4, 5, 6])
+  @Test(arguments: 1...UInt64(isSoak ? 6 : 2))
   func `Whatever comes, the tables say what the model says`(_ seed: UInt64) async throws {
     try await withDatabase { database in
       let fixture = try await RegistryFixture(database)

@@ -10,31 +10,39 @@ public final class APIContract: Sendable {
   }
 
   public let document: JSONValue
+  /// Every operation that is described.
+  public let operations: [Operation]
+  /// The segments of their paths.
+  private let patterns: [[Substring]]
   private let check: SchemaCheck
   private let seen = Mutex<Set<String>>([])
 
   /// The document that the hub publishes, as a client reads it.
-  public convenience init() async throws { self.init(document: try await Self.published.value) }
+  public init() async throws {
+    let published = try await Self.published.value
+    (document, operations, patterns) = (published.document, published.operations, published.patterns)
+    check = published.check
+  }
 
   /// Made and read once for all tests, as that takes long.
   private static let published = Task {
     try await withTestWebServer([try WholeWebServer.description.get()]) { server in
-      try await server.send("GET", "/openapi.json").json
+      APIContract(document: try await server.send("GET", "/openapi.json").json)
     }
   }
 
   public init(document: JSONValue) {
     self.document = document
     check = SchemaCheck(document: document)
-  }
-
-  /// Every operation that is described.
-  public var operations: [Operation] {
-    guard case .object(let paths) = document["paths"] else { return [] }
-    return paths.flatMap { path, methods in
-      guard case .object(let methods) = methods else { return [Operation]() }
-      return methods.keys.map { Operation(method: $0.text.uppercased(), path: path.text) }
+    var operations: [Operation] = []
+    if case .object(let paths) = document["paths"] {
+      for (path, methods) in paths {
+        guard case .object(let methods) = methods else { continue }
+        operations += methods.keys.map { Operation(method: $0.text.uppercased(), path: path.text) }
+      }
     }
+    self.operations = operations
+    patterns = operations.map { Self.parts($0.path[...]) }
   }
 
   /// Operations and statuses, as in `GET /api/v1/keys 200`, that `problems` was shown a reply of.
@@ -44,11 +52,10 @@ public final class APIContract: Sendable {
   /// - Parameter path: with or without its query.
   public func operation(_ method: String, _ path: String) -> Operation? {
     let parts = Self.parts(path.prefix { $0 != "?" })
-    return operations.filter { operation in
-      let pattern = Self.parts(operation.path[...])
-      return operation.method == method && pattern.count == parts.count
-        && zip(pattern, parts).allSatisfy { $0.hasPrefix("{") || $0 == $1 }
-    }.min { $0.path.count { $0 == "{" } < $1.path.count { $0 == "{" } }
+    return operations.indices.filter { index in
+      operations[index].method == method && patterns[index].count == parts.count
+        && zip(patterns[index], parts).allSatisfy { $0.hasPrefix("{") || $0 == $1 }
+    }.map { operations[$0] }.min { $0.path.count { $0 == "{" } < $1.path.count { $0 == "{" } }
   }
 
   /// How a reply differs from what is described.

@@ -61,52 +61,56 @@ import Wire
     }
   }
 
-  @Test(arguments: [
-    nil, "", "text/plain", "application/x-www-form-urlencoded", "application/jsonp", "application/jso", "json",
-    "application",
-  ])
-  func `A missing or different content type is a 415`(_ type: String?) async throws {
+  @Test func `A missing or different content type is a 415`() async throws {
     try await withCarmaServer { carma in
-      for path in ["pushdevices", "pushdevices/invalidation"] {
-        let raw = try RawHTTP(carma.server.url)
-        let body = #"{"originalId":"a","deviceInfo":[{"devicetoken":"t"}]}"#
-        let field = type.map { "Content-Type: \($0)\r\n" } ?? ""
-        let reply = try await raw.send(
-          """
-          PUT \(carma.path(path)) HTTP/1.1\r\nHost: x\r\nX-Carma-Authentication-Token: \(carma.acme.backend)\r
-          \(field)Content-Length: \(body.utf8.count)\r\nConnection: close\r\n\r\n\(body)
-          """)
-        #expect(reply?.status == 415)
-        #expect(
-          reply?.text.contains(#"{"error":"The body must be JSON, sent as Content-Type: application/json."}"#) == true)
+      for type in [
+        nil, "", "text/plain", "application/x-www-form-urlencoded", "application/jsonp", "application/jso", "json",
+        "application",
+      ] as [String?] {
+        for path in ["pushdevices", "pushdevices/invalidation"] {
+          let raw = try RawHTTP(carma.server.url)
+          let body = #"{"originalId":"a","deviceInfo":[{"devicetoken":"t"}]}"#
+          let field = type.map { "Content-Type: \($0)\r\n" } ?? ""
+          let reply = try await raw.send(
+            """
+            PUT \(carma.path(path)) HTTP/1.1\r\nHost: x\r\nX-Carma-Authentication-Token: \(carma.acme.backend)\r
+            \(field)Content-Length: \(body.utf8.count)\r\nConnection: close\r\n\r\n\(body)
+            """)
+          #expect(reply?.status == 415, "\(type ?? "none")")
+          #expect(
+            reply?.text.contains(#"{"error":"The body must be JSON, sent as Content-Type: application/json."}"#) == true
+          )
+        }
       }
     }
   }
 
-  @Test(arguments: [
-    "application/json", "application/json; charset=utf-8", "Application/JSON", "application/json ;charset=UTF-8",
-  ])
-  func `JSON is JSON in any case and with any parameters`(_ type: String) async throws {
+  @Test func `JSON is JSON in any case and with any parameters`() async throws {
     try await withCarmaServer { carma in
-      let raw = try RawHTTP(carma.server.url)
-      let body = #"{"originalId":"a","deviceInfo":[{"devicetoken":"t"}]}"#
-      let reply = try await raw.send(
-        """
-        PUT \(carma.path("pushdevices")) HTTP/1.1\r\nHost: x\r\nX-Carma-Authentication-Token: \(carma.acme.backend)\r
-        Content-Type: \(type)\r\nContent-Length: \(body.utf8.count)\r\nConnection: close\r\n\r\n\(body)
-        """)
-      #expect(reply?.status == 200)
+      for type in [
+        "application/json", "application/json; charset=utf-8", "Application/JSON", "application/json ;charset=UTF-8",
+      ] as [String] {
+        let raw = try RawHTTP(carma.server.url)
+        let body = #"{"originalId":"a","deviceInfo":[{"devicetoken":"t"}]}"#
+        let reply = try await raw.send(
+          """
+          PUT \(carma.path("pushdevices")) HTTP/1.1\r\nHost: x\r\nX-Carma-Authentication-Token: \(carma.acme.backend)\r
+          Content-Type: \(type)\r\nContent-Length: \(body.utf8.count)\r\nConnection: close\r\n\r\n\(body)
+          """)
+        #expect(reply?.status == 200, "\(type)")
+      }
     }
   }
 
-  @Test(arguments: [
-    "", "{", "null", "[]", "\"x\"", "{\"originalId\":\"a\"", "{\"originalId\":\"a\",}", "nonsense", "{} {}",
-  ])
-  func `Malformed JSON is a 400`(_ body: String) async throws {
+  @Test func `Malformed JSON is a 400`() async throws {
     try await withCarmaServer { carma in
-      let reply = try await carma.put(body)
-      #expect(reply.status == 400)
-      #expect(reply.error?.isEmpty == false)
+      for body in [
+        "", "{", "null", "[]", "\"x\"", "{\"originalId\":\"a\"", "{\"originalId\":\"a\",}", "nonsense", "{} {}",
+      ] as [String] {
+        let reply = try await carma.put(body)
+        #expect(reply.status == 400, "\(body)")
+        #expect(reply.error?.isEmpty == false, "\(body)")
+      }
     }
   }
 
@@ -137,16 +141,17 @@ import Wire
     }
   }
 
-  @Test(arguments: [
-    "/", "/rest", "/rest/1", "/rest/1/apps/com.acme.app", "/rest/1/apps/a/pushdevices/b/c", "/nothing",
-    "/rest/1/apps/a/pushdevice",
-  ])
-  func `An unknown path is a 404 in JSON`(_ path: String) async throws {
+  @Test func `An unknown path is a 404 in JSON`() async throws {
     try await withCarmaServer { carma in
-      let reply = try await carma.send("GET", path)
-      #expect(reply.status == 404)
-      #expect(reply.error == "There is nothing at this path.")
-      #expect(reply.header("Content-Type")?.hasPrefix("application/json") == true)
+      for path in [
+        "/", "/rest", "/rest/1", "/rest/1/apps/com.acme.app", "/rest/1/apps/a/pushdevices/b/c", "/nothing",
+        "/rest/1/apps/a/pushdevice",
+      ] as [String] {
+        let reply = try await carma.send("GET", path)
+        #expect(reply.status == 404, "\(path)")
+        #expect(reply.error == "There is nothing at this path.", "\(path)")
+        #expect(reply.header("Content-Type")?.hasPrefix("application/json") == true, "\(path)")
+      }
     }
   }
 

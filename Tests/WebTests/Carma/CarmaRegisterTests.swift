@@ -181,49 +181,50 @@ import Wire
     }
   }
 
-  @Test(arguments: [
-    (#"{"deviceInfo":[{"devicetoken":"t"}]}"#, "originalId is missing."),
-    (#"{"originalId":null,"deviceInfo":[{"devicetoken":"t"}]}"#, "originalId is missing."),
-    (#"{"originalId":"","deviceInfo":[{"devicetoken":"t"}]}"#, "originalId is empty."),
-    (#"{"originalId":["a"],"deviceInfo":[{"devicetoken":"t"}]}"#, "originalId must be a string."),
-    (#"{"originalId":"a\u0000","deviceInfo":[{"devicetoken":"t"}]}"#, "originalId must not hold U+0000."),
-    (#"{"originalId":"a","zipcode":false,"deviceInfo":[{"devicetoken":"t"}]}"#, "zipcode must be a string."),
-    (#"{"originalId":true,"deviceInfo":[{"devicetoken":"t"}]}"#, "originalId must be a string."),
-    (
-      #"{"originalId":"a","deviceInfo":[{"devicetoken":"t","model":false}]}"#,
-      "deviceInfo[0].model must be a string."
-    ),
-    (#"{"originalId":"a"}"#, "deviceInfo must hold 1 to 100 devices."),
-    (#"{"originalId":"a","deviceInfo":[]}"#, "deviceInfo must hold 1 to 100 devices."),
-    (#"{"originalId":"a","deviceInfo":null}"#, "deviceInfo must hold 1 to 100 devices."),
-    (#"{"originalId":"a","deviceInfo":[{}]}"#, "deviceInfo[0].devicetoken is missing."),
-    (
-      #"{"originalId":"a","deviceInfo":[{"devicetoken":"t"},{"devicetoken":""}]}"#,
-      "deviceInfo[1].devicetoken is empty."
-    ),
-    (
-      #"{"originalId":"a","deviceInfo":[{"devicetoken":"a b"}]}"#,
-      "deviceInfo[0].devicetoken holds a blank or a control character."
-    ),
-    (
-      #"{"originalId":"a","deviceInfo":[{"devicetoken":"t","invalidationType":-1}]}"#,
-      "deviceInfo[0].invalidationType must be a whole number from 0 to 32767."
-    ),
-    (
-      #"{"originalId":"a","listId":99999999,"deviceInfo":[{"devicetoken":"t"}]}"#,
-      "listId names no list of this customer."
-    ),
-    (
-      #"{"originalId":"a","dateOfBirth":"yesterday","deviceInfo":[{"devicetoken":"t"}]}"#,
-      "dateOfBirth must be a date: milliseconds since 1970, or as in 1980-02-29 or 2016-02-09T11:00:00+0100."
-    ),
-  ])
-  func `An invalid body is refused by its field and writes nothing`(_ json: String, _ error: String) async throws {
+  @Test func `An invalid body is refused by its field and writes nothing`() async throws {
     try await withCarmaServer { carma in
-      let reply = try await carma.put(json)
-      #expect(reply.status == 400)
-      #expect(reply.error == error)
-      #expect(try await carma.rows() == [])
+      for (json, error) in [
+        (#"{"deviceInfo":[{"devicetoken":"t"}]}"#, "originalId is missing."),
+        (#"{"originalId":null,"deviceInfo":[{"devicetoken":"t"}]}"#, "originalId is missing."),
+        (#"{"originalId":"","deviceInfo":[{"devicetoken":"t"}]}"#, "originalId is empty."),
+        (#"{"originalId":["a"],"deviceInfo":[{"devicetoken":"t"}]}"#, "originalId must be a string."),
+        (#"{"originalId":"a\u0000","deviceInfo":[{"devicetoken":"t"}]}"#, "originalId must not hold U+0000."),
+        (#"{"originalId":"a","zipcode":false,"deviceInfo":[{"devicetoken":"t"}]}"#, "zipcode must be a string."),
+        (#"{"originalId":true,"deviceInfo":[{"devicetoken":"t"}]}"#, "originalId must be a string."),
+        (
+          #"{"originalId":"a","deviceInfo":[{"devicetoken":"t","model":false}]}"#,
+          "deviceInfo[0].model must be a string."
+        ),
+        (#"{"originalId":"a"}"#, "deviceInfo must hold 1 to 100 devices."),
+        (#"{"originalId":"a","deviceInfo":[]}"#, "deviceInfo must hold 1 to 100 devices."),
+        (#"{"originalId":"a","deviceInfo":null}"#, "deviceInfo must hold 1 to 100 devices."),
+        (#"{"originalId":"a","deviceInfo":[{}]}"#, "deviceInfo[0].devicetoken is missing."),
+        (
+          #"{"originalId":"a","deviceInfo":[{"devicetoken":"t"},{"devicetoken":""}]}"#,
+          "deviceInfo[1].devicetoken is empty."
+        ),
+        (
+          #"{"originalId":"a","deviceInfo":[{"devicetoken":"a b"}]}"#,
+          "deviceInfo[0].devicetoken holds a blank or a control character."
+        ),
+        (
+          #"{"originalId":"a","deviceInfo":[{"devicetoken":"t","invalidationType":-1}]}"#,
+          "deviceInfo[0].invalidationType must be a whole number from 0 to 32767."
+        ),
+        (
+          #"{"originalId":"a","listId":99999999,"deviceInfo":[{"devicetoken":"t"}]}"#,
+          "listId names no list of this customer."
+        ),
+        (
+          #"{"originalId":"a","dateOfBirth":"yesterday","deviceInfo":[{"devicetoken":"t"}]}"#,
+          "dateOfBirth must be a date: milliseconds since 1970, or as in 1980-02-29 or 2016-02-09T11:00:00+0100."
+        ),
+      ] as [(String, String)] {
+        let reply = try await carma.put(json)
+        #expect(reply.status == 400, "\(json)")
+        #expect(reply.error == error, "\(json)")
+        #expect(try await carma.rows() == [], "\(json)")
+      }
     }
   }
 

@@ -190,13 +190,16 @@ import Web
     }
   }
 
-  @Test(arguments: ["/healthz/", "//healthz", "/healthz//", "//", "/fast/x/", "//fast/x", "/fast//x", "/swagger//"])
-  func `A path matches exactly`(path: String) async throws {
+  @Test func `A path matches exactly`() async throws {
     try await withTestWebServer([HealthRoutes { nil }, Slow(), try DescriptionRoutes(publicURL: "http://x")]) {
       server in
-      for target in [path, "http://x\(path)"] {
-        let reply = try await RawHTTP(server.url).send("GET \(target) HTTP/1.1\r\nHost: x\r\n\r\n")
-        #expect(reply?.status == 404, "\(target)")
+      for path in ["/healthz/", "//healthz", "/healthz//", "//", "/fast/x/", "//fast/x", "/fast//x", "/swagger//"]
+        as [String]
+      {
+        for target in [path, "http://x\(path)"] {
+          let reply = try await RawHTTP(server.url).send("GET \(target) HTTP/1.1\r\nHost: x\r\n\r\n")
+          #expect(reply?.status == 404, "\(target)")
+        }
       }
       #expect(try await server.send("GET", "/swagger/").status == 200)
       #expect(try await server.send("GET", "/swagger").status == 308)

@@ -135,20 +135,21 @@ import Wire
     }
   }
 
-  @Test(arguments: [
-    "//", "/a//b", "/a/", "/.", "/a/..", "/%2e", "/a%2Fb", "/a%00b", "/%ff", "/%", "/%4", "/a/%2E%2e",
-    "/" + String(repeating: "x", count: 769), String(repeating: "/a", count: 33),
-  ])
-  func `A path that names no place is refused, and reaches no other`(path: String) async throws {
+  @Test func `A path that names no place is refused, and reaches no other`() async throws {
     try await withTree { tree in
-      for method in ["GET", "PUT", "PATCH", "POST", "DELETE"] {
-        let body = ["GET", "DELETE"].contains(method) ? "" : "{}"
-        let head = """
-          \(method) /datasync/v2/com.acme.app/data\(path) HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \(tree.secret)\r\n\
-          Content-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\nConnection: close\r\n\r\n\(body)
-          """
-        let reply = try await RawHTTP(tree.server.url).send(head)
-        #expect(reply?.status == 400, "\(method) \(path.prefix(40)): \(reply?.text.prefix(80) ?? "")")
+      for path in [
+        "//", "/a//b", "/a/", "/.", "/a/..", "/%2e", "/a%2Fb", "/a%00b", "/%ff", "/%", "/%4", "/a/%2E%2e",
+        "/" + String(repeating: "x", count: 769), String(repeating: "/a", count: 33),
+      ] as [String] {
+        for method in ["GET", "PUT", "PATCH", "POST", "DELETE"] {
+          let body = ["GET", "DELETE"].contains(method) ? "" : "{}"
+          let head = """
+            \(method) /datasync/v2/com.acme.app/data\(path) HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \(tree.secret)\r\n\
+            Content-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\nConnection: close\r\n\r\n\(body)
+            """
+          let reply = try await RawHTTP(tree.server.url).send(head)
+          #expect(reply?.status == 400, "\(method) \(path.prefix(40)): \(reply?.text.prefix(80) ?? "")")
+        }
       }
     }
   }
@@ -273,7 +274,7 @@ import Wire
         let reply = try await tree.subscribe(json)
         #expect(reply.status == 400 && reply.error?.contains(sentence) == true, "\(reply.text)")
       }
-      let limited = #"{"path":"/a","event":"value","deviceToken":"t","service":"fcm","durationSeconds":60}"#
+      let limited = #"{"path":"/a","event":"value","deviceToken":"t","service":"fcm","durationSeconds":3600}"#
       let made = try await tree.subscribe(limited)
       let expiry = try made.json.string("expiresAt")
       #expect(made.status == 200 && expiry != nil)

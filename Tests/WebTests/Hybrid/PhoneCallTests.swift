@@ -43,7 +43,7 @@ import Wire
         try await phones.database.query("UPDATE hybrid_registration SET pin_expires_at = now() - interval '1 second'")
         try await phones.forgetRates()
         #expect(try await phone.send("POST", path, "{}").status == 400)
-        try await phones.database.query("UPDATE hybrid_registration SET pin_expires_at = now() + interval '1 minute'")
+        try await phones.database.query("UPDATE hybrid_registration SET pin_expires_at = now() + interval '1 hour'")
         #expect(
           try await phone.put(#"{"VerificationCode":"\#(pin)"}"#).json.string("RegistrationStatus") == "PinVerified")
         #expect(try await phone.send("POST", path, "{}").status == 400)

@@ -29,12 +29,13 @@ import Wire
     }
   }
 
-  @Test(arguments: ["0", "-1", "9223372036854775808", "1.5", #""5""#, "[]"])
-  func `An impossible list number is refused`(_ number: String) async throws {
+  @Test func `An impossible list number is refused`() async throws {
     try await withManagementServer { managed in
-      let reply = try await managed.send("POST", "/api/v1/lists", json: #"{"name":"x","listId":\#(number)}"#)
-      #expect(reply.status == 400)
-      #expect(try await managed.send("GET", "/api/v1/lists").json.array("items") == [])
+      for number in ["0", "-1", "9223372036854775808", "1.5", #""5""#, "[]"] as [String] {
+        let reply = try await managed.send("POST", "/api/v1/lists", json: #"{"name":"x","listId":\#(number)}"#)
+        #expect(reply.status == 400, "\(number)")
+        #expect(try await managed.send("GET", "/api/v1/lists").json.array("items") == [], "\(number)")
+      }
     }
   }
 }

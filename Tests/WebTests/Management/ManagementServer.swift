@@ -87,6 +87,7 @@ extension PushServiceSettings {
     settings[.apnsSandboxURL] = "https://127.0.0.1:1"
     settings.endpoints.sms.listed = HostList("127.0.0.1:1, gw.messaging.cm.com")
     settings.queueTimeout = .milliseconds(10)
+    settings.caFile = try? unusedCAFile.get()
     return settings
   }
 }

@@ -43,27 +43,28 @@ import Wire
     #expect(description.errors.map(\.description) == ["The customer has no trigger of this number."])
   }
 
-  @Test(arguments: [
-    (#"{"name":"Second"}"#, 400, "message is missing"), (#"{"name":" ",MORE}"#, 400, "name is empty"),
-    (#"{"name":"a\u0001",MORE}"#, 400, "name holds a control character"),
-    (#"{"name":"x","appId":"com.acme.app","message":{}}"#, 400, "message"),
-    (#"{"name":"x","appId":"com.acme.app","message":{"alert":"{{#a}}"}}"#, 400, "message.alert does not parse"),
-    (#"{"name":"x","appId":"com.none","message":{"alert":"x"}}"#, 404, "appId names no push app"),
-    (#"{"name":"x","message":{"alert":"x"}}"#, 400, "appId is missing"),
-    (#"{"name":"x","template":"none",MORE}"#, 400, "template names no template"),
-    (#"{"name":"x","active":true,MORE}"#, 400, "active is not a known field"),
-    (#"{"name":"First",MORE}"#, 409, "There is a trigger of this name already"),
-  ])
-  func `A trigger that cannot be is refused`(json: String, status: Int, error: String) async throws {
+  @Test func `A trigger that cannot be is refused`() async throws {
     try await withManagementServer { managed in
       try await managed.addApp()
       let more = #""appId":"com.acme.app","message":{"alert":"x"}"#
       let first = #"{"name":"First",\#(more)}"#
       #expect(try await managed.send("POST", "/api/v1/triggers", json: first).status == 201)
-      let reply = try await managed.send(
-        "POST", "/api/v1/triggers", json: json.replacing("MORE", with: more))
-      #expect(reply.status == status && reply.error?.hasPrefix(error) == true, "\(reply.text)")
-      #expect(try await managed.send("GET", "/api/v1/triggers").json.array("items")?.count == 1)
+      for (json, status, error) in [
+        (#"{"name":"Second"}"#, 400, "message is missing"), (#"{"name":" ",MORE}"#, 400, "name is empty"),
+        (#"{"name":"a\u0001",MORE}"#, 400, "name holds a control character"),
+        (#"{"name":"x","appId":"com.acme.app","message":{}}"#, 400, "message"),
+        (#"{"name":"x","appId":"com.acme.app","message":{"alert":"{{#a}}"}}"#, 400, "message.alert does not parse"),
+        (#"{"name":"x","appId":"com.none","message":{"alert":"x"}}"#, 404, "appId names no push app"),
+        (#"{"name":"x","message":{"alert":"x"}}"#, 400, "appId is missing"),
+        (#"{"name":"x","template":"none",MORE}"#, 400, "template names no template"),
+        (#"{"name":"x","active":true,MORE}"#, 400, "active is not a known field"),
+        (#"{"name":"First",MORE}"#, 409, "There is a trigger of this name already"),
+      ] as [(String, Int, String)] {
+        let reply = try await managed.send(
+          "POST", "/api/v1/triggers", json: json.replacing("MORE", with: more))
+        #expect(reply.status == status && reply.error?.hasPrefix(error) == true, "\(reply.text)")
+        #expect(try await managed.send("GET", "/api/v1/triggers").json.array("items")?.count == 1, "\(json)")
+      }
     }
   }
 

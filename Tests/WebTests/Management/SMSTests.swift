@@ -70,45 +70,54 @@ import Wire
     }
   }
 
-  @Test(arguments: [
-    (#"{"provider":"cm","sender":"Acme"}"#, "productToken is missing"),
-    (#"{"provider":"cm","sender":"A name that is too long","productToken":"t"}"#, "sender must be"),
-    (#"{"provider":"cm","sender":"Acme","productToken":"t","url":"http://cm.example/"}"#, "url must begin with https"),
-    (#"{"provider":"cm","sender":"Acme","productToken":"t","url":"https://10.0.0.1/"}"#, "private"),
-    (#"{"provider":"cm","sender":"Acme","productToken":"t","url":"http://127.0.0.1:8080/"}"#, "url must be at port"),
-    (
-      #"{"provider":"cm","sender":"Acme","productToken":"t","url":"https://localhost/"}"#,
-      "url must be at a host of the"
-    ),
-    (
-      #"{"provider":"cm","sender":"Acme","productToken":"t","voiceUrl":"https://127.0.0.1/"}"#,
-      "voiceUrl must not be a private"
-    ),
-    (
-      #"{"provider":"cm","sender":"Acme","productToken":"t","authToken":"x"}"#,
-      "authToken belongs to the provider twilio"
-    ),
-    (#"{"provider":"twilio","sender":"Acme","accountSid":"A/C","authToken":"x"}"#, "accountSid holds"),
-    (#"{"provider":"http","sender":"Acme","url":"https://a.example/"}"#, "template is missing"),
-    (#"{"provider":"http","sender":"Acme","template":{"contentType":"form","body":"{to}{text}"}}"#, "url is missing"),
-    (
-      #"{"provider":"http","sender":"Acme","url":"https://a.example/","template":{"contentType":"json","body":"{to} {text}"}}"#,
-      "no JSON"
-    ),
-    (
-      #"{"provider":"http","sender":"A","url":"https://a.example/","template":{"contentType":"form","body":"{to}{text}","x":1}}"#,
-      "member x"
-    ),
-    (
-      #"{"provider":"http","sender":"A","url":"https://a.example/","template":{"contentType":"form","body":"{to}{text}","headers":{"Host":"b"}}}"#,
-      "header Host"
-    ),
-  ])
-  func `Settings that cannot be so are refused by their names`(_ body: String, _ words: String) async throws {
+  @Test func `Settings that cannot be so are refused by their names`() async throws {
     try await withManagementServer(apns: PushServiceSettings()) { managed in
-      let reply = try await managed.send("PUT", "/api/v1/sms", json: body)
-      #expect(reply.status == 400 && reply.error?.contains(words) == true, "\(reply)")
-      #expect(try await managed.send("GET", "/api/v1/sms").status == 404)
+      for (body, words) in [
+        (#"{"provider":"cm","sender":"Acme"}"#, "productToken is missing"),
+        (#"{"provider":"cm","sender":"A name that is too long","productToken":"t"}"#, "sender must be"),
+        (
+          #"{"provider":"cm","sender":"Acme","productToken":"t","url":"http://cm.example/"}"#,
+          "url must begin with https"
+        ),
+        (#"{"provider":"cm","sender":"Acme","productToken":"t","url":"https://10.0.0.1/"}"#, "private"),
+        (
+          #"{"provider":"cm","sender":"Acme","productToken":"t","url":"http://127.0.0.1:8080/"}"#, "url must be at port"
+        ),
+        (
+          #"{"provider":"cm","sender":"Acme","productToken":"t","url":"https://localhost/"}"#,
+          "url must be at a host of the"
+        ),
+        (
+          #"{"provider":"cm","sender":"Acme","productToken":"t","voiceUrl":"https://127.0.0.1/"}"#,
+          "voiceUrl must not be a private"
+        ),
+        (
+          #"{"provider":"cm","sender":"Acme","productToken":"t","authToken":"x"}"#,
+          "authToken belongs to the provider twilio"
+        ),
+        (#"{"provider":"twilio","sender":"Acme","accountSid":"A/C","authToken":"x"}"#, "accountSid holds"),
+        (#"{"provider":"http","sender":"Acme","url":"https://a.example/"}"#, "template is missing"),
+        (
+          #"{"provider":"http","sender":"Acme","template":{"contentType":"form","body":"{to}{text}"}}"#,
+          "url is missing"
+        ),
+        (
+          #"{"provider":"http","sender":"Acme","url":"https://a.example/","template":{"contentType":"json","body":"{to} {text}"}}"#,
+          "no JSON"
+        ),
+        (
+          #"{"provider":"http","sender":"A","url":"https://a.example/","template":{"contentType":"form","body":"{to}{text}","x":1}}"#,
+          "member x"
+        ),
+        (
+          #"{"provider":"http","sender":"A","url":"https://a.example/","template":{"contentType":"form","body":"{to}{text}","headers":{"Host":"b"}}}"#,
+          "header Host"
+        ),
+      ] as [(String, String)] {
+        let reply = try await managed.send("PUT", "/api/v1/sms", json: body)
+        #expect(reply.status == 400 && reply.error?.contains(words) == true, "\(reply)")
+        #expect(try await managed.send("GET", "/api/v1/sms").status == 404, "\(body)")
+      }
     }
   }
 

@@ -1,5 +1,6 @@
 import Embedded
 import Foundation
+import Support
 import Testing
 
 @testable import Web
@@ -48,7 +49,7 @@ private let uapCore = "/usr/share/uap-core"
     }
   }
 
-  /// Sixteen thousand headers of which uap-core says what they are.
+  /// Sixteen thousand headers of which uap-core says what they are: all crawlers, and a tenth of the others.
   @Test(.enabled(if: FileManager.default.fileExists(atPath: "\(uapCore)/tests/test_device.yaml")))
   func `What uap-core takes for a crawler is a machine, and nearly nothing else is`() throws {
     let text = try String(contentsOfFile: "\(uapCore)/tests/test_device.yaml", encoding: .utf8)
@@ -63,6 +64,7 @@ private let uapCore = "/usr/share/uap-core"
       if let header = value("user_agent_string:") { userAgent = header }
       guard let family = value("family:") else { continue }
       headers += 1
+      guard isSoak || family == "Spider" || headers.isMultiple(of: 10) else { continue }
       let isMachine = BotDetector.isMachine(userAgent: userAgent)
       if family == "Spider" {
         crawlers += 1

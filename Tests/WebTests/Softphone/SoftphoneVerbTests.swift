@@ -31,22 +31,23 @@ import Wire
     }
   }
 
-  @Test(arguments: [
-    ("application/im-iscomposing+xml", true), ("message/imdn+xml; charset=utf-8", true), ("Message/IMDN+XML", true),
-    ("text/plain", false), ("image/jpeg", false), ("", false),
-  ])
-  func `Contents that only the app reads are silent`(type: String, isSilent: Bool) async throws {
+  @Test func `Contents that only the app reads are silent`() async throws {
     try await withSoftphoneGateway { gateway in
-      let more = #""Message":"x","Badge":1,"Sound":"default","ContentType":"\#(type)""#
-      _ = try await gateway.send("/send", gateway.push("NotifyTextMessage", more))
-      let request = try #require(gateway.bench.simulator.apns.requests.last)
-      #expect(request.header("apns-push-type") == (isSilent ? "background" : "alert"))
-      #expect(try (gateway.payload()["aps"] == ["content-available": 1]) == isSilent)
-      _ = try await gateway.send(
-        "/send", gateway.push("NotifyTextMessage", to: "valid.appid", token: "ValidToken", more))
-      let android = try #require(gateway.bench.simulator.fcm.requests.last)
-      #expect(android.message["android"]?["priority"] == (isSilent ? "NORMAL" : "HIGH"))
-      #expect(try gateway.data()["sm"] == "acc1" && gateway.data()["Badge"] == "1")
+      for (type, isSilent) in [
+        ("application/im-iscomposing+xml", true), ("message/imdn+xml; charset=utf-8", true), ("Message/IMDN+XML", true),
+        ("text/plain", false), ("image/jpeg", false), ("", false),
+      ] as [(String, Bool)] {
+        let more = #""Message":"x","Badge":1,"Sound":"default","ContentType":"\#(type)""#
+        _ = try await gateway.send("/send", gateway.push("NotifyTextMessage", more))
+        let request = try #require(gateway.bench.simulator.apns.requests.last)
+        #expect(request.header("apns-push-type") == (isSilent ? "background" : "alert"), "\(type)")
+        #expect(try (gateway.payload()["aps"] == ["content-available": 1]) == isSilent, "\(type)")
+        _ = try await gateway.send(
+          "/send", gateway.push("NotifyTextMessage", to: "valid.appid", token: "ValidToken", more))
+        let android = try #require(gateway.bench.simulator.fcm.requests.last)
+        #expect(android.message["android"]?["priority"] == (isSilent ? "NORMAL" : "HIGH"), "\(type)")
+        #expect(try gateway.data()["sm"] == "acc1" && gateway.data()["Badge"] == "1", "\(type)")
+      }
     }
   }
 
