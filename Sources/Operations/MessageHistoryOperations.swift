@@ -1,7 +1,7 @@
 import Sendouts
 package import Wire
 
-/// What became of single messages: `GET /api/v1/messages` and `/api/v1/messages/{messageId}/why`.
+/// What became of single messages: `GET /api/v1/messages` and `/api/v1/messages/{id}/why`.
 package enum MessageHistoryOperations {
   package static let all = [AnyOperation(list), AnyOperation(why)]
 
@@ -22,9 +22,9 @@ package enum MessageHistoryOperations {
   }
 
   package static let why = Operation(
-    get: "/api/v1/messages/{messageId}/why", id: "whyMessage", .messages, "Tell what became of a message",
+    get: "/api/v1/messages/{id}/why", id: "whyMessage", .messages, "Tell what became of a message",
     "Line by line, from the ledger: its pushes, the SMS that stands in for them, and what devices and providers reported.",
-    at: Parameters.path("messageId", MessageID.schema, "The message's id.", example: "7-15"),
+    at: MessageOperations.id,
     replies: .ok("The message and its lines.", MessageWhyReply.form),
     errors: [.error("There is no such message.", SendoutError.messageUnknown(MessageID(SendoutID(7), 15)))]
   ) { call, text, _ in

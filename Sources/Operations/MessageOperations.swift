@@ -67,10 +67,12 @@ package enum MessageOperations {
     ]
   ) { call, request in try await call.parts.messages().preview(call.customer, request, allowed: call.appID) }
 
+  static let id = Parameters.path("id", MessageID.schema, "The message's `messageId`.", example: "7-15")
+
   package static let show = Operation(
     get: "/api/v1/messages/{id}", id: "showMessage", .messages, "Show a message",
     "The states are those of this moment.", needs: .send,
-    at: Parameters.path("id", MessageID.schema, "The message's `messageId`.", example: "7-15"),
+    at: id,
     replies: .ok("The message.", MessageReply.form),
     errors: [.error("There is no such message.", SendoutError.messageUnknown(MessageID(SendoutID(7), 15)))]
   ) { call, id, _ in

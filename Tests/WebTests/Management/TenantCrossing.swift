@@ -144,7 +144,7 @@ extension TenantCrossing {
       at: "/api/v1/messages/preview"),
     TenantCrossing("GET /api/v1/messages/{id}", { "/api/v1/messages/\($0)" }, ("1-1", "999999-1")),
     TenantCrossing(
-      "GET /api/v1/messages/{messageId}/why", { "/api/v1/messages/\($0)/why" }, ("1-1", "999999-1")),
+      "GET /api/v1/messages/{id}/why", { "/api/v1/messages/\($0)/why" }, ("1-1", "999999-1")),
   ]
 
   private static let hybrid =
