@@ -1,5 +1,6 @@
 import Content
 import HTTPTypes
+import Sendouts
 package import Wire
 
 extension APIOperation.Tag {
@@ -11,7 +12,9 @@ extension APIOperation.Tag {
 
 /// `/api/v1/templates`.
 package enum TemplateOperations {
-  package static let all = [AnyOperation(list), AnyOperation(save), AnyOperation(show)]
+  package static let all = [
+    AnyOperation(list), AnyOperation(save), AnyOperation(show), AnyOperation(versions), AnyOperation(preview),
+  ]
 
   package static let list = Operation(
     get: "/api/v1/templates", id: "listTemplates", .templates, "List the templates",
@@ -36,6 +39,36 @@ package enum TemplateOperations {
     return TemplateReply(try await Templates(call.database).get(call.customer, name: name, version: version))
   }
 
+  package static let versions = Operation(
+    get: "/api/v1/templates/{name}/versions", id: "listTemplateVersions", .templates, "List a template's versions",
+    "The newest first, without their texts.", at: name.and(.namedPage(of: "version", example: "3")),
+    replies: .ok("A page of versions.", Page<TemplateReply, String>(items: [TemplateReply.example.withoutBody])),
+    errors: [unknown]
+  ) { call, target, _ in
+    let (name, page) = target
+    guard let after = page.after.map({ Int32($0) }) ?? .max else {
+      throw HTTPErrorResponse.badRequest("after must be a version, such as 3.")
+    }
+    let templates = Templates(call.database)
+    let found = try await templates.versions(call.customer, name: name, before: after, limit: page.limit + 1)
+    if found.isEmpty { _ = try await templates.get(call.customer, name: name) }
+    return page.page(of: found) { "\($0.version)" }
+  }
+
+  package static let preview = Operation(
+    showing: "/api/v1/pages/preview", id: "previewPage", .templates, "Show a template's page",
+    """
+    Renders a text for a contact, or for nobody in particular. Nothing is stored or sent, and the page's links lead to no push. A text \
+    that is not valid Mustache has `problems` in place of a page.
+    """,
+    body: .json(PagePreviewRequest.form, upTo: textLimit + Limits.body),
+    replies: .ok("The page.", PagePreviewReply.form),
+    errors: [.error("The contact is unknown.", SendoutError.recipientUnknown)]
+  ) { call, request in
+    guard request.originalId == nil || call.seesPersonal else { throw HTTPErrorResponse.personalRefused }
+    return try await PagePreviews(call.database).preview(call.customer, request)
+  }
+
   package static let save = Operation(
     .put, "/api/v1/templates/{name}", id: "saveTemplate", .templates, "Save a template",
     """
@@ -50,21 +83,24 @@ package enum TemplateOperations {
     Values are escaped as the content type needs, except within three braces. A text that is not valid Mustache is \
     refused with line and reason.
     """,
-    // The longest text, with every byte written as `\u0001`, and its frame.
-    at: name, body: .json(TemplateRequest.form, upTo: 6 * PageTemplate.sizeLimit + 4096),
+    at: name, body: .json(TemplateRequest.form, upTo: textLimit),
     replies: .ok("The saved template.", TemplateReply.form), audit: .saveTemplate
   ) { call, name, request in
     let format = try request.contentType.map { try TemplateFormat(contentType: $0) } ?? .html
     let templates = Templates(call.database)
     var saved = TemplateReply(
       try await templates.put(call.customer, name: name, format: format, body: request.body))
-    let before = try await templates.versions(call.customer, name: name).dropFirst().first
+    let before = try await templates.versions(call.customer, name: name, limit: 2).dropFirst().first
     let line = Changed<TemplateReply>.Line("template \(name)", before: before, after: saved.withoutBody)
     let warnings = PageTemplate.warnings(request.body, format: format)
     if !warnings.isEmpty { saved.warnings = warnings }
     return Changed(saved, line)
   }
 
+  /// The longest text, with every byte written as `\u0001`, and its frame.
+  private static let textLimit = 6 * PageTemplate.sizeLimit + 4096
+  private static let unknown = APIResponse.error(
+    "The customer has no template of this name.", ContentError.templateUnknown(name: "offer", version: nil))
   private static let name = Parameters.path(
     "name", .string(1...100), "Letters, digits, dots, hyphens and underscores.", example: "offer")
 }

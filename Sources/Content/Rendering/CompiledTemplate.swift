@@ -26,8 +26,12 @@ struct CompiledTemplate: Sendable {
       (nodes, isConstant, isPersonal, recipientFields, namesLinks) = ([.text(Array(text.utf8))], true, false, [], false)
       return
     }
-    var parser = TemplateParser(text, field: field)
-    nodes = try parser.parse()
+    var parser = TemplateParser(text)
+    do throws(TemplateProblem) {
+      nodes = try parser.parse()
+    } catch {
+      throw .unparsable(field: field, line: error.line, reason: error.reason)
+    }
     isConstant = parser.tagCount == 0
     isPersonal = parser.names.contains(where: \.isPersonal)
     recipientFields = Set(parser.names.flatMap(\.recipientFields))

@@ -1,3 +1,5 @@
+public import Wire
+
 /// The template of a page, compiled.
 public struct PageTemplate: Sendable {
   /// Most bytes of UTF-8 in a template.
@@ -13,6 +15,17 @@ public struct PageTemplate: Sendable {
     guard !body.isEmpty else { throw .invalid(field: field, problem: "is empty") }
     self.format = format
     template = try CompiledTemplate(body, field: field, sizeLimit: Self.sizeLimit)
+  }
+
+  /// Where a text is no Mustache; `nil` if it is.
+  public static func problem(_ body: String) -> TemplateProblem? {
+    var parser = TemplateParser(body)
+    do throws(TemplateProblem) {
+      _ = try parser.parse()
+      return nil
+    } catch {
+      return error
+    }
   }
 
   /// Whether it names `url` or `pushreadurl`, so that they have to be signed.

@@ -28,7 +28,6 @@ struct TemplateParser {
   }
 
   private let bytes: [UInt8]
-  private let field: String
   private var position = 0
   /// The sections around, the innermost last.
   private var open: [Tag] = []
@@ -36,15 +35,10 @@ struct TemplateParser {
   /// What the tags name, comments apart.
   private(set) var names: [TemplateName] = []
 
-  /// - Parameter field: what the text's field is called in errors.
-  init(_ text: String, field: String) {
-    bytes = Array(text.utf8)
-    self.field = field
-  }
+  init(_ text: String) { bytes = Array(text.utf8) }
 
   /// Parses the whole text.
-  /// - Throws: `ContentError.unparsable`.
-  mutating func parse() throws(ContentError) -> [TemplateNode] {
+  mutating func parse() throws(TemplateProblem) -> [TemplateNode] {
     let nodes = try section(atLineStart: true)
     if let section = open.last {
       throw refusal(section.start, "the section \(section.name) is opened and never closed")
@@ -56,7 +50,7 @@ struct TemplateParser {
   // MARK: Structure
 
   /// Reads up to the closing tag of the innermost section, or to the end.
-  private mutating func section(atLineStart: Bool) throws(ContentError) -> [TemplateNode] {
+  private mutating func section(atLineStart: Bool) throws(TemplateProblem) -> [TemplateNode] {
     var nodes: [TemplateNode] = []
     /// The text since the last node.
     var text: [UInt8] = []
@@ -112,7 +106,7 @@ struct TemplateParser {
     return end()
   }
 
-  private mutating func close(_ tag: Tag) throws(ContentError) {
+  private mutating func close(_ tag: Tag) throws(TemplateProblem) {
     _ = try name(of: tag)
     guard let section = open.popLast() else {
       throw refusal(tag.start, "the section \(tag.name) is closed and was never opened")
@@ -160,7 +154,7 @@ struct TemplateParser {
 
   // MARK: Tags
 
-  private mutating func tag() throws(ContentError) -> Tag {
+  private mutating func tag() throws(TemplateProblem) -> Tag {
     let start = position
     tagCount += 1
     guard tagCount <= Self.tagLimit else { throw refusal(start, "there are more than \(Self.tagLimit) tags") }
@@ -181,7 +175,7 @@ struct TemplateParser {
   }
 
   /// Reads the character that tells the tag's kind, if there is one.
-  private mutating func kind(_ start: Int) throws(ContentError) -> (Kind, ending: String) {
+  private mutating func kind(_ start: Int) throws(TemplateProblem) -> (Kind, ending: String) {
     guard position < bytes.count else { throw refusal(start, "a tag is opened and never closed") }
     let kind: Kind
     switch bytes[position] {
@@ -201,7 +195,7 @@ struct TemplateParser {
     return (kind, bytes[position - 1] == UInt8(ascii: "{") ? "}}}" : "}}")
   }
 
-  private mutating func name(of tag: Tag) throws(ContentError) -> TemplateName {
+  private mutating func name(of tag: Tag) throws(TemplateProblem) -> TemplateName {
     let text = tag.name
     guard !text.isEmpty else { throw refusal(tag.start, "a tag has no name") }
     guard text.utf8.count <= Self.nameLimit else {
@@ -226,8 +220,14 @@ struct TemplateParser {
 
   // MARK: Errors
 
-  private func refusal(_ position: Int, _ reason: String) -> ContentError {
-    .unparsable(field: field, line: line(of: position), reason: reason)
+  private func refusal(_ position: Int, _ reason: String) -> TemplateProblem {
+    TemplateProblem(line: line(of: position), column: column(of: position), reason: reason)
+  }
+
+  /// The column of a position, counted from 1 in code points.
+  private func column(of position: Int) -> Int {
+    let line = bytes[..<position].reversed().prefix { $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") }
+    return 1 + line.count { $0 & 0xC0 != 0x80 }
   }
 
   /// The line of a position, counted from 1. Editors also end lines with CR alone.

@@ -42,7 +42,7 @@ package enum TemplateQueries {
     "template.versions", .read,
     """
     SELECT \(summary) FROM template
-    WHERE customer_id = $1::bigint AND name = $2::text ORDER BY version DESC
+    WHERE customer_id = $1::bigint AND name = $2::text AND version < $3::int4 ORDER BY version DESC LIMIT $4::int8
     """)
 
   package static let all: [Statement] = [put, get, current, list, versions]

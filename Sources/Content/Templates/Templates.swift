@@ -52,10 +52,14 @@ public struct Templates: Sendable {
     try await database.query(TemplateQueries.list, customer.rawValue).map { try TemplateReply($0) }
   }
 
-  /// Every version of a template without its text, newest first; empty if there is none.
-  public func versions(_ customer: CustomerID, name: String) async throws -> [TemplateReply] {
+  /// The versions of a template without their texts, newest first; empty if there is none.
+  /// - Parameter later: those before this one; all of them by default.
+  public func versions(
+    _ customer: CustomerID, name: String, before later: Int32 = .max, limit: Int = 1000
+  ) async throws -> [TemplateReply] {
     guard Self.isName(name) else { return [] }
-    return try await database.query(TemplateQueries.versions, customer.rawValue, name).map { try TemplateReply($0) }
+    let rows = try await database.query(TemplateQueries.versions, customer.rawValue, name, later, Int64(limit))
+    return try rows.map { try TemplateReply($0) }
   }
 
   private static func isName(_ name: String) -> Bool {

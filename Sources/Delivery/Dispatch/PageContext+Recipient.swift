@@ -18,7 +18,7 @@ extension PageContext {
   }
 
   /// - Parameter device: nil for one that is not known, whose fields are empty.
-  init(_ contact: Contact, _ device: Device?, app: AppFields, sendout: SendoutFields) {
+  public init(_ contact: Contact, _ device: Device?, app: AppFields, sendout: SendoutFields) {
     var fields = ContactFields()
     fields.originalId = contact.originalID
     fields.listId = contact.listID?.rawValue

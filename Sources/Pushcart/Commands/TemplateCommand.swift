@@ -5,7 +5,7 @@ import Wire
 
 struct TemplateCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "template", abstract: "Save, list and show templates of rich pages.",
+    commandName: "template", abstract: "Save, list, show and preview templates of rich pages.",
     discussion: """
       Templates are Mustache. Saving adds a version; a sendout keeps the version it was started with.
 
@@ -13,7 +13,7 @@ struct TemplateCommand: AsyncParsableCommand {
       and sendout.fields.NAME for a further field of the message. A NAME with blanks or signs stands in quotation marks, as JSON \
       writes it: properties."first name".
       """,
-    subcommands: [Put.self, List.self, Show.self])
+    subcommands: [Put.self, List.self, Show.self, Versions.self, Preview.self])
 
   struct Put: OperationCommand {
     static let operation = TemplateOperations.save
@@ -60,7 +60,8 @@ struct TemplateCommand: AsyncParsableCommand {
     @OptionGroup var common: CustomerOptions
   }
 
-  struct Show: ManagementCommand {
+  struct Show: ManagementCommand, OperationCalling {
+    static let operationID = TemplateOperations.show.description.id
     static let configuration = CommandConfiguration(
       abstract: "Print a template's text.",
       discussion: "Example: pushcart template show offer --customer 1 --version 2")
@@ -77,6 +78,60 @@ struct TemplateCommand: AsyncParsableCommand {
       } else {
         options.output.showExactly(template.body ?? "")
       }
+    }
+  }
+
+  struct Versions: OperationCommand {
+    static let operation = TemplateOperations.versions
+    static let configuration = CommandConfiguration(
+      abstract: "List a template's versions, the newest first.",
+      discussion: "Example: pushcart template versions offer --customer 1")
+
+    @Argument(help: "Name of the template.") var name: String
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var paging: PageOptions<String>
+    @OptionGroup var options: ManagementOptions
+
+    var target: (String, PageRequest<String>) { (name, paging.request) }
+
+    func text(_ page: Page<TemplateReply, String>) -> String {
+      TextTable(List.columns, of: page.items).text(empty: "There are no earlier versions.") + page.more
+    }
+  }
+
+  struct Preview: ManagementCommand, OperationCalling {
+    static let operationID = TemplateOperations.preview.description.id
+    static let configuration = CommandConfiguration(
+      abstract: "Print the page that a template gives for a contact.",
+      discussion: """
+        Nothing is stored or sent. Links of the page lead to no push.
+
+        Example: pushcart template preview --customer 1 --file offer.html --to lars@example.com > page.html
+        """)
+
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @Option(help: "File that holds the Mustache text.", completion: .file()) var file: String
+    @Option(help: "Media type of the page. (default: by the file's name, else text/html)")
+    var contentType: String?
+    @Option(help: "The contact with this original id. (default: an empty one)") var to: String?
+    @Option(help: "What sendout.alert stands for.") var alert: String?
+    @OptionGroup var options: ManagementOptions
+
+    func run(in stores: ManagementStores) async throws {
+      let request = PagePreviewRequest(
+        contentType: contentType ?? TemplateFormat(fileName: file)?.contentType, body: try InputFile(file).text,
+        originalId: to, message: alert.map { MessageBody(alert: $0) })
+      let preview = try await stores.call(TemplateOperations.preview, of: customer, (), request)
+      if options.json {
+        try options.output.show(preview) { _ in "" }
+      } else {
+        let notes =
+          preview.problems.map { "Line \($0.line), column \($0.column): \($0.reason.onOneLine).\n" }
+          + preview.warnings.map { "Note: \($0)\n" }
+        StandardStream.error.write(notes.joined())
+        options.output.showExactly(preview.page ?? "")
+      }
+      if !preview.problems.isEmpty { throw ExitCode.failure }
     }
   }
 }

@@ -30,6 +30,7 @@ import Wire
       pairs += [
         ("audit?limit=1", ["audit", "--limit", "1"]),
         ("templates/offer", ["template", "show", "offer"]),
+        ("templates/offer/versions?limit=1", ["template", "versions", "offer", "--limit", "1"]),
         ("templates/offer?version=1", ["template", "show", "offer", "--version", "1"]),
         (
           "hybrid/com.acme.app/phones?number=0031612345678&limit=1",
@@ -78,6 +79,7 @@ import Wire
     "listPushes": "sendout show --pushes has them",
     "previewMessage": "message preview takes several apps", "showMessage": "message show has its number in words",
     "showTemplate": "template show prints the text as it is",
+    "previewPage": "template preview prints the page as it is",
   ]
 
   @Test func `Every operation has a command, and commands call what routes are made from`() {

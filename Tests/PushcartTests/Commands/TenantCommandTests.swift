@@ -51,6 +51,10 @@ import Wire
     "template show": [
       (["secretive"], ["nothing"]), (["secretive", "--version", "1"], ["nothing", "--version", "1"]),
     ],
+    "template versions": [(["secretive"], ["nothing"])],
+    "template preview": [
+      (["--file", "TEMPLATE", "--to", "secretive@example.com"], ["--file", "TEMPLATE", "--to", "nobody"])
+    ],
     "send": [
       (
         ["--app", "com.secretive.app", "--all", "--alert", "x"], ["--app", "com.nothing", "--all", "--alert", "x"]

@@ -47,7 +47,8 @@ import Wire
         }
         // Some show what a body says, and change nothing however often they are asked for.
         let shown = ManagementOperations.all.map(\.description).filter { $0.method == .post && !$0.isExecutedOnce }
-        #expect(Set(shown.map(\.path)) == ["/api/v1/messages/preview", "/api/v1/sendouts/audience"])
+        #expect(
+          Set(shown.map(\.path)) == ["/api/v1/messages/preview", "/api/v1/pages/preview", "/api/v1/sendouts/audience"])
         #expect(Set(posts.map(\.path)).subtracting(shown.map(\.path)) == Set(cases.keys))
         try await managed.addApp(credentials: .sample)
         _ = try await managed.send("POST", "/api/v1/sendouts", json: cases["/api/v1/sendouts"]?.json)
