@@ -2,7 +2,8 @@
 //   data-live         a part that is read again while main has data-live-page
 //   data-go, data-key letters that lead to a link or press a button; data-row rows for j and k
 //   data-confirm      a link whose page is shown as a dialog
-//   data-preview      of a form: where it is posted while one types; data-preview-into: what the answer replaces
+//   data-preview      of a form: where it is posted while one types; data-preview-into: what the answer replaces; a button with
+//                     formtarget is pressed then, for a page in a frame
 //   data-copy         a text with a button that copies it
 //   data-max          most characters of a field, or bytes with data-unit="bytes"
 //   data-guard        a form that asks before what was typed is left
@@ -149,15 +150,29 @@ function preview(form) {
       if (reply.redirected) return;
       const html = await reply.text();
       replace(into, reply.ok ? html : (one("main article, main .summary", parse(html))?.innerHTML ?? ""));
+      reframe(form);
     } catch { /* The next key tries again. */ }
   }
   form.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(read, 350); });
   form.addEventListener("change", () => { clearTimeout(timer); timer = setTimeout(read, 50); });
 }
+/** Posts the form into its frame. A new frame takes the place of the old one once it is there, so that Back leaves the page. */
+function reframe(form) {
+  const button = one("button[formtarget]", form);
+  const old = button && one(`iframe[name="${button.formTarget}"]`);
+  if (!old) return;
+  const next = old.cloneNode();
+  next.removeAttribute("src");
+  next.hidden = true;
+  old.removeAttribute("name");
+  old.after(next);
+  next.addEventListener("load", () => { next.hidden = false; old.remove(); });
+  form.requestSubmit(button);
+}
 function guard(form) {
   let isDirty = false;
   form.addEventListener("input", () => { isDirty = true; });
-  form.addEventListener("submit", () => { isDirty = false; });
+  form.addEventListener("submit", (event) => { if (!event.submitter?.formTarget) isDirty = false; });
   addEventListener("beforeunload", (event) => { if (isDirty) event.preventDefault(); });
 }
 function count(field) {
@@ -229,7 +244,8 @@ function fileInto(input) {
   });
 }
 function once(form) {
-  form.addEventListener("submit", () => {
+  form.addEventListener("submit", (event) => {
+    if (event.submitter?.formTarget) return;
     setTimeout(() => { for (const button of all("button[type=submit]", form)) button.disabled = true; });
     addEventListener("pageshow", () => { for (const button of all("button[type=submit]", form)) button.disabled = false; });
   });

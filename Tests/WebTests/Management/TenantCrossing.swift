@@ -142,6 +142,9 @@ extension TenantCrossing {
     TenantCrossing(
       "POST /api/v1/messages/preview", json: { message("com.other", $0) }, ("secretive@example.com", "nobody"),
       at: "/api/v1/messages/preview"),
+    TenantCrossing(
+      "POST /api/v1/pages/preview", json: { #"{"body":"{{firstName}}","originalId":"\#($0)"}"# },
+      ("secretive@example.com", "nobody"), at: "/api/v1/pages/preview"),
     TenantCrossing("GET /api/v1/messages/{id}", { "/api/v1/messages/\($0)" }, ("1-1", "999999-1")),
     TenantCrossing(
       "GET /api/v1/messages/{id}/why", { "/api/v1/messages/\($0)/why" }, ("1-1", "999999-1")),

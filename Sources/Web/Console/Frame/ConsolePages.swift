@@ -5,13 +5,10 @@ enum ConsolePages {
 
   private static let parts: [(pages: [ConsolePage], actions: [ConsoleAction])] = [
     (OverviewPages.pages, OverviewPages.actions),
-    (SendoutPages.pages, SendoutPages.actions),
-    (ComposerPages.pages, ComposerPages.actions),
-    (ContactPages.pages, ContactPages.actions),
-    (ListPages.pages, ListPages.actions),
-    (TriggerPages.pages, TriggerPages.actions),
-    (MessagePages.pages, MessagePages.actions),
-    (AppPages.pages, AppPages.actions),
+    (SendoutPages.pages, SendoutPages.actions), (ComposerPages.pages, ComposerPages.actions),
+    (ContactPages.pages, ContactPages.actions), (ListPages.pages, ListPages.actions),
+    (TriggerPages.pages, TriggerPages.actions), (MessagePages.pages, MessagePages.actions),
+    (ContentPages.pages, ContentPages.actions), (AppPages.pages, AppPages.actions),
     (SMSPages.pages, SMSPages.actions), (SoftphonePages.pages, SoftphonePages.actions),
     (HybridPages.pages, HybridPages.actions), (DataTreePages.pages, DataTreePages.actions),
     (CustomerPages.pages, CustomerPages.actions), (KeyPages.pages, KeyPages.actions),
