@@ -96,6 +96,15 @@ import Wire
     #expect(try PageTemplate("{{! it's \"one }}a", format: .text).render(PageContext()) == "a")
   }
 
+  @Test(arguments: [
+    ("{{#a}}", 1, 1), ("é👍🏽{{", 1, 4), ("a\r\n  {{>b}}", 2, 3), ("a\r{{>b}}", 2, 1), ("a\n\n{{x}} {{/x}}", 3, 7),
+  ])
+  func `A problem has the line and the column where its tag begins`(body: String, line: Int, column: Int) throws {
+    let problem = try #require(PageTemplate.problem(body))
+    #expect(problem.line == line && problem.column == column && !problem.reason.isEmpty)
+    #expect(PageTemplate.problem("<p>{{a}}</p>") == nil)
+  }
+
   @Test func `Empty, overlong and binary templates are refused`() {
     #expect(throws: ContentError.invalid(field: "body", problem: "is empty")) { try PageTemplate("", format: .html) }
     #expect(throws: ContentError.invalid(field: "body", problem: "holds U+0000")) {

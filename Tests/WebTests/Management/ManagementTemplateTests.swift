@@ -48,6 +48,59 @@ import Wire
     }
   }
 
+  @Test func `Versions are listed by page, the newest first`() async throws {
+    try await withManagementServer { managed in
+      for version in 1...3 {
+        _ = try await managed.send("PUT", "/api/v1/templates/preview", json: #"{"body":"\#(version)"}"#)
+      }
+      let path = "/api/v1/templates/preview/versions"
+      let first = try await managed.send("GET", "\(path)?limit=2").json
+      #expect(first.array("items")?.map { $0.integer("version") } == [3, 2] && first.string("next") == "2")
+      #expect(first.array("items")?.allSatisfy { $0["body"] == nil } == true)
+      let second = try await managed.send("GET", "\(path)?limit=2&after=2").json
+      #expect(second.array("items")?.map { $0.integer("version") } == [1] && second["next"] == nil)
+      #expect(try await managed.send("GET", "\(path)?after=1").json.array("items") == [])
+      let refused = try await managed.send("GET", "\(path)?after=x")
+      #expect(refused.status == 400 && refused.error == "after must be a version, such as 3.")
+      #expect(try await managed.send("GET", "/api/v1/templates/other/versions").status == 404)
+    }
+  }
+
+  @Test func `A text is shown as the page of a contact, with its device and its properties`() async throws {
+    try await withManagementServer { managed in
+      try await managed.addApp()
+      let registered = try await managed.send(
+        "PUT", "/rest/\(managed.customer)/apps/com.acme.app/pushdevices",
+        headers: [("X-Carma-Authentication-Token", managed.key)],
+        json: """
+          {"originalId":"lars","firstName":"<Lars>","properties":{"food":"fish","drink":"tea"},
+          "deviceInfo":[{"devicetoken":"aa","model":"iPhone"}]}
+          """)
+      #expect(registered.status == 200, "\(registered.text)")
+      func preview(_ json: String) async throws -> TestReply {
+        try await managed.send("POST", "/api/v1/pages/preview", json: json)
+      }
+      let names = ["firstName", "food", "drink", "device.model", "app.appId", "sendout.alert", "sendout.fields.code"]
+      let body = names.map { "{{\($0)}}" }.joined(separator: " ")
+      let shown = try await preview(
+        #"{"body":"\#(body)","originalId":"lars","properties":{"food":"meat"},"#
+          + #""message":{"alert":"Hi {{firstName}}","fields":{"code":"A1"}}}"#
+      ).json
+      #expect(shown.string("page") == "&lt;Lars&gt; meat tea iPhone com.acme.app Hi &lt;Lars&gt; A1")
+      #expect(shown.array("problems") == [] && shown.array("warnings") == [])
+      let nobody = try await preview(#"{"body":"<script>{{firstName}}","contentType":"text/html"}"#).json
+      #expect(nobody.string("page") == "<script>" && nobody.array("warnings")?.count == 1)
+      let broken = try await preview(#"{"body":"a\n b{{#c}}","originalId":"lars"}"#).json
+      #expect(broken["page"] == nil)
+      let problem = try #require(broken.array("problems")?.first)
+      #expect(problem.integer("line") == 2 && problem.integer("column") == 3)
+      #expect(try await preview(#"{"body":"x","originalId":"mia"}"#).status == 404)
+      #expect(try await preview(#"{"body":""}"#).status == 400)
+      #expect(try await preview(#"{"body":"x","message":{"alert":"{{#a"}}"#).status == 400)
+      #expect(try await managed.send("GET", "/api/v1/templates").json.array("items") == [])
+    }
+  }
+
   @Test func `An unknown template or version is a 404`() async throws {
     try await withManagementServer { managed in
       _ = try await managed.send("PUT", "/api/v1/templates/offer", json: #"{"body":"x"}"#)

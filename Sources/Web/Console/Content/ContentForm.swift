@@ -79,6 +79,8 @@ struct ContentForm: Sendable {
       limits: 1...255),
     FormField("alert", label: "Alert", hint: "What {{sendout.alert}} stands for.", limits: 1...2000),
   ]
+  /// What pages say at first where they name the alert.
+  static let alert = "Here is what the message says"
   private static let fields = [name, contentType, body] + shownFor
 
   // MARK: The page
@@ -90,7 +92,7 @@ struct ContentForm: Sendable {
     let format = try template.map { try TemplateFormat(contentType: $0.contentType) } ?? .html
     let text = call.form.isEmpty ? template?.body ?? "" : call.form.text("body") ?? ""
     let form = call.formView(
-      Self.fields, ["contentType": format.rawValue, "body": text, "alert": "An example of an alert"])
+      Self.fields, ["contentType": format.rawValue, "body": text, "alert": Self.alert])
     let shown = form["fields"] as? [[String: Any]] ?? []
     func some(_ fields: [FormField]) -> [[String: Any]] {
       shown.filter { field in fields.contains { $0.name == field["name"] as? String } }
@@ -118,7 +120,7 @@ struct ContentForm: Sendable {
       call,
       PagePreviewRequest(
         contentType: call.form.text("contentType") ?? template?.contentType, body: text ?? call.form.text("body") ?? "",
-        message: call.form.text("alert").map { MessageBody(alert: $0) }),
+        message: (call.form.isEmpty ? Self.alert : call.form.text("alert")).map { MessageBody(alert: $0) }),
       contact: call.form.text("contact"))
   }
 

@@ -159,7 +159,9 @@ enum ContentPages {
     let version = try call.query.integer("version", in: 1...Int32.max)
     let template = try await call.read(TemplateOperations.show, (call.path["name"] ?? "", version))
     let preview = try await ContentPreview(
-      call, PagePreviewRequest(contentType: template.contentType, body: template.body ?? ""),
+      call,
+      PagePreviewRequest(
+        contentType: template.contentType, body: template.body ?? "", message: MessageBody(alert: ContentForm.alert)),
       contact: call.query.value("contact"))
     return ConsoleView(document: preview.document)
   }
