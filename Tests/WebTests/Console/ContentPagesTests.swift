@@ -132,7 +132,12 @@ import Wire
       try await console.database.query(
         """
         INSERT INTO template (customer_id, name, version, content_type, body)
-        SELECT $1, 't' || n, 1, 'text/html; charset=utf-8', repeat('x', 200000) FROM generate_series(100, 170) AS n
+        SELECT $1::bigint, 't' || n, 1, 'text/html; charset=utf-8', repeat('x', 200000) FROM generate_series(100, 170) AS n
+        """, console.customer.rawValue)
+      try await console.database.query(
+        """
+        INSERT INTO trigger (customer_id, trigger_id, name, app_ids, message, template)
+        VALUES ($1, 1, 'Ship <b>', '{com.acme.app}', '{"alert":"x"}', 't100')
         """, console.customer.rawValue)
       let browser = try await console.browser(.marketer)
       let first = try await browser.get("/console/content").text
@@ -140,6 +145,8 @@ import Wire
       #expect(first.contains(#"href="/console/content?after=t149""#))
       #expect(try await browser.get("/console/content?after=t149").text.contains(">t170<"))
       let long = try await browser.get("/console/content/t100").text
+      #expect(long.contains(#"<a href="/console/triggers/1"><bdi>Ship &lt;b&gt;</bdi></a>"#))
+      #expect(!(try await browser.get("/console/content/t101").text).contains("/console/triggers/1"))
       #expect(long.utf8.count < 60 * 1024 && long.contains("longer than a page can show"))
     }
   }

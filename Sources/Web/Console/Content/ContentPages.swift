@@ -68,6 +68,7 @@ enum ContentPages {
     let versions = try await call.read(TemplateOperations.versions, (name, PageRequest(after: after, limit: 20)))
     let body = shown.body ?? ""
     let contact = call.query.value("contact")
+    let triggers = try await triggers(of: name, call)
     var values: [String: Any] = [
       "name": name, "version": shown.version, "format": format(shown), "at": call.zone.time(shown.createdAt),
       "isOld": version != nil, "href": path(name), "mayChange": call.allows(TemplateOperations.save),
@@ -78,7 +79,7 @@ enum ContentPages {
       "seesPersonal": call.user.seesPersonal, "contact": contact ?? "",
       "versions": versions.items.map { row($0, name, shown.version, call) },
       "pager": ConsolePath.pager(path(name), after: after, versions.next),
-      "triggers": try await triggers(of: name, call), "difference": [[String: Any]](),
+      "triggers": triggers, "hasTriggers": !triggers.isEmpty, "difference": [[String: Any]](),
       "command": "pushcart template show \(name) --customer \(call.customer) --version \(shown.version)",
     ]
     if let other = try call.query.integer("with", in: 1...Int32.max) {
