@@ -45,10 +45,9 @@ struct Composer: Sendable {
         ? FormValues(initial.flatMap { name, values in values.map { (name: name, value: $0) } }) : call.form)
   }
 
-  /// A new sendout goes to the customer's only app.
+  /// A new sendout goes to every app of the customer but SMS, which costs money.
   private static func first(_ apps: [PushAppReply]) -> [String: [String]] {
-    let appIDs = ComposerForm.appIDs(apps)
-    return ["audience": ["all"], "appIds": appIDs.count == 1 ? appIDs : []]
+    ["audience": ["all"], "appIds": ComposerForm.appIDs(apps.filter { $0.type != .sms })]
   }
 
   /// Where its form goes.

@@ -69,9 +69,10 @@ struct ConsoleTemplates: Sendable {
   }
 
   /// A template's text without blanks at the beginning of lines, which partials would add to texts of several lines, and with `{{x}}`
-  /// as `{{{x}}}`.
+  /// as `{{{x}}}`. A template of one line, such as `_time`, is put within lines, and has no line end.
   static func prepared(_ text: String) -> String {
-    var rest = text.split(separator: "\n", omittingEmptySubsequences: false)
+    let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+    var rest = (lines.count == 2 && lines[1].isEmpty ? lines.dropLast() : lines[...])
       .map { $0.drop { $0 == " " } }.joined(separator: "\n")[...]
     var prepared = ""
     while let open = rest.range(of: "{{") {
