@@ -47,7 +47,7 @@ struct Composer: Sendable {
 
   /// A new sendout goes to every app of the customer but SMS, which costs money.
   private static func first(_ apps: [PushAppReply]) -> [String: [String]] {
-    ["audience": ["all"], "appIds": ComposerForm.appIDs(apps.filter { $0.type != .sms })]
+    ["audience": ["all"], "appIds": ComposerForm.appIDs(apps.filter { $0.appType != .sms })]
   }
 
   /// Where its form goes.
