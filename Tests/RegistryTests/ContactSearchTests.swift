@@ -47,7 +47,7 @@ import Wire
       try await add(other, "lars@example.com")
       #expect(try await found(fixture, "lars") == ["lars@example.com", "u1", "u2", "u3"])
       #expect(try await found(fixture, " LARS ") == ["lars@example.com", "u1", "u2", "u3"])
-      #expect(try await found(fixture, "lars", in: .emailAddress) == ["lars@example.com", "u1"])
+      #expect(try await found(fixture, "lars", in: .emailAddress) == ["u1", "lars@example.com"])
       #expect(try await found(fixture, "lars", in: .name) == ["lars@example.com", "u2", "u3"])
       #expect(try await found(fixture, "lars ö") == ["u2"])
       #expect(try await found(fixture, "Mia Lars") == ["u3"])
@@ -142,9 +142,11 @@ import Wire
         for key in SearchKey.allCases {
           let plan = try await database.pool.transaction { transaction in
             try await transaction.query(sql: "SET LOCAL plan_cache_mode = force_generic_plan")
-            try await transaction.query(sql: "PREPARE search_\(key) AS \(ContactSearchQueries.statement(key).sql)")
+            // A connection keeps what it has prepared.
+            let name = "search_\(key)_\(isAnalysed)"
+            try await transaction.query(sql: "PREPARE \(name) AS \(ContactSearchQueries.statement(key).sql)")
             let lines = try await transaction.query(
-              sql: "EXPLAIN (COSTS OFF) EXECUTE search_\(key)(1, 'b', 'a', 0, 10)")
+              sql: "EXPLAIN (COSTS OFF) EXECUTE \(name)(1, 'b', 'a', 0, 10)")
             return try lines.map { try $0.decode(String.self) }.joined(separator: "\n")
           }
           #expect(!plan.contains("Seq Scan") && plan.contains(Self.index(key)), "\(plan)")

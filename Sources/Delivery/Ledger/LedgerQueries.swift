@@ -277,9 +277,10 @@ enum LedgerQueries {
       FROM (SELECT p.*
               FROM (SELECT first_push, last_push FROM push_batch
                      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND last_push > $4::bigint
-                       AND CASE $3::text WHEN 'queued' THEN queued WHEN 'waiting' THEN waiting WHEN 'accepted' THEN accepted
-                             WHEN 'failed' THEN failed WHEN 'uncertain' THEN uncertain WHEN 'skipped' THEN skipped
-                             WHEN 'cancelled' THEN cancelled ELSE 1 END > 0
+                       AND CASE WHEN $3::text = 'queued' THEN queued WHEN $3::text = 'waiting' THEN waiting
+                             WHEN $3::text = 'accepted' THEN accepted WHEN $3::text = 'failed' THEN failed
+                             WHEN $3::text = 'uncertain' THEN uncertain WHEN $3::text = 'skipped' THEN skipped
+                             WHEN $3::text = 'cancelled' THEN cancelled ELSE 1 END > 0
                        AND (NOT $6::bool OR opened > 0)
                      ORDER BY batch_no) AS b
              CROSS JOIN LATERAL (SELECT * FROM push

@@ -118,6 +118,7 @@ enum Base32 {
   }
 
   /// Letters may be small; blanks, hyphens and padding are passed over.
+  /// - Returns: `nil` for other characters, and for one more than the bytes need.
   static func decode(_ text: String) -> [UInt8]? {
     guard text.utf8.count <= longest else { return nil }
     var (bytes, bits, count): ([UInt8], UInt32, Int) = ([], 0, 0)
@@ -130,6 +131,6 @@ enum Base32 {
         bytes.append(UInt8(truncatingIfNeeded: bits >> count))
       }
     }
-    return bytes
+    return count < 5 ? bytes : nil
   }
 }

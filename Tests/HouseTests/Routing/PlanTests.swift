@@ -76,6 +76,6 @@ import Testing
     }
   }
 
-  /// It asks for a contact's pushes.
-  private static let others: Set = ["ledger.pushes_of_contact"]
+  /// They ask for pushes of contacts.
+  private static let others: Set = ["ledger.pushes_of_contact", "ledger.recipients_found"]
 }

@@ -72,7 +72,7 @@ enum ReportTable {
   static func values(_ rows: [ReportReply.Row], _ report: Report) -> [String: Any] {
     let columns = ReportView.of(report).columns.map(\.name)
     return [
-      "columns": columns.map { ["title": title($0)] },
+      "columns": columns.map { ["title": $0.inWords] },
       "rows": rows.map { row in
         [
           "cells": columns.map { name in
@@ -88,11 +88,5 @@ enum ReportTable {
   private static func text(_ value: JSONValue) -> String {
     if value == .null { return "" }
     return value.text ?? String(decoding: value.json, as: UTF8.self)
-  }
-
-  /// `byPush` becomes `By push`.
-  private static func title(_ name: String) -> String {
-    let words = name.reduce(into: "") { $0 += $1.isUppercase ? " " + $1.lowercased() : String($1) }
-    return words.prefix(1).uppercased() + words.dropFirst()
   }
 }

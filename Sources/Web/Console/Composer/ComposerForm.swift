@@ -84,7 +84,7 @@ struct ComposerForm: Sendable {
       case "info": ("Second text", 3)
       case "image": ("Picture", nil)
       case "url": ("Link", nil)
-      default: (words(field.name), nil)
+      default: (field.name.inWords, nil)
       }
     let hint = field.description.replacing("`", with: "")
     switch field.schema.shape {
@@ -100,12 +100,6 @@ struct ComposerForm: Sendable {
     default:
       return FormField(name, label: label, kind: rows.map { .area(rows: $0) } ?? .text, hint: hint)
     }
-  }
-
-  /// `collapseKey` becomes `Collapse key`.
-  private static func words(_ name: String) -> String {
-    let words = name.reduce(into: "") { $0 += $1.isUppercase ? " " + $1.lowercased() : String($1) }
-    return words.prefix(1).uppercased() + words.dropFirst()
   }
 
   /// The apps' ids that a sendout can go to, each once.

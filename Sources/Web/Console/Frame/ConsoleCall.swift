@@ -126,7 +126,10 @@ struct ConsoleParts: Sendable {
     var command: String?
     if let words = commands[operation.description.id] {
       let arguments = operation.pathValues(target).map(quoted)
-      let options = query.map { $1 == "true" ? "--\(dashed($0))" : "--\(dashed($0)) \(quoted($1))" }
+      let options = query.map { name, value in
+        let option = "--" + name.separated(by: "-")
+        return value == "true" ? option : "\(option) \(quoted(value))"
+      }
       command = (["pushcart", words] + arguments + ["--customer \(customer)"] + options).joined(separator: " ")
     }
     return ConsoleLink(api: #"curl \#(method)-H "Authorization: Bearer $KEY" \#(quoted(url))"#, command: command)
@@ -139,10 +142,5 @@ struct ConsoleParts: Sendable {
         || "-_./:@,+%=".utf8.contains(byte)
     }
     return isPlain && !text.isEmpty ? text : "'" + text.replacing("'", with: #"'\''"#) + "'"
-  }
-
-  /// `withCreated` becomes `with-created`.
-  private func dashed(_ name: String) -> String {
-    name.reduce(into: "") { $0 += $1.isUppercase ? "-" + $1.lowercased() : String($1) }
   }
 }

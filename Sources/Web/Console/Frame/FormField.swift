@@ -54,6 +54,20 @@ struct FormField: Sendable {
   }
 }
 
+/// Names of the API, as people and the command line have them.
+extension String {
+  /// `collapseKey` becomes `Collapse key`.
+  var inWords: String {
+    let words = separated(by: " ")
+    return words.prefix(1).uppercased() + words.dropFirst()
+  }
+
+  /// With `-`, `withCreated` becomes `with-created`.
+  func separated(by separator: String) -> String {
+    reduce(into: "") { $0 += $1.isUppercase ? separator + String($1).lowercasedASCII : String($1) }
+  }
+}
+
 extension BodyForm {
   /// The form's field for one of the body, with the hint and the limits that the API has.
   /// - Parameters:
