@@ -4,10 +4,10 @@
 RELEASE = -c release --static-swift-stdlib -Xswiftc -cross-module-optimization -Xlinker -s
 
 .DEFAULT_GOAL := help
-.PHONY: help run build setup test tsan asan fuzz soak bench faults docs format
+.PHONY: help run build setup test tsan asan fuzz soak bench faults docs screenshots format
 
 help: ## Show this help
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1#\2/p' Makefile | awk -F'#' '{ printf "%-14s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1#\2/p' Makefile | awk -F'#' '{ printf "%-18s %s\n", $$1, $$2 }'
 
 run: setup ## Build for debugging and start a private hub with samples, to try it (Ctrl-C ends it); ARGS="--port 9000" goes to it
 	swift build --product pushcart
@@ -64,6 +64,11 @@ faults: build ## Kill hubs and PostgreSQL, disturb customers' neighbours, break 
 docs: setup ## Write docs/settings.md, docs/cli.md and docs/errors.md from the hub's own tables
 	swift build --product pushcart
 	@"$$(swift build --show-bin-path)/pushcart" documents
+
+screenshots: ## Take each page of the console, light and dark, desktop and phone, into .build/screenshots; README's go to docs
+	@.ci/setup test
+	swift build --product pushcart
+	@PUSHCART="$$(swift build --show-bin-path)/pushcart" Tests/Screenshots/run
 
 format: ## Format the Swift sources
 	swift format --in-place --recursive Package.swift Sources Tests

@@ -1,0 +1,105 @@
+"""A `pushcart demo` of its own, with something on every page of the console."""
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+SERVICES = ["apns", "apns-sandbox", "fcm", "hms", "wns", "webpush", "sms"]
+
+
+def free_ports(count):
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+class Demo:
+    """Its folder and its processes end with the block."""
+
+    def __init__(self, program):
+        self.process = self.log = None
+        self.folder = tempfile.mkdtemp(prefix="pushcart-screenshots.")
+        os.chmod(self.folder, 0o755)  # PostgreSQL runs as another user if this one is root
+        hub, phone, *others = free_ports(2 + len(SERVICES))
+        options = [f"--{name}-port={port}" for name, port in zip(SERVICES, others)]
+        self.log = open(f"{self.folder}/log", "w")
+        self.process = subprocess.Popen(
+            [program, "demo", "--folder", f"{self.folder}/hub", f"--port={hub}", f"--phone-port={phone}", *options],
+            stdout=subprocess.PIPE, stderr=self.log, text=True)
+        said = ""
+        for line in self.process.stdout:
+            said += line
+            if line.rstrip().endswith("}]}}'"):
+                break
+        else:
+            with open(f"{self.folder}/log") as log:
+                raise SystemExit(f"pushcart demo does not start.\n{said}{log.read()}")
+        self.url, self.phone = f"http://localhost:{hub}", f"http://localhost:{phone}"
+        self.link = re.search(r"http://\S+/console/welcome/\S+", said)[0]
+        self.key = re.search(r"pck_1_[\w-]+", said)[0]
+        self.apps = json.loads(re.search(r'"appIds":(\[.*?\])', said)[1])
+        self.gateway = re.findall(r"""curl (\S+/v1.0/message) .*\\\n\s+-d '(.*)'""", said)[-1]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait()
+        self.log.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def call(self, method, path, body=None):
+        """A request of the API."""
+        url = path if "://" in path else f"{self.url}/api/v1/{path}"
+        request = urllib.request.Request(
+            url, None if body is None else json.dumps(body).encode(),
+            {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=60) as reply:
+                text = reply.read()
+                return json.loads(text) if text[:1] in b"{[" else {}
+        except urllib.error.HTTPError as error:
+            raise SystemExit(f"{method} {path}: {error.code} {error.read().decode()}") from None
+
+    def finish(self, sendout):
+        """Waits until a sendout has ended."""
+        end = time.monotonic() + 120
+        while self.call("GET", f"sendouts/{sendout}").get("state") != "finished":
+            if time.monotonic() > end:
+                raise SystemExit(f"Sendout {sendout} does not end.")
+            time.sleep(0.3)
+
+    def fill(self):
+        """Sends, and leaves something in every list. Returns pages that show the most of their kind."""
+        self.call("POST", f"{self.phone}/rules",
+                  {"service": "fcm", "times": 3, "reply": "refuse", "reason": "UNREGISTERED"})
+        everyone = {"appIds": self.apps, "audience": {"all": True}}
+        lunch = {"name": "Lunch", **everyone, "template": "offer",
+                 "message": {"alert": "Hello {{firstName}}, lunch is ready, with 20 % off today"}}
+        sent = self.call("POST", "sendouts", {**lunch, "start": True})
+        draft = self.call("POST", "sendouts", {**lunch, "name": "A draft whose name is rather long " * 3, "start": False})
+        news = self.call("POST", "lists", {"name": "newsletter"}).get("listId")
+        people = [item["originalId"] for item in self.call("GET", "contacts?limit=20").get("items", [])
+                  if item.get("originalId")]
+        self.call("PATCH", f"lists/{news}/members", {"add": people})
+        for name in ["Order shipped", "Welcome"]:
+            self.call("POST", "triggers", {"name": name, "appId": self.apps[0],
+                                           "message": {"alert": "{{firstName}}, your order {{orderNo}} is on its way"}})
+        for person in people[:3]:
+            self.call("POST", "messages", {"appId": self.apps[0], "to": {"originalId": person}, "wait": 5,
+                                           "message": {"alert": "Your parcel is here"}})
+        self.call("POST", self.gateway[0], json.loads(self.gateway[1]))
+        for email, role in [("mia@example.com", "marketer"), ("ana@example.com", "analyst")]:
+            self.call("POST", "users", {"email": email, "role": role})
+        self.finish(sent["sendoutId"])
+        return [f"/console/sendouts/{sent['sendoutId']}", f"/console/sendouts/{draft['sendoutId']}/edit",
+                f"/console/sendouts/{draft['sendoutId']}/check", "/console/content/offer"]
