@@ -95,11 +95,13 @@ class Demo:
             self.call("POST", "triggers", {"name": name, "appId": self.apps[0],
                                            "message": {"alert": "{{firstName}}, your order {{orderNo}} is on its way"}})
         for person in people[:3]:
-            self.call("POST", "messages", {"appId": self.apps[0], "to": {"originalId": person}, "wait": 5,
-                                           "message": {"alert": "Your parcel is here"}})
+            message = self.call("POST", "messages", {"appId": self.apps[0], "to": {"originalId": person}, "wait": 5,
+                                                     "message": {"alert": "Your parcel is here"}})
         self.call("POST", self.gateway[0], json.loads(self.gateway[1]))
         for email, role in [("mia@example.com", "marketer"), ("ana@example.com", "analyst")]:
             self.call("POST", "users", {"email": email, "role": role})
         self.finish(sent["sendoutId"])
+        running = message["messageId"].split("-")[0]
         return [f"/console/sendouts/{sent['sendoutId']}", f"/console/sendouts/{draft['sendoutId']}/edit",
-                f"/console/sendouts/{draft['sendoutId']}/check", "/console/content/offer"]
+                f"/console/sendouts/{draft['sendoutId']}/check", "/console/content/offer",
+                f"/console/sendouts/{running}/pause", f"/console/sendouts/{running}/cancel"]
