@@ -31,7 +31,7 @@ public struct SendoutStore: Sendable {
   /// - Throws: `SendoutError.invalid`, `.appWithoutCredentials`, `.needsApproval`; `RegistryError.appUnknown`, `.appAmbiguous`;
   ///   `ContentError.invalid`, `.unparsable` with fields such as `message.alert`.
   public func create(_ customer: CustomerID, _ request: SendoutRequest) async throws -> SendoutReply {
-    let new = try await checked(customer, request)
+    let new = try await checked(customer, request, CheckedForm(request))
     let row = try await database.query(
       SendoutQueries.create, customer.rawValue, new.apps.map(\.id.rawValue), new.name,
       (request.start == true ? SendoutState.freezing : .draft).rawValue, try JSONB(encoding: request.audience),
@@ -52,12 +52,13 @@ public struct SendoutStore: Sendable {
   public func change(
     _ customer: CustomerID, _ sendout: SendoutID, _ request: SendoutRequest
   ) async throws -> (before: SendoutReply, after: SendoutReply) {
+    let form = try CheckedForm(request)
     guard let row = try await database.query(SendoutQueries.lock, customer.rawValue, sendout.rawValue).first else {
       throw RegistryError.numberUnknown("sendout")
     }
     let draft = try Sendout(row)
     guard draft.state == .draft else { throw SendoutError.notDraft(sendout, draft.state) }
-    let new = try await checked(customer, request)
+    let new = try await checked(customer, request, form)
     let changed = try Sendout(
       try await database.query(
         SendoutQueries.rewrite, customer.rawValue, sendout.rawValue, new.apps.map(\.id.rawValue), new.name,
@@ -92,6 +93,23 @@ public struct SendoutStore: Sendable {
     return reply
   }
 
+  /// What a request for a sendout says, checked without the database.
+  private struct CheckedForm {
+    let name: String
+    let appIDs: [String]
+    let message: MessageTemplate
+
+    init(_ request: SendoutRequest) throws {
+      name = try SendoutRules.name(request)
+      try SendoutRules.audience(request.audience)
+      appIDs = try SendoutRules.appIDs(request.appId, request.appIds)
+      // Compiled only as a check: every hub compiles its own.
+      message = try MessageTemplate(request.message)
+      try SendoutRules.checkLink(message, beside: request.template)
+      try message.checkForm(for: [])
+    }
+  }
+
   /// What a request for a sendout names, once it is checked.
   private struct CheckedRequest {
     let name: String
@@ -100,18 +118,14 @@ public struct SendoutStore: Sendable {
     let unknownIDs: Int?
   }
 
-  private func checked(_ customer: CustomerID, _ request: SendoutRequest) async throws -> CheckedRequest {
-    let name = try SendoutRules.name(request)
-    try SendoutRules.audience(request.audience)
-    let appIDs = try SendoutRules.appIDs(request.appId, request.appIds)
-    // Compiled only as a check: every hub compiles its own.
-    let message = try MessageTemplate(request.message)
-    try SendoutRules.checkLink(message, beside: request.template)
-    let apps = try await PushApps(database).resolveAll(customer, appIDs: appIDs, type: request.appType)
+  private func checked(
+    _ customer: CustomerID, _ request: SendoutRequest, _ form: CheckedForm
+  ) async throws -> CheckedRequest {
+    let apps = try await PushApps(database).resolveAll(customer, appIDs: form.appIDs, type: request.appType)
     let served = try SendoutRules.sendable(apps)
-    try message.checkForm(for: served.map(\.type))
+    try form.message.checkForm(for: served.map(\.type))
     return CheckedRequest(
-      name: name, apps: served,
+      name: form.name, apps: served,
       template: try await SendoutRules.currentTemplate(customer, request.template, in: database),
       unknownIDs: try await unknownIDs(customer, request.audience))
   }

@@ -63,7 +63,8 @@ struct MessageCommand: AsyncParsableCommand {
     }
   }
 
-  struct Preview: ManagementCommand {
+  struct Preview: ManagementCommand, OperationCalling {
+    static let operationID = MessageOperations.preview.description.id
     static let needsMasterKey = true
     static let configuration = CommandConfiguration(
       abstract: "Show a message as push services would get it.",
@@ -96,7 +97,8 @@ struct MessageCommand: AsyncParsableCommand {
     }
   }
 
-  struct Show: ManagementCommand {
+  struct Show: ManagementCommand, OperationCalling {
+    static let operationID = MessageOperations.show.description.id
     static let needsMasterKey = true
     static let configuration = CommandConfiguration(
       abstract: "Show what became of a message.", discussion: "Example: pushcart message show 7-15 --customer 1")

@@ -116,7 +116,8 @@ struct SendoutCommand: AsyncParsableCommand {
     }
   }
 
-  struct Show: ManagementCommand {
+  struct Show: ManagementCommand, OperationCalling {
+    static let operationID = SendoutOperations.show.description.id
     static let configuration = CommandConfiguration(
       abstract: "Show a sendout and its progress, or its pushes.",
       discussion: "Example: pushcart sendout show 7 --customer 1 --watch")

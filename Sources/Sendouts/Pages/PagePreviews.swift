@@ -13,6 +13,8 @@ package struct PagePreviews: Sendable {
   /// - Throws: `ContentError`; `SendoutError.recipientUnknown`.
   package func preview(_ customer: CustomerID, _ request: PagePreviewRequest) async throws -> PagePreviewReply {
     let format = try request.contentType.map { try TemplateFormat(contentType: $0) } ?? .html
+    let message = try request.message.map { try MessageTemplate($0) }
+    try message?.checkForm(for: [])
     var reply = PagePreviewReply(
       contentType: format.contentType, warnings: PageTemplate.warnings(request.body, format: format))
     if let problem = PageTemplate.problem(request.body) {
@@ -20,11 +22,13 @@ package struct PagePreviews: Sendable {
       return reply
     }
     let template = try PageTemplate(request.body, format: format)
-    reply.page = template.render(try await context(customer, request))
+    reply.page = template.render(try await context(customer, request, message))
     return reply
   }
 
-  private func context(_ customer: CustomerID, _ request: PagePreviewRequest) async throws -> PageContext {
+  private func context(
+    _ customer: CustomerID, _ request: PagePreviewRequest, _ message: MessageTemplate?
+  ) async throws -> PageContext {
     let sendout = SendoutFields(fields: request.message?.fields ?? [:])
     var context = PageContext(sendout: sendout)
     var own = Properties()
@@ -42,7 +46,7 @@ package struct PagePreviews: Sendable {
       let json = String(decoding: JSONValue.object(properties).json, as: UTF8.self)
       context.properties = Properties(json: json).merged(over: own)
     }
-    if let message = request.message { try MessageTemplate(message).fill(&context) }
+    message?.fill(&context)
     return context
   }
 }

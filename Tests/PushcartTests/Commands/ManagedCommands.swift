@@ -35,7 +35,7 @@ struct ManagedCommand {
   }
 
   /// What the path names, which is the command's argument; `nil` if it names nothing.
-  private var parameter: String? { operation.parameters.first { $0.location == .path }?.name }
+  private var parameter: APIParameter? { operation.parameters.first { $0.location == .path } }
 
   /// Whether the command needs nothing but the customer and what the path names.
   private var needsNoOptions: Bool {
@@ -48,8 +48,11 @@ struct ManagedCommand {
     all.filter { $0.operation.method == .get && $0.needsNoOptions }.compactMap { command in
       var (path, words) = (command.operation.path, command.name.split(separator: " ").map(String.init))
       if let parameter = command.parameter {
-        guard let value = values[parameter] else { return nil }
-        path = path.replacing("{\(parameter)}", with: value)
+        // Ids of messages are no numbers.
+        guard let value = values[parameter.name], (Int64(value) == nil) == (parameter.example.text != nil) else {
+          return nil
+        }
+        path = path.replacing("{\(parameter.name)}", with: value)
         words.append(value)
       }
       return (String(path.dropFirst("/api/v1/".count)), words)
@@ -81,7 +84,7 @@ struct ManagedCommand {
       guard let options = command.options(name: "secretive"), let others = command.options(name: "other") else {
         continue
       }
-      let names = command.parameter.flatMap { names[$0] }
+      let names = command.parameter.flatMap { names[$0.name] }
       let (foreign, absent) = (names.map { [$0.0] } ?? [], names.map { [$0.1] } ?? [])
       crossings[command.name] = [(foreign: foreign + options, absent: absent + others)]
     }

@@ -1,5 +1,6 @@
 import Content
 import Delivery
+import Foundation
 import Hybrid
 import Operations
 import Postgres
@@ -61,7 +62,11 @@ import Wire
       }
       try await withTestWebServer(try whole.routes) { [pairs] server in
         try await ExampleRequests.addEach(to: server, key: key)
-        for (path, command) in pairs {
+        let message = try await self.message(server, key: key)
+        for (path, command) in pairs + [
+          ("messages/\(message)", ["message", "show", message]),
+          ("messages/\(message)/why", ["message", "why", message]),
+        ] {
           let reply = try await server.send("GET", "/api/v1/\(path)", key: key)
           let outcome = try await pushcart.run(command + customer)
           #expect(reply.status == 200, "\(path): \(reply.text)")
@@ -69,6 +74,17 @@ import Wire
         }
       }
     }
+  }
+
+  /// The id of a message that is due in an hour, so that it stays as it is.
+  private func message(_ server: TestWebServer, key: String) async throws -> String {
+    let due = Timestamp(Date(timeIntervalSinceNow: 3600))
+    let reply = try await server.send(
+      "POST", "/api/v1/messages", key: key,
+      json: """
+        {"appId":"\(SendingBench.appID)","to":{"originalId":"user1@example.com"},"message":{"alert":"Hi"},"deliverAt":"\(due)"}
+        """)
+    return try #require(try reply.json.string("messageId"), "\(reply.text)")
   }
 
   /// Operations that no command calls by itself, and why.

@@ -165,6 +165,8 @@ import Wire
         to: server, key: key,
         with: ["name": "Secretive", "appId": "com.secretive.app", "listId": 1, "message": ["alert": "Secretive"]])
     }
+    // So that a list which the second customer adds has another number.
+    try await bench.database.query("SELECT setval('list_list_id_seq', 10)")
     _ = try await Templates(pool).put(bench.customer, name: "secretive", format: .html, body: "Secretive")
     _ = try await HybridApps(pool).enable(
       bench.customer, HybridAppRequest(appId: "com.secretive.app", sender: "Secretive"), vault: bench.vault)

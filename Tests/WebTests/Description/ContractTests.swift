@@ -282,6 +282,11 @@ private struct Tour: Sendable {
       let rows = try await send("GET", "/api/v1/reports/\(report.rawValue)\(filter)").json.array("rows")
       #expect(rows?.isEmpty == [.failures, .opens, .notifications, .hybrid].contains(report), "\(report)")
     }
+    try await send("GET", "/api/v1/activity?days=7")
+    try await send("GET", "/api/v1/alarms")
+    try await send("GET", "/api/v1/sendouts/\(second)/figures")
+    let recipients = try await send("GET", "/api/v1/sendouts/\(second)/recipients?query=lars&state=accepted").json
+    #expect(recipients.array("items")?.first?.string("originalId") == "lars@example.com")
     let pushes = try await send("GET", "/api/v1/sendouts/\(second)/pushes?state=accepted").json
     try await send("GET", "/api/v1/sendouts/\(second)/why?originalId=lars@example.com")
     let push = try #require(pushes.array("items")?.first)

@@ -16,6 +16,7 @@ import Wire
   @Test(
     arguments: [
       ("Keys", [.operator], [.operator]), ("Users", [], []), ("Apps", [.marketer, .operator], [.operator]),
+      ("Contacts", [.marketer, .analyst], [.marketer]), ("Messages", [.marketer, .analyst], [.marketer]),
       ("Lists", [.marketer, .analyst], [.marketer]), ("Templates", [.marketer, .analyst], [.marketer]),
       ("Sendouts", [.marketer, .analyst, .operator], [.marketer]), ("Triggers", [.marketer, .analyst], [.marketer]),
       ("Hybrid phones", [.operator], [.operator]), ("Data trees", [.operator], [.operator]),
@@ -23,7 +24,7 @@ import Wire
     ] as [(String, Set<Role>, Set<Role>)])
   func `Each role does its own work, and nothing else`(tag: String, readers: Set<Role>, editors: Set<Role>) throws {
     for operation in try #require(Self.tags[tag]) where operation.description.id != "showCustomer" {
-      let expected = operation.description.method == .get ? readers : editors
+      let expected = operation.isReading ? readers : editors
       #expect(operation.roles == expected.union([.owner]), "\(operation.description.id)")
     }
   }
@@ -31,7 +32,7 @@ import Wire
   @Test func `An owner may do everything, an analyst changes nothing, and every role reads the customer`() {
     for operation in ManagementOperations.all {
       #expect(operation.isOpen(to: .owner, seesPersonal: true), "\(operation.description.id)")
-      if operation.description.method != .get {
+      if !operation.isReading {
         #expect(!operation.isOpen(to: .analyst, seesPersonal: true), "\(operation.description.id)")
       }
     }
