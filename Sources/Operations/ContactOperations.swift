@@ -39,7 +39,7 @@ package enum ContactOperations {
   }
 
   package static let show = Operation(
-    get: "/api/v1/contacts/{id}", id: "showContact", .contacts, "Show a contact",
+    get: "/api/v1/contacts/{id}", id: "showContactDetails", .contacts, "Show a contact",
     "With its properties and its devices. The report `timeline` has what happened with it.", at: id,
     replies: .ok("The contact.", ContactDetails.form), errors: [unknown]
   ) { call, id, _ in try await ContactStore(call.database).find(call.customer, id).shown(to: call) }

@@ -77,7 +77,7 @@ public struct ContactLists: Sendable {
         throw RegistryError.invalid(
           field: field, problem: "holds \(ids.count) original ids, and \(ListMembersRequest.maximumCount) are allowed")
       }
-      for (index, id) in ids.enumerated() {
+      for (index, id) in ids.enumerated() where !id.isEmpty {
         let rule = TextRule("\(field)[\(index)]", maximum: Registration.maximumOriginalID, allowsControls: true)
         _ = try rule.require(id)
       }

@@ -50,6 +50,11 @@ public struct IdempotentReplies: Sendable {
     }
   }
 
+  /// Whether a request with this key was answered before, and its reply may still be there.
+  public func knows(_ customer: CustomerID, key: String) async throws -> Bool {
+    try await !pool.query(IdempotentReplyQueries.find, customer.rawValue, key).isEmpty
+  }
+
   /// Runs `body` in one transaction, of which nothing is noted for repetitions.
   /// - Throws: `RegistryError.accessKeyRefused`, and whatever `body` throws.
   public func change<Answer: Sendable>(

@@ -20,6 +20,12 @@ struct IdempotentEndpoint: Sendable {
     return try JSONReply.make(.ok, reply)
   }
 
+  /// Whether a request with the same `Idempotency-Key` was answered before.
+  func isRepetition(_ request: Request, _ access: Access) async throws -> Bool {
+    guard let key = request.headers[.idempotencyKey] else { return false }
+    return try await replies.knows(access.customer, key: key)
+  }
+
   /// Executes `action` once for an `Idempotency-Key`. A repetition gets the same reply with `Idempotent-Replayed: true`.
   /// - Parameters:
   ///   - body: of the request; a repetition must have the same.
