@@ -161,7 +161,8 @@ final class CopyInOperation: UnpipelinedOperation, @unchecked Sendable {
 
   // MARK: The server's answers
 
-  /// libpq reads no error before the COPY is closed, but sending a million rows after a bad one is of no use.
+  /// libpq reads no error before the COPY is closed, but sending a million rows after a bad one is of no use. While it sends what the socket
+  /// does not take, libpq reads by itself: an error that it meets then shows at the end alone.
   var watchesForError: Bool { state == .open }
   func errorIsComing() { isRefused = true }
 
