@@ -200,10 +200,12 @@ import Testing
     try await withFruit { database in
       let given = Mutex(0)
       let chunks = AsyncStream<[UInt8]> {
-        guard given.withLock({ count in
-          count += 1
-          return count < most
-        }) else { return nil }
+        guard
+          given.withLock({ count in
+            count += 1
+            return count < most
+          })
+        else { return nil }
         return Array("bad\tkiwi\n".utf8) + [UInt8](repeating: 0x31, count: 100_000) + Array("\tfig\n".utf8)
       }
       // Only the server's error ends it before its end, 2 GB away. Where libpq has met the error while it sent, it tells it at the end.
