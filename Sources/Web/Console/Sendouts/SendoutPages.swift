@@ -1,3 +1,4 @@
+import Delivery
 import FoundationEssentials
 import Operations
 import Wire
@@ -203,6 +204,7 @@ extension ConsoleCall {
       "reasons": figures.reasons.map { reason in
         [
           "state": reason.state.badge, "reason": reason.reason,
+          "services": ReasonHelp(reason.reason, of: sendout.apps.map(\.appType)).services.asList(),
           "pushes": (reason.isEstimate ? "≈ " : "") + ChartText.grouped(reason.pushes),
           "meaning": reason.meaning ?? "", "advice": reason.advice ?? "",
         ] as [String: Any]
