@@ -9,9 +9,12 @@ extension ConsoleCall {
     var row: [String: Any] = [
       "id": sendout.sendoutId.description, "name": sendout.name, "href": "/console/sendouts/\(sendout.sendoutId)",
       "state": sendout.state.badge, "apps": sendout.appNames,
-      "created": zone.time(sendout.startedAt ?? sendout.createdAt),
       "isStream": sendout.kind == .stream, "haltReason": sendout.haltReason ?? "",
     ]
+    // A stream begins with its first message.
+    if let started = sendout.startedAt ?? (sendout.kind == .stream ? sendout.createdAt : nil) {
+      row["started"] = zone.time(started)
+    }
     if let counts = sendout.counts {
       row["audience"] = ChartText.grouped(counts.audience)
       row["progress"] = counts.progress
