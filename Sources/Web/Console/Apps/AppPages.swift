@@ -64,7 +64,9 @@ enum AppPages {
     let form = call.formView(fields, initial)
     let credentials = Set(type.service.fields.map(\.name))
     func groups(_ groups: [AppForm.Group]) -> [[String: Any]] {
-      groups.map { group in ["title": group.title, "fields": group.names.compactMap { form[$0] }] }
+      groups.map { group in
+        ["title": group.title, "isOne": group.names.count == 1, "fields": group.names.compactMap { form[$0] }]
+      }
     }
     let (ways, further) = AppForm.groups(type)
     return [
@@ -159,7 +161,7 @@ enum AppPages {
     return ConsoleView(
       title: "Change \(app.name)", template: "app-form",
       values: form(call, AppForm.change(app.appType), app.appType, initial).merging([
-        "action": "\(app.path)/change", "back": app.path, "isNew": false, "button": "Save and check",
+        "action": "\(app.path)/change", "back": app.path, "name": app.name, "isNew": false, "button": "Save and check",
         "command": "pushcart app update \(id) --customer \(call.customer) …",
       ]) { $1 })
   }
