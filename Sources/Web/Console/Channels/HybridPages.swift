@@ -161,7 +161,7 @@ enum HybridPages {
     return ConsoleView(
       title: "Messages to telephone numbers", template: "figures",
       values: ReportTable.values(report.rows, .hybrid).merging([
-        "back": "/console/hybrid", "intro": "By day, app and type. Days are UTC.",
+        "back": "/console/hybrid", "backText": "CM Hybrid Messaging", "intro": "By day, app and type. Days are UTC.",
       ]) { $1 },
       sql: "SELECT * FROM report.hybrid_share WHERE customer_id = \(call.customer) ORDER BY day DESC LIMIT 100;")
   }
