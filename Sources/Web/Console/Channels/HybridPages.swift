@@ -174,7 +174,7 @@ extension HybridAppReply {
     var row: [String: Any] = [
       "appId": appId, "href": path, "messageType": messageType.rawValue, "sender": sender ?? "the provider's own",
       "changed": zone.time(updatedAt),
-      "state": alarm == nil ? ["text": "ready", "tone": "ok"] : ["text": "needs attention", "tone": "bad"],
+      "state": alarm == nil ? ["text": "Ready", "tone": "ok"] : ["text": "Needs attention", "tone": "bad"],
     ]
     if let alarm { row["alarm"] = ["reason": alarm.reason, "since": zone.time(alarm.since)] }
     return row

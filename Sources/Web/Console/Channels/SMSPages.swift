@@ -112,7 +112,8 @@ enum SMSPages {
 
   private static let optOutFields = [
     FormField(
-      "number", label: "Telephone number", hint: "\(PhoneNumber.form). Only do this when its owner asks for it.",
+      "number", label: "Telephone number",
+      hint: "Write it \(PhoneNumber.form). Only do this when its owner asks for it.",
       isRequired: true, autocomplete: "off")
   ]
 

@@ -30,8 +30,8 @@ enum RecipientPages {
       values: [
         "id": id.description, "name": sendout.name, "search": search ?? "", "isEmpty": found.items.isEmpty,
         "isFiltered": search != nil || state != nil || isOpened,
-        "states": [("opened", "opened")].map { choice($0, isOpened) }
-          + PushState.allCases.map { choice(($0.rawValue, $0.rawValue), $0 == state) },
+        "states": [("opened", "Opened")].map { choice($0, isOpened) }
+          + PushState.allCases.map { choice(($0.rawValue, $0.rawValue.inWords), $0 == state) },
         "rows": found.items.map { row($0, of: id, call) }, "customer": call.customer.description,
         "pager": [
           "first": page.after == nil ? "" : address(after: nil), "next": found.next.map { address(after: $0) } ?? "",

@@ -38,7 +38,7 @@ enum SendoutPages {
         "isFresh": !isFiltered && page.after == nil, "name": name ?? "",
         "states": choices(SendoutState.allCases.map { ($0.rawValue, $0.word) }, state?.rawValue),
         "kinds": choices(
-          [("broadcast", "to an audience"), ("stream", "single messages of a day"), ("all", "all")],
+          [("broadcast", "To an audience"), ("stream", "Single messages of a day"), ("all", "All")],
           call.given("kind") ?? SendoutKind.broadcast.rawValue),
         "maySend": call.allows(SendoutOperations.add), "compose": composer, "customer": call.customer.description,
         "pager": [

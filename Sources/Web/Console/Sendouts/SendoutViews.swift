@@ -75,8 +75,8 @@ extension SendoutState {
   /// For people.
   var word: String {
     switch self {
-    case .freezing: "starting"
-    default: rawValue
+    case .freezing: "Starting"
+    default: rawValue.inWords
     }
   }
 
@@ -94,7 +94,7 @@ extension PushState {
       case .waiting, .uncertain: "warn"
       case .failed: "bad"
       }
-    return ["tone": tone, "text": rawValue]
+    return ["tone": tone, "text": rawValue.inWords]
   }
 }
 

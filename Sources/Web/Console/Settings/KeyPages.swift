@@ -123,10 +123,10 @@ extension AccessKeyReply {
   }
 
   private var state: [String: Any] {
-    if revokedAt != nil { return ["text": "revoked", "tone": "idle"] }
-    guard let end = expiresAt?.date else { return ["text": "valid", "tone": "ok"] }
-    if end <= Date() { return ["text": "expired", "tone": "idle"] }
-    return end < Date() + 14 * 86_400 ? ["text": "expires soon", "tone": "warn"] : ["text": "valid", "tone": "ok"]
+    if revokedAt != nil { return ["text": "Revoked", "tone": "idle"] }
+    guard let end = expiresAt?.date else { return ["text": "Valid", "tone": "ok"] }
+    if end <= Date() { return ["text": "Expired", "tone": "idle"] }
+    return end < Date() + 14 * 86_400 ? ["text": "Expires soon", "tone": "warn"] : ["text": "Valid", "tone": "ok"]
   }
 }
 

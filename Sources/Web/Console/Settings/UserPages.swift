@@ -157,8 +157,8 @@ extension UserReply {
   }
 
   private var state: [String: Any] {
-    if disabled { return ["text": "disabled", "tone": "idle"] }
-    return hasPassword ? ["text": "active", "tone": "ok"] : ["text": "invited", "tone": "warn"]
+    if disabled { return ["text": "Disabled", "tone": "idle"] }
+    return hasPassword ? ["text": "Active", "tone": "ok"] : ["text": "Invited", "tone": "warn"]
   }
 }
 
