@@ -28,7 +28,7 @@ enum AppPages {
   // MARK: - A new app
 
   private static let choice = ConsolePage(
-    path: "/console/new-app", title: "New app", reads: [AnyOperation(AppOperations.add)]
+    path: "/console/new-app", title: "New app", section: .apps, reads: [AnyOperation(AppOperations.add)]
   ) { call in
     ConsoleView(
       title: "Add an app", template: "new-app",
@@ -44,7 +44,7 @@ enum AppPages {
 
   private static func newApp(_ type: AppType) -> ConsolePage {
     ConsolePage(
-      path: "/console/new-app/\(type.pathName)", title: "New app for \(type.platform)",
+      path: "/console/new-app/\(type.pathName)", title: "New app for \(type.platform)", section: .apps,
       reads: [AnyOperation(AppOperations.add)]
     ) { call in
       ConsoleView(
@@ -105,7 +105,7 @@ enum AppPages {
   // MARK: - One app
 
   private static let one = ConsolePage(
-    path: "/console/apps/{id}", title: "App",
+    path: "/console/apps/{id}", title: "App", section: .apps,
     reads: [AnyOperation(AppOperations.show), AnyOperation(AppOperations.devices)]
   ) { call in
     let id: PushAppID = try call.number()
@@ -144,7 +144,7 @@ enum AppPages {
   }
 
   private static let change = ConsolePage(
-    path: "/console/apps/{id}/change", title: "Change an app",
+    path: "/console/apps/{id}/change", title: "Change an app", section: .apps,
     reads: [AnyOperation(AppOperations.show), AnyOperation(AppOperations.change)]
   ) { call in
     let id: PushAppID = try call.number()

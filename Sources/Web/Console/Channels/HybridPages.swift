@@ -60,7 +60,7 @@ enum HybridPages {
   }
 
   private static let new = ConsolePage(
-    path: "/console/new-hybrid", title: "Enable Hybrid Messaging",
+    path: "/console/new-hybrid", title: "Enable Hybrid Messaging", section: .channels,
     reads: [AnyOperation(HybridAppOperations.enable)]
   ) { call in
     ConsoleView(
@@ -88,7 +88,8 @@ enum HybridPages {
   }
 
   private static let one = ConsolePage(
-    path: "/console/hybrid/{appId}", title: "App of Hybrid Messaging", reads: [AnyOperation(HybridAppOperations.show)]
+    path: "/console/hybrid/{appId}", title: "App of Hybrid Messaging", section: .channels,
+    reads: [AnyOperation(HybridAppOperations.show)]
   ) { call in
     let app = try await call.read(HybridAppOperations.show, call.path["appId"] ?? "")
     let form = call.formView(
@@ -134,7 +135,7 @@ enum HybridPages {
   // MARK: - Phones and figures
 
   private static let phones = ConsolePage(
-    path: "/console/hybrid/{appId}/phones", title: "Phones of Hybrid Messaging",
+    path: "/console/hybrid/{appId}/phones", title: "Phones of Hybrid Messaging", section: .channels,
     reads: [AnyOperation(HybridAppOperations.phones)], query: ["after", "number"]
   ) { call in
     let appID = call.path["appId"] ?? ""

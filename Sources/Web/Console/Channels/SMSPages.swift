@@ -55,7 +55,7 @@ enum SMSPages {
   ]
 
   private static let form = ConsolePage(
-    path: "/console/new-sms", title: "Provider of SMS", reads: [AnyOperation(SMSOperations.save)]
+    path: "/console/new-sms", title: "Provider of SMS", section: .channels, reads: [AnyOperation(SMSOperations.save)]
   ) { call in
     ConsoleView(
       title: "Set the provider of SMS", template: "form",

@@ -8,7 +8,7 @@ enum RecipientPages {
   private static let pageSize = 50
 
   private static let recipients = ConsolePage(
-    path: "/console/sendouts/{id}/recipients", title: "Recipients",
+    path: "/console/sendouts/{id}/recipients", title: "Recipients", section: .sendouts,
     reads: [AnyOperation(SendoutOperations.show), AnyOperation(SendoutOperations.recipients)],
     query: ["query", "state", "opened", "after"]
   ) { call in
@@ -66,7 +66,7 @@ enum RecipientPages {
   }
 
   private static let why = ConsolePage(
-    path: "/console/sendouts/{id}/why", title: "Why",
+    path: "/console/sendouts/{id}/why", title: "Why", section: .sendouts,
     reads: [AnyOperation(SendoutOperations.show), AnyOperation(SendoutOperations.why)], query: ["to"]
   ) { call in
     let id: SendoutID = try call.number()

@@ -61,7 +61,7 @@ enum SendoutPages {
   // MARK: One
 
   private static let one = ConsolePage(
-    path: path, title: "Sendout",
+    path: path, title: "Sendout", section: .sendouts,
     reads: [AnyOperation(SendoutOperations.show), AnyOperation(SendoutOperations.figures)]
   ) { call in
     let id: SendoutID = try call.number()

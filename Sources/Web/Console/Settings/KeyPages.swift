@@ -41,7 +41,7 @@ enum KeyPages {
   ]
 
   private static let new = ConsolePage(
-    path: "/console/new-key", title: "New access key", reads: [AnyOperation(KeyOperations.add)]
+    path: "/console/new-key", title: "New access key", section: .settings, reads: [AnyOperation(KeyOperations.add)]
   ) { call in
     ConsoleView(
       title: "Make an access key", template: "form",

@@ -32,7 +32,7 @@ enum UserPages {
   ]
 
   private static let new = ConsolePage(
-    path: "/console/new-user", title: "New user", reads: [AnyOperation(UserOperations.add)]
+    path: "/console/new-user", title: "New user", section: .settings, reads: [AnyOperation(UserOperations.add)]
   ) { call in
     ConsoleView(
       title: "Invite a user", template: "form",
@@ -76,7 +76,7 @@ enum UserPages {
   ]
 
   private static let one = ConsolePage(
-    path: "/console/users/{id}", title: "User", reads: [AnyOperation(UserOperations.show)]
+    path: "/console/users/{id}", title: "User", section: .settings, reads: [AnyOperation(UserOperations.show)]
   ) { call in
     let user = try await call.read(UserOperations.show, try call.number("id", UserID.self))
     var values = user.row(call)
