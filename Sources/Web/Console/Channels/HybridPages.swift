@@ -69,7 +69,8 @@ enum HybridPages {
         "intro": """
         The app needs its push credentials first. App key and app secret, which the app is built with, are shown once, on the next page.
         """, "form": call.formView(newFields), "action": "/console/hybrid", "button": "Enable it",
-        "back": "/console/hybrid", "command": "pushcart hybrid enable --customer \(call.customer) --app com.acme.app",
+        "back": "/console/hybrid", "backText": "CM Hybrid Messaging",
+        "command": "pushcart hybrid enable --customer \(call.customer) --app com.acme.app",
       ])
   }
 

@@ -62,6 +62,7 @@ enum SMSPages {
       values: [
         "intro": "All fields are set anew: give the sign-in again, since it is never shown.",
         "form": call.formView(fields), "action": "/console/sms", "button": "Save and check", "back": "/console/sms",
+        "backText": "SMS",
         "command": "pushcart sms set --customer \(call.customer) --provider cm --product-token-file FILE --sender NAME",
       ])
   }

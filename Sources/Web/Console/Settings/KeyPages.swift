@@ -47,7 +47,7 @@ enum KeyPages {
       title: "Make an access key", template: "form",
       values: [
         "intro": "The key is shown once, on the next page. Only its hash is stored.", "form": call.formView(fields),
-        "action": "/console/keys", "button": "Make the key", "back": "/console/keys",
+        "action": "/console/keys", "button": "Make the key", "back": "/console/keys", "backText": "Access keys",
         "command": "pushcart key add --customer \(call.customer) --name NAME --scope SCOPE",
       ])
   }

@@ -39,7 +39,7 @@ enum UserPages {
       values: [
         "intro": "The next page shows once the link where the user sets a password. It works once, within 24 hours.",
         "form": call.formView(newFields), "action": "/console/users", "button": "Make the link",
-        "back": "/console/users",
+        "back": "/console/users", "backText": "Users",
         "command": "pushcart user add --customer \(call.customer) --email mia@example.com --role marketer",
       ])
   }
