@@ -5,6 +5,8 @@ package import Wire
 package struct ReasonHelp: Sendable, Equatable {
   package let meaning: String?
   package let advice: String?
+  /// The push services that have such a reason, as in `APNs`; none for the hub's own, and for what is not known.
+  package let services: [String]
 
   /// - Parameters:
   ///   - reason: as the ledger has it: the hub's own, perhaps with a detail behind it, or the push service's.
@@ -12,22 +14,28 @@ package struct ReasonHelp: Sendable, Equatable {
   package init(_ reason: String, of types: [AppType]) {
     let word = reason.prefix { $0 != " " }
     if let own = HubReason(rawValue: String(word)) {
-      self.init(meaning: own.meaning.replacing("`", with: ""), advice: own.advice)
+      self.init(meaning: own.meaning.replacing("`", with: ""), advice: own.advice, services: [])
       return
     }
     let services = Set(types.map(\.service.name))
-    let known = PushServiceName.allCases.filter(services.contains).flatMap(ServiceReasons.of).flatMap(\.reasons)
-      .first { $0.name.utf8.elementsEqual(reason.utf8) || $0.name.utf8.elementsEqual(word.utf8) }
+    func isMeant(_ known: ServiceReasons.Reason) -> Bool {
+      known.name.utf8.elementsEqual(reason.utf8) || known.name.utf8.elementsEqual(word.utf8)
+    }
+    let tables = PushServiceName.allCases.filter(services.contains).flatMap(ServiceReasons.of)
+      .filter { $0.reasons.contains(where: isMeant) }
+    let known = tables.first?.reasons.first(where: isMeant)
     self.init(
       meaning: known.map {
         ($0.meaning.map { $0.prefix(1).uppercased() + $0.dropFirst() + ". " } ?? "") + Self.meaning($0.verdict)
       },
-      advice: known.flatMap { $0.advice ?? Self.advice($0.verdict) })
+      advice: known.flatMap { $0.advice ?? Self.advice($0.verdict) },
+      services: tables.map(\.service).reduce(into: []) { if !$0.contains($1) { $0.append($1) } })
   }
 
-  private init(meaning: String?, advice: String?) {
+  private init(meaning: String?, advice: String?, services: [String]) {
     self.meaning = meaning
     self.advice = advice
+    self.services = services
   }
 
   private static func meaning(_ verdict: Verdict) -> String {

@@ -17,6 +17,7 @@ import Wire
     #expect(ReasonHelp("Unregistered", of: [.ios]).advice?.hasPrefix("Nothing: the device is invalidated") == true)
     #expect(ReasonHelp("Unregistered", of: [.firebase]).meaning == nil)
     #expect(ReasonHelp("UNREGISTERED", of: [.ios, .firebase]).advice != nil)
+    #expect(ReasonHelp("Unregistered", of: [.ios, .firebase]).services == ["APNs"])
     #expect(ReasonHelp("InvalidProviderToken", of: [.ios]).advice?.contains("another Key Id") == true)
     #expect(ReasonHelp("something new", of: AppType.allCases) == ReasonHelp("something newer", of: [.ios]))
   }

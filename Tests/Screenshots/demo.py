@@ -84,7 +84,7 @@ class Demo:
                   {"service": "fcm", "times": 3, "reply": "refuse", "reason": "UNREGISTERED"})
         everyone = {"appIds": self.apps, "audience": {"all": True}}
         lunch = {"name": "Lunch", **everyone, "template": "offer",
-                 "message": {"alert": "Hello {{firstName}}, lunch is ready, with 20 % off today"}}
+                 "message": {"alert": "Hello {{firstName}}, lunch is ready, with 20\u00a0% off today"}}
         sent = self.call("POST", "sendouts", {**lunch, "start": True})
         draft = self.call("POST", "sendouts", {**lunch, "name": "A draft whose name is rather long " * 3, "start": False})
         news = self.call("POST", "lists", {"name": "newsletter"}).get("listId")

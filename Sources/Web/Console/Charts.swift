@@ -152,11 +152,11 @@ enum ChartText {
     return String(number)
   }
 
-  /// A share as in `12.5 %`; a dash for a share of nothing.
+  /// A share as in `12.5 %`, which does not break into two lines; a dash for a share of nothing.
   static func percent(_ part: Int, of whole: Int) -> String {
     guard whole > 0 else { return "–" }
     let tenths = Int((Double(part) / Double(whole) * 1000).rounded())
-    return "\(tenths / 10).\(tenths % 10) %"
+    return "\(tenths / 10).\(tenths % 10)\u{A0}%"
   }
 
   /// A coordinate, to a tenth.

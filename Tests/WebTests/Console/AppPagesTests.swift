@@ -41,7 +41,7 @@ import Wire
         #expect(added.status == 303 && added.header("Location") == "/console/apps/1")
         let page = try await browser.get("/console/apps/1")
         #expect(page.status == 200 && page.shows("Acme <i>") && !page.text.contains("Acme <i>"))
-        #expect(page.text.contains("badge ok") && page.text.contains("accepted"))
+        #expect(page.text.contains("badge ok") && page.text.contains("Accepted"))
         #expect(!page.text.contains("BEGIN PRIVATE KEY"))
         let list = try await browser.get("/console/apps")
         #expect(list.text.contains("/console/apps/1") && list.shows("Accepted"))

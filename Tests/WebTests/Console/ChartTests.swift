@@ -99,13 +99,16 @@ import Testing
     ]).html
     #expect(
       html.contains(
-        #"<th scope="row">Audience</th><td class="num">2,000</td><td class="num">100.0 %</td><td class="num">–</td>"#))
+        #"<th scope="row">Audience</th><td class="num">2,000</td><td class="num">100.0\#u{A0}%</td><td class="num">–</td>"#
+      ))
     #expect(
       html.contains(
-        #"<th scope="row">Sent</th><td class="num">1,000</td><td class="num">50.0 %</td><td class="num">50.0 %</td>"#))
+        #"<th scope="row">Sent</th><td class="num">1,000</td><td class="num">50.0\#u{A0}%</td><td class="num">50.0\#u{A0}%</td>"#
+      ))
     #expect(
       html.contains(
-        #"<th scope="row">After nothing</th><td class="num">0</td><td class="num">0.0 %</td><td class="num">–</td>"#))
+        #"<th scope="row">After nothing</th><td class="num">0</td><td class="num">0.0\#u{A0}%</td><td class="num">–</td>"#
+      ))
   }
 
   @Test func `Numbers are written for people`() {
@@ -113,7 +116,7 @@ import Testing
       [0, 7, 999, 1000, 1_234_567, -1200].map(ChartText.grouped) == ["0", "7", "999", "1,000", "1,234,567", "-1,200"])
     #expect(
       [0, 999, 1000, 1500, 20_000_000, 1_500_000_000].map(ChartText.short) == ["0", "999", "1k", "1.5k", "20M", "1.5G"])
-    #expect(ChartText.percent(1, of: 8) == "12.5 %")
+    #expect(ChartText.percent(1, of: 8) == "12.5\u{A0}%")
     #expect(ChartText.percent(1, of: 0) == "–")
     #expect([0, 0.04, 0.05, 1.25, -1.5].map(ChartText.number) == ["0", "0", "0.1", "1.3", "-1.5"])
   }

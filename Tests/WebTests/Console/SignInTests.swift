@@ -121,6 +121,8 @@ import Wire
   @Test func `A user of two customers chooses one of them`() async throws {
     try await withConsole { console in
       let browser = try await console.browser()
+      let only = try await browser.get("/console/customer")
+      #expect(only.status == 303 && only.header("Location") == "/console")
       let other = try await console.database.customer("Other <b>")
       _ = try await console.add("mia@example.com", as: .analyst, of: other)
       let page = try await browser.get("/console/customer")

@@ -28,7 +28,7 @@ enum AppPages {
   // MARK: - A new app
 
   private static let choice = ConsolePage(
-    path: "/console/new-app", title: "New app", reads: [AnyOperation(AppOperations.add)]
+    path: "/console/new-app", title: "New app", section: .apps, reads: [AnyOperation(AppOperations.add)]
   ) { call in
     ConsoleView(
       title: "Add an app", template: "new-app",
@@ -44,7 +44,7 @@ enum AppPages {
 
   private static func newApp(_ type: AppType) -> ConsolePage {
     ConsolePage(
-      path: "/console/new-app/\(type.pathName)", title: "New app for \(type.platform)",
+      path: "/console/new-app/\(type.pathName)", title: "New app for \(type.platform)", section: .apps,
       reads: [AnyOperation(AppOperations.add)]
     ) { call in
       ConsoleView(
@@ -64,7 +64,9 @@ enum AppPages {
     let form = call.formView(fields, initial)
     let credentials = Set(type.service.fields.map(\.name))
     func groups(_ groups: [AppForm.Group]) -> [[String: Any]] {
-      groups.map { group in ["title": group.title, "fields": group.names.compactMap { form[$0] }] }
+      groups.map { group in
+        ["title": group.title, "isOne": group.names.count == 1, "fields": group.names.compactMap { form[$0] }]
+      }
     }
     let (ways, further) = AppForm.groups(type)
     return [
@@ -103,7 +105,7 @@ enum AppPages {
   // MARK: - One app
 
   private static let one = ConsolePage(
-    path: "/console/apps/{id}", title: "App",
+    path: "/console/apps/{id}", title: "App", section: .apps,
     reads: [AnyOperation(AppOperations.show), AnyOperation(AppOperations.devices)]
   ) { call in
     let id: PushAppID = try call.number()
@@ -142,7 +144,7 @@ enum AppPages {
   }
 
   private static let change = ConsolePage(
-    path: "/console/apps/{id}/change", title: "Change an app",
+    path: "/console/apps/{id}/change", title: "Change an app", section: .apps,
     reads: [AnyOperation(AppOperations.show), AnyOperation(AppOperations.change)]
   ) { call in
     let id: PushAppID = try call.number()
@@ -159,7 +161,7 @@ enum AppPages {
     return ConsoleView(
       title: "Change \(app.name)", template: "app-form",
       values: form(call, AppForm.change(app.appType), app.appType, initial).merging([
-        "action": "\(app.path)/change", "back": app.path, "isNew": false, "button": "Save and check",
+        "action": "\(app.path)/change", "back": app.path, "name": app.name, "isNew": false, "button": "Save and check",
         "command": "pushcart app update \(id) --customer \(call.customer) …",
       ]) { $1 })
   }

@@ -103,10 +103,10 @@ extension PushAppCheckReply.Check {
 extension PushAppCheckReply.Check.Verdict {
   fileprivate var badge: [String: Any] {
     switch self {
-    case .accepted: ["text": "accepted", "tone": "ok"]
-    case .refused: ["text": "refused", "tone": "bad"]
-    case .unasked: ["text": "not asked", "tone": "idle"]
-    case .unreachable: ["text": "unreachable", "tone": "warn"]
+    case .accepted: ["text": "Accepted", "tone": "ok"]
+    case .refused: ["text": "Refused", "tone": "bad"]
+    case .unasked: ["text": "Not asked", "tone": "idle"]
+    case .unreachable: ["text": "Unreachable", "tone": "warn"]
     }
   }
 }

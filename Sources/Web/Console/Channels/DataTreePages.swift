@@ -60,7 +60,7 @@ enum DataTreePages {
       title: which == .notifications ? "Notifications of data trees" : "Subscriptions to data trees",
       template: "figures",
       values: ReportTable.values(report.rows, which).merging([
-        "back": "/console/data-trees",
+        "back": "/console/data-trees", "backText": "Data trees",
         "intro": which == .notifications ? "By day and outcome. Days are UTC." : "As they are now.",
       ]) { $1 },
       sql: "SELECT * FROM report.\(view) WHERE customer_id = \(call.customer) LIMIT 100;")

@@ -60,7 +60,7 @@ enum HybridPages {
   }
 
   private static let new = ConsolePage(
-    path: "/console/new-hybrid", title: "Enable Hybrid Messaging",
+    path: "/console/new-hybrid", title: "Enable Hybrid Messaging", section: .channels,
     reads: [AnyOperation(HybridAppOperations.enable)]
   ) { call in
     ConsoleView(
@@ -69,7 +69,8 @@ enum HybridPages {
         "intro": """
         The app needs its push credentials first. App key and app secret, which the app is built with, are shown once, on the next page.
         """, "form": call.formView(newFields), "action": "/console/hybrid", "button": "Enable it",
-        "back": "/console/hybrid", "command": "pushcart hybrid enable --customer \(call.customer) --app com.acme.app",
+        "back": "/console/hybrid", "backText": "CM Hybrid Messaging",
+        "command": "pushcart hybrid enable --customer \(call.customer) --app com.acme.app",
       ])
   }
 
@@ -88,7 +89,8 @@ enum HybridPages {
   }
 
   private static let one = ConsolePage(
-    path: "/console/hybrid/{appId}", title: "App of Hybrid Messaging", reads: [AnyOperation(HybridAppOperations.show)]
+    path: "/console/hybrid/{appId}", title: "App of Hybrid Messaging", section: .channels,
+    reads: [AnyOperation(HybridAppOperations.show)]
   ) { call in
     let app = try await call.read(HybridAppOperations.show, call.path["appId"] ?? "")
     let form = call.formView(
@@ -134,7 +136,7 @@ enum HybridPages {
   // MARK: - Phones and figures
 
   private static let phones = ConsolePage(
-    path: "/console/hybrid/{appId}/phones", title: "Phones of Hybrid Messaging",
+    path: "/console/hybrid/{appId}/phones", title: "Phones of Hybrid Messaging", section: .channels,
     reads: [AnyOperation(HybridAppOperations.phones)], query: ["after", "number"]
   ) { call in
     let appID = call.path["appId"] ?? ""
@@ -161,7 +163,7 @@ enum HybridPages {
     return ConsoleView(
       title: "Messages to telephone numbers", template: "figures",
       values: ReportTable.values(report.rows, .hybrid).merging([
-        "back": "/console/hybrid", "intro": "By day, app and type. Days are UTC.",
+        "back": "/console/hybrid", "backText": "CM Hybrid Messaging", "intro": "By day, app and type. Days are UTC.",
       ]) { $1 },
       sql: "SELECT * FROM report.hybrid_share WHERE customer_id = \(call.customer) ORDER BY day DESC LIMIT 100;")
   }
@@ -174,7 +176,7 @@ extension HybridAppReply {
     var row: [String: Any] = [
       "appId": appId, "href": path, "messageType": messageType.rawValue, "sender": sender ?? "the provider's own",
       "changed": zone.time(updatedAt),
-      "state": alarm == nil ? ["text": "ready", "tone": "ok"] : ["text": "needs attention", "tone": "bad"],
+      "state": alarm == nil ? ["text": "Ready", "tone": "ok"] : ["text": "Needs attention", "tone": "bad"],
     ]
     if let alarm { row["alarm"] = ["reason": alarm.reason, "since": zone.time(alarm.since)] }
     return row

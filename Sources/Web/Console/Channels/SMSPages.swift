@@ -55,13 +55,14 @@ enum SMSPages {
   ]
 
   private static let form = ConsolePage(
-    path: "/console/new-sms", title: "Provider of SMS", reads: [AnyOperation(SMSOperations.save)]
+    path: "/console/new-sms", title: "Provider of SMS", section: .channels, reads: [AnyOperation(SMSOperations.save)]
   ) { call in
     ConsoleView(
       title: "Set the provider of SMS", template: "form",
       values: [
         "intro": "All fields are set anew: give the sign-in again, since it is never shown.",
         "form": call.formView(fields), "action": "/console/sms", "button": "Save and check", "back": "/console/sms",
+        "backText": "SMS",
         "command": "pushcart sms set --customer \(call.customer) --provider cm --product-token-file FILE --sender NAME",
       ])
   }
@@ -112,7 +113,8 @@ enum SMSPages {
 
   private static let optOutFields = [
     FormField(
-      "number", label: "Telephone number", hint: "\(PhoneNumber.form). Only do this when its owner asks for it.",
+      "number", label: "Telephone number",
+      hint: "Write it \(PhoneNumber.form). Only do this when its owner asks for it.",
       isRequired: true, autocomplete: "off")
   ]
 

@@ -150,8 +150,10 @@ struct Composer: Sendable {
     case .unknown(let problem): return ["isKnown": false, "problem": problem]
     case .known(let reply):
       let total = AudienceReply(apps: reply.apps.filter(isChosen), unknownOriginalIds: reply.unknownOriginalIds)
+      let hasApp = !form.appIDs.isEmpty
       return [
-        "isKnown": true, "problem": "", "devices": total.written, "isNobody": total.devices == 0,
+        "isKnown": hasApp, "problem": hasApp ? "" : "Choose an app.", "devices": total.written,
+        "isNobody": total.devices == 0, "isOne": total.devices == 1,
         "hasCounts": !reply.apps.isEmpty,
         "counts": reply.apps.map { ["appId": $0.appId, "platform": $0.appType.platform, "devices": $0.written] },
         "unknown": total.unknownOriginalIds.flatMap { $0 > 0 ? ComposerForm.grouped($0) : nil } ?? "",

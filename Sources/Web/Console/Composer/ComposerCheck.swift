@@ -57,7 +57,8 @@ struct ComposerCheck: Sendable {
       title: "Check and send", template: "compose-check",
       values: [
         "id": "\(draft.sendoutId)", "name": draft.name, "who": try await who(), "devices": count.written,
-        "counted": "\(count.devices)", "isTyped": isTyped, "isOwn": isOwn, "isSendable": !isOwn && count.devices > 0,
+        "counted": "\(count.devices)", "isTyped": isTyped, "isOwn": isOwn, "isOne": count.devices == 1,
+        "isSendable": !isOwn && count.devices > 0,
         "fields": form["fields"] ?? [[String: Any]](), "errors": form["errors"] ?? [[String: Any]](),
         "apps": count.apps.map {
           ["appId": $0.appId, "platform": $0.appType.platform, "devices": $0.written]

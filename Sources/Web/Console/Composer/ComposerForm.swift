@@ -142,6 +142,9 @@ struct ComposerForm: Sendable {
 
   var appIDs: [String] { values.all("appIds") }
 
+  /// Whether the message has anything yet.
+  var isWritten: Bool { Self.fieldsOfMessage.contains { text("message.\($0.name)") != nil } }
+
   var appType: AppType? {
     get throws {
       try values.number("appType", Int16.self).map { number in

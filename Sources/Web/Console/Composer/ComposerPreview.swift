@@ -13,6 +13,8 @@ struct ComposerPreview: Sendable {
   var others: [ContactDetails] = []
   /// Why there is no preview.
   var problem: String?
+  /// Whether the message has anything yet. What an empty one lacks is no problem while one writes.
+  private let isWritten: Bool
   /// By the apps' numbers.
   private var names: [PushAppID: String] = [:]
 
@@ -20,6 +22,7 @@ struct ComposerPreview: Sendable {
   ///   - form: what the message says, and the beginning of what its contact is looked up by: the first one if empty.
   ///   - apps: of the customer.
   init(_ form: ComposerForm, among apps: [PushAppReply], _ call: ConsoleCall) async throws {
+    isWritten = form.isWritten
     for app in apps { names[app.pushAppId] = app.name }
     // The texts tell what is known of a contact.
     if call.allows(ContactOperations.list), call.allows(MessageOperations.preview) {
@@ -61,9 +64,10 @@ struct ComposerPreview: Sendable {
   /// For `{{>_compose-preview}}`.
   var values: [String: Any] {
     [
-      "problem": problem ?? "", "contact": contact.map(Self.named) ?? "", "hasContact": contact != nil,
+      "problem": isWritten ? problem ?? "" : "", "isWritten": isWritten, "contact": contact.map(Self.named) ?? "",
+      "hasContact": contact != nil,
       "others": others.map { ["originalId": $0.originalId, "name": Self.named($0)] }, "hasOthers": false,
-      "previews": requests.map(shown), "isEmpty": requests.isEmpty && problem == nil,
+      "previews": requests.map(shown), "isEmpty": requests.isEmpty && (problem == nil || !isWritten),
     ]
   }
 

@@ -93,6 +93,9 @@ extension ConsoleRoutes {
   private func askCustomer(_ visit: ConsoleVisit) async throws -> Response {
     let user = try await signedIn(visit)
     let choices = try await users.sessions.customers(user)
+    if choices.count == 1, user.customer == choices.first?.customer {
+      return ConsoleReply.see(visit.next(visit.query("next")))
+    }
     let view = ConsoleView(
       title: "Choose a customer", template: "customers",
       values: [

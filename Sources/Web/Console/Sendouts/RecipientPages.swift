@@ -8,7 +8,7 @@ enum RecipientPages {
   private static let pageSize = 50
 
   private static let recipients = ConsolePage(
-    path: "/console/sendouts/{id}/recipients", title: "Recipients",
+    path: "/console/sendouts/{id}/recipients", title: "Recipients", section: .sendouts,
     reads: [AnyOperation(SendoutOperations.show), AnyOperation(SendoutOperations.recipients)],
     query: ["query", "state", "opened", "after"]
   ) { call in
@@ -30,8 +30,8 @@ enum RecipientPages {
       values: [
         "id": id.description, "name": sendout.name, "search": search ?? "", "isEmpty": found.items.isEmpty,
         "isFiltered": search != nil || state != nil || isOpened,
-        "states": [("opened", "opened")].map { choice($0, isOpened) }
-          + PushState.allCases.map { choice(($0.rawValue, $0.rawValue), $0 == state) },
+        "states": [("opened", "Opened")].map { choice($0, isOpened) }
+          + PushState.allCases.map { choice(($0.rawValue, $0.rawValue.inWords), $0 == state) },
         "rows": found.items.map { row($0, of: id, call) }, "customer": call.customer.description,
         "pager": [
           "first": page.after == nil ? "" : address(after: nil), "next": found.next.map { address(after: $0) } ?? "",
@@ -66,7 +66,7 @@ enum RecipientPages {
   }
 
   private static let why = ConsolePage(
-    path: "/console/sendouts/{id}/why", title: "Why",
+    path: "/console/sendouts/{id}/why", title: "Why", section: .sendouts,
     reads: [AnyOperation(SendoutOperations.show), AnyOperation(SendoutOperations.why)], query: ["to"]
   ) { call in
     let id: SendoutID = try call.number()

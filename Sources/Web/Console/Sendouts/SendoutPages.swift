@@ -1,3 +1,4 @@
+import Delivery
 import FoundationEssentials
 import Operations
 import Wire
@@ -37,7 +38,7 @@ enum SendoutPages {
         "isFresh": !isFiltered && page.after == nil, "name": name ?? "",
         "states": choices(SendoutState.allCases.map { ($0.rawValue, $0.word) }, state?.rawValue),
         "kinds": choices(
-          [("broadcast", "to an audience"), ("stream", "single messages of a day"), ("all", "all")],
+          [("broadcast", "To an audience"), ("stream", "Single messages of a day"), ("all", "All")],
           call.given("kind") ?? SendoutKind.broadcast.rawValue),
         "maySend": call.allows(SendoutOperations.add), "compose": composer, "customer": call.customer.description,
         "pager": [
@@ -60,7 +61,7 @@ enum SendoutPages {
   // MARK: One
 
   private static let one = ConsolePage(
-    path: path, title: "Sendout",
+    path: path, title: "Sendout", section: .sendouts,
     reads: [AnyOperation(SendoutOperations.show), AnyOperation(SendoutOperations.figures)]
   ) { call in
     let id: SendoutID = try call.number()
@@ -203,6 +204,7 @@ extension ConsoleCall {
       "reasons": figures.reasons.map { reason in
         [
           "state": reason.state.badge, "reason": reason.reason,
+          "services": ReasonHelp(reason.reason, of: sendout.apps.map(\.appType)).services.asList(),
           "pushes": (reason.isEstimate ? "≈ " : "") + ChartText.grouped(reason.pushes),
           "meaning": reason.meaning ?? "", "advice": reason.advice ?? "",
         ] as [String: Any]

@@ -9,9 +9,12 @@ extension ConsoleCall {
     var row: [String: Any] = [
       "id": sendout.sendoutId.description, "name": sendout.name, "href": "/console/sendouts/\(sendout.sendoutId)",
       "state": sendout.state.badge, "apps": sendout.appNames,
-      "created": zone.time(sendout.startedAt ?? sendout.createdAt),
       "isStream": sendout.kind == .stream, "haltReason": sendout.haltReason ?? "",
     ]
+    // A stream begins with its first message.
+    if let started = sendout.startedAt ?? (sendout.kind == .stream ? sendout.createdAt : nil) {
+      row["started"] = zone.time(started)
+    }
     if let counts = sendout.counts {
       row["audience"] = ChartText.grouped(counts.audience)
       row["progress"] = counts.progress
@@ -72,8 +75,8 @@ extension SendoutState {
   /// For people.
   var word: String {
     switch self {
-    case .freezing: "starting"
-    default: rawValue
+    case .freezing: "Starting"
+    default: rawValue.inWords
     }
   }
 
@@ -91,7 +94,7 @@ extension PushState {
       case .waiting, .uncertain: "warn"
       case .failed: "bad"
       }
-    return ["tone": tone, "text": rawValue]
+    return ["tone": tone, "text": rawValue.inWords]
   }
 }
 

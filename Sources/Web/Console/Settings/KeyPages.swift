@@ -41,13 +41,13 @@ enum KeyPages {
   ]
 
   private static let new = ConsolePage(
-    path: "/console/new-key", title: "New access key", reads: [AnyOperation(KeyOperations.add)]
+    path: "/console/new-key", title: "New access key", section: .settings, reads: [AnyOperation(KeyOperations.add)]
   ) { call in
     ConsoleView(
       title: "Make an access key", template: "form",
       values: [
         "intro": "The key is shown once, on the next page. Only its hash is stored.", "form": call.formView(fields),
-        "action": "/console/keys", "button": "Make the key", "back": "/console/keys",
+        "action": "/console/keys", "button": "Make the key", "back": "/console/keys", "backText": "Access keys",
         "command": "pushcart key add --customer \(call.customer) --name NAME --scope SCOPE",
       ])
   }
@@ -123,10 +123,10 @@ extension AccessKeyReply {
   }
 
   private var state: [String: Any] {
-    if revokedAt != nil { return ["text": "revoked", "tone": "idle"] }
-    guard let end = expiresAt?.date else { return ["text": "valid", "tone": "ok"] }
-    if end <= Date() { return ["text": "expired", "tone": "idle"] }
-    return end < Date() + 14 * 86_400 ? ["text": "expires soon", "tone": "warn"] : ["text": "valid", "tone": "ok"]
+    if revokedAt != nil { return ["text": "Revoked", "tone": "idle"] }
+    guard let end = expiresAt?.date else { return ["text": "Valid", "tone": "ok"] }
+    if end <= Date() { return ["text": "Expired", "tone": "idle"] }
+    return end < Date() + 14 * 86_400 ? ["text": "Expires soon", "tone": "warn"] : ["text": "Valid", "tone": "ok"]
   }
 }
 

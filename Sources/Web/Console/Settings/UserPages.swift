@@ -32,14 +32,14 @@ enum UserPages {
   ]
 
   private static let new = ConsolePage(
-    path: "/console/new-user", title: "New user", reads: [AnyOperation(UserOperations.add)]
+    path: "/console/new-user", title: "New user", section: .settings, reads: [AnyOperation(UserOperations.add)]
   ) { call in
     ConsoleView(
       title: "Invite a user", template: "form",
       values: [
         "intro": "The next page shows once the link where the user sets a password. It works once, within 24 hours.",
         "form": call.formView(newFields), "action": "/console/users", "button": "Make the link",
-        "back": "/console/users",
+        "back": "/console/users", "backText": "Users",
         "command": "pushcart user add --customer \(call.customer) --email mia@example.com --role marketer",
       ])
   }
@@ -76,7 +76,7 @@ enum UserPages {
   ]
 
   private static let one = ConsolePage(
-    path: "/console/users/{id}", title: "User", reads: [AnyOperation(UserOperations.show)]
+    path: "/console/users/{id}", title: "User", section: .settings, reads: [AnyOperation(UserOperations.show)]
   ) { call in
     let user = try await call.read(UserOperations.show, try call.number("id", UserID.self))
     var values = user.row(call)
@@ -157,8 +157,8 @@ extension UserReply {
   }
 
   private var state: [String: Any] {
-    if disabled { return ["text": "disabled", "tone": "idle"] }
-    return hasPassword ? ["text": "active", "tone": "ok"] : ["text": "invited", "tone": "warn"]
+    if disabled { return ["text": "Disabled", "tone": "idle"] }
+    return hasPassword ? ["text": "Active", "tone": "ok"] : ["text": "Invited", "tone": "warn"]
   }
 }
 

@@ -43,6 +43,7 @@ import Wire
       let browser = try await console.browser(.marketer)
       let page = try await browser.get("/console/new-sendout")
       #expect(page.status == 200 && page.text.contains("{{firstName}}"), "\(page.text)")
+      #expect(page.text.contains("Type a text to see it.") && !page.text.contains("message.alert is missing"))
       let preview = try await browser.post("/console/new-sendout/preview", form(["contact": "user1"]))
       #expect(preview.status == 200 && preview.text.contains("<p>Hi N1</p>"), "\(preview.text)")
       #expect(preview.text.contains("bytes left") && preview.text.contains(#"value="Friday""#))
