@@ -55,13 +55,16 @@ class Chromium:
     def script(self, text, *arguments):
         return self.send("/execute/sync", {"script": text, "args": list(arguments)})
 
-    def wait(self, text):
-        """Waits until a script returns true."""
+    def wait(self, text, *arguments, again=False):
+        """Waits until a script returns something that is true, and returns that. Opens the page `again` until then."""
         end = time.monotonic() + 60
-        while not self.script(text):
+        while not (found := self.script(text, *arguments)):
             if time.monotonic() > end:
-                raise RuntimeError(f"it does not come true: {text}")
-            time.sleep(0.1)
+                raise RuntimeError(f"it does not come true on {self.script('return location.href')}: {text} {arguments}")
+            time.sleep(0.05)
+            if again:
+                self.open(self.script("return location.href"))
+        return found
 
     def tools(self, command, **parameters):
         """A command of Chromium's developer tools."""
@@ -79,6 +82,11 @@ class Chromium:
 
     def click(self, css):
         self.send(self.element(css) + "/click")
+
+    def press(self, *keys):
+        """Presses keys one after the other, wherever the focus is."""
+        actions = [{"type": kind, "value": key} for key in keys for kind in ["keyDown", "keyUp"]]
+        self.send("/actions", {"actions": [{"type": "key", "id": "keys", "actions": actions}]})
 
     def look(self, scheme, width, height):
         """Shows pages to somebody who prefers `scheme`, on a screen of this size."""
