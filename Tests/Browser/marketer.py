@@ -15,6 +15,16 @@ def sign_in(browser):
     arrive(browser, "")
 
 
+def sign_in_again(browser, demo):
+    """Signs in with that password."""
+    browser.open(f"{demo.url}/console/sign-in")
+    owner = next(user["email"] for user in demo.call("GET", "users")["items"] if user["role"] == "owner")
+    browser.type("[name=email]", owner)
+    browser.type("[name=password]", PASSWORD)
+    browser.click("main button[type=submit]")
+    arrive(browser, "")
+
+
 def write(browser, demo, text, has_scripts=True):
     """Writes a sendout to all apps, and waits for a preview for each platform. Returns how many there are."""
     browser.open(f"{demo.url}/console/new-sendout")
