@@ -66,9 +66,9 @@ docs: setup ## Write docs/settings.md, docs/cli.md and docs/errors.md from the h
 	@"$$(swift build --show-bin-path)/pushcart" documents
 
 screenshots: ## Take each page of the console, light and dark, desktop and phone, into .build/screenshots; README's go to docs
-	@.ci/setup test
+	@.ci/setup browser
 	swift build --product pushcart
-	@PUSHCART="$$(swift build --show-bin-path)/pushcart" Tests/Screenshots/run
+	@PUSHCART="$$(swift build --show-bin-path)/pushcart" Tests/Browser/run
 
 format: ## Format the Swift sources
 	swift format --in-place --recursive Package.swift Sources Tests

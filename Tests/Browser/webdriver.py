@@ -9,7 +9,46 @@ import urllib.error
 import urllib.request
 
 
-class Chromium:
+class Browser:
+    """What a person does in one. Its kinds have `send`, which takes a request of WebDriver."""
+
+    def __enter__(self):
+        return self
+
+    def open(self, url):
+        """Opens a page, and returns once it has loaded."""
+        self.send("/url", {"url": url})
+
+    def script(self, text, *arguments):
+        return self.send("/execute/sync", {"script": text, "args": list(arguments)})
+
+    def wait(self, text, *arguments, again=False):
+        """Waits until a script returns something that is true, and returns that. Opens the page `again` until then."""
+        end = time.monotonic() + 60
+        while not (found := self.script(text, *arguments)):
+            if time.monotonic() > end:
+                raise RuntimeError(f"it does not come true on {self.script('return location.href')}: {text} {arguments}")
+            time.sleep(0.05)
+            if again:
+                self.open(self.script("return location.href"))
+        return found
+
+    def element(self, css):
+        return "/element/" + next(iter(self.send("/element", {"using": "css selector", "value": css}).values()))
+
+    def type(self, css, text):
+        self.send(self.element(css) + "/value", {"text": text})
+
+    def click(self, css):
+        self.send(self.element(css) + "/click")
+
+    def press(self, *keys):
+        """Presses keys one after the other, wherever the focus is."""
+        actions = [{"type": kind, "value": key} for key in keys for kind in ["keyDown", "keyUp"]]
+        self.send("/actions", {"actions": [{"type": "key", "id": "keys", "actions": actions}]})
+
+
+class Chromium(Browser):
     """A Chromium without a window. It asks nobody but this machine, and ends with the block."""
 
     def __init__(self):
@@ -28,9 +67,6 @@ class Chromium:
         session = self.send("", {"capabilities": {"alwaysMatch": capabilities}})
         self.url += f"/{session['sessionId']}"
 
-    def __enter__(self):
-        return self
-
     def __exit__(self, *_):
         try:
             self.send("", method="DELETE")
@@ -48,21 +84,6 @@ class Chromium:
         except urllib.error.HTTPError as error:
             raise RuntimeError(json.load(error)["value"]["message"].split("\n")[0]) from None
 
-    def open(self, url):
-        """Opens a page, and returns once it has loaded."""
-        self.send("/url", {"url": url})
-
-    def script(self, text, *arguments):
-        return self.send("/execute/sync", {"script": text, "args": list(arguments)})
-
-    def wait(self, text):
-        """Waits until a script returns true."""
-        end = time.monotonic() + 60
-        while not self.script(text):
-            if time.monotonic() > end:
-                raise RuntimeError(f"it does not come true: {text}")
-            time.sleep(0.1)
-
     def tools(self, command, **parameters):
         """A command of Chromium's developer tools."""
         return self.send("/goog/cdp/execute", {"cmd": command, "params": parameters})
@@ -70,15 +91,6 @@ class Chromium:
     def errors(self):
         """What the console has logged as errors since the last call: failed scripts, refused or missing files."""
         return [entry["message"] for entry in self.send("/se/log", {"type": "browser"}) if entry["level"] == "SEVERE"]
-
-    def element(self, css):
-        return "/element/" + next(iter(self.send("/element", {"using": "css selector", "value": css}).values()))
-
-    def type(self, css, text):
-        self.send(self.element(css) + "/value", {"text": text})
-
-    def click(self, css):
-        self.send(self.element(css) + "/click")
 
     def look(self, scheme, width, height):
         """Shows pages to somebody who prefers `scheme`, on a screen of this size."""
