@@ -56,7 +56,7 @@ def send(browser, demo, text, has_scripts=True):
     arrive(browser, f"/sendouts/{draft}/check")
     browser.click("form[method=post][action$='/check'] button")
     arrive(browser, f"/sendouts/{draft}")
-    browser.wait("return document.querySelector('main .badge').innerText == 'finished'", again=not has_scripts)
+    browser.wait("return document.querySelector('main .badge').innerText.toLowerCase() == 'finished'", again=not has_scripts)
     browser.open(demo.phone)
     browser.wait("""
         const lit = [...document.querySelectorAll("[data-phone]")].filter(phone => phone.innerText.includes(arguments[0]));

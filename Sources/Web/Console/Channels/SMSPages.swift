@@ -144,6 +144,6 @@ extension SMSProviderKind {
 /// The pages of channels, as tabs.
 enum ChannelTabs {
   static func tabs(_ call: ConsoleCall, _ current: String) -> [[String: Any]] {
-    call.tabs(SMSPages.pages + SoftphonePages.pages + HybridPages.pages + DataTreePages.pages, current)
+    call.tabs([SMSPages.pages, SoftphonePages.pages, HybridPages.pages, DataTreePages.pages], current)
   }
 }

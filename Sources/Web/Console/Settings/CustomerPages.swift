@@ -57,6 +57,6 @@ enum CustomerPages {
 /// The pages of settings, as tabs.
 enum SettingsTabs {
   static func tabs(_ call: ConsoleCall, _ current: String) -> [[String: Any]] {
-    call.tabs(CustomerPages.pages + KeyPages.pages + UserPages.pages + AuditPages.pages, current)
+    call.tabs([CustomerPages.pages, KeyPages.pages, UserPages.pages, AuditPages.pages], current)
   }
 }

@@ -20,9 +20,9 @@ extension ConsoleView {
 }
 
 extension ConsoleCall {
-  /// Pages that stand together, for `{{>_tabs}}`: those that the user may see and that the navigation could show.
-  func tabs(_ pages: [ConsolePage], _ current: String) -> [[String: Any]] {
-    pages.filter { $0.section != nil && $0.isOpen(to: role, seesPersonal: user.seesPersonal) }.map { page in
+  /// The first pages of parts that stand together, for `{{>_tabs}}`: those that the user may see.
+  func tabs(_ parts: [[ConsolePage]], _ current: String) -> [[String: Any]] {
+    parts.compactMap(\.first).filter { $0.isOpen(to: role, seesPersonal: user.seesPersonal) }.map { page in
       ["title": page.title, "href": page.path, "isCurrent": page.path == current]
     }
   }
