@@ -278,7 +278,8 @@ package struct OperationCall: Sendable {
     try await change.record(action, target, before: before, after: after)
   }
 
-  fileprivate func holdUser(as roles: Set<Role>) async throws { try await change?.holdUser(as: roles) }
+  /// Makes sure that a user of the console who makes the change has one of these roles. Keys and the command line pass.
+  func holdUser(as roles: Set<Role>) async throws { try await change?.holdUser(as: roles) }
 }
 
 /// The reply of a change, and its lines in the audit log. A line of which nothing has changed is not written.

@@ -25,7 +25,8 @@ package struct ConsoleSignIn: Sendable {
   /// Begins a session.
   /// - Throws: `RegistryError.signInRefused`, `.tooManySignIns`, `.tooManyPasswords`.
   package func begin(email: String, password: String, from client: SignInClient) async throws -> NewSession {
-    let attempts = [Attempts.ofEmail(email), .ofNetwork(client.network)]
+    // The network first: one that is refused counts against nobody's account.
+    let attempts = [Attempts.ofNetwork(client.network), .ofEmail(email)]
     for attempt in attempts { try await attempt.count(in: database) }
     let row = try await database.query(UserQueries.find, Self.shortened(email)).first
     let (user, hash) = try row?.decode(Int64.self, String?.self) ?? (Int64(0), nil)

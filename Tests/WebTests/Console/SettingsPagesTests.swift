@@ -9,7 +9,7 @@ import Wire
 @Suite struct SettingsPagesTests {
   @Test func `A key is shown once, with the line that uses it`() async throws {
     try await withManagementServer { managed in
-      let browser = try await managed.browser(.operator)
+      let browser = try await managed.browser(.owner)
       #expect(try await browser.get("/console/new-key").status == 200)
       let made = try await browser.post("/console/keys", ["name": "back <b> end", "scope": "admin"])
       #expect(made.status == 200 && made.header("Cache-Control") == "no-store")
@@ -18,6 +18,15 @@ import Wire
       #expect(try await managed.send("GET", "/api/v1/keys", key: String(token)).status == 200)
       let list = try await browser.get("/console/keys")
       #expect(list.shows("back <b> end") && !list.text.contains(token))
+    }
+  }
+
+  @Test func `An operator makes no key that opens what the console keeps from operators`() async throws {
+    try await withManagementServer { managed in
+      let browser = try await managed.browser(.operator)
+      for (scope, status) in [("admin", 403), ("backend", 403), ("send", 200), ("device", 200)] {
+        #expect(try await browser.post("/console/keys", ["name": "app", "scope": scope]).status == status, "\(scope)")
+      }
     }
   }
 

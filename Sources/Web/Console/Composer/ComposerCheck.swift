@@ -113,11 +113,11 @@ struct ComposerCheck: Sendable {
 
   private var typed: String { ComposerForm.grouped(count.devices) }
 
-  /// The number that the page showed, if not many devices have come since.
+  /// The number that the page showed, if not many devices have come or gone since.
   private var confirmed: Int? {
-    guard let shown = call.form.text("counted").flatMap({ Int($0) }), count.devices <= shown + shown / 20 + 5 else {
-      return nil
-    }
+    guard let shown = call.form.text("counted").flatMap({ Int32($0) }).map(Int.init), shown >= 0,
+      abs(count.devices - shown) <= count.devices / 20 + 5
+    else { return nil }
     return shown
   }
 }

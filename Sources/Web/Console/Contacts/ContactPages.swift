@@ -230,7 +230,7 @@ enum ContactPages {
   ]
 
   private static let send = ConsoleAction(
-    path: "/console/contacts/{id}/message", operation: AnyOperation(ContactOperations.change), fields: messageFields,
+    path: "/console/contacts/{id}/message", operation: AnyOperation(MessageOperations.send), fields: messageFields,
     form: "/console/contacts/{id}/message"
   ) { call in
     guard call.user.seesPersonal else { throw HTTPErrorResponse.personalRefused }
@@ -241,7 +241,7 @@ enum ContactPages {
     let request = MessageRequest(
       appIds: apps, to: MessageTarget(originalId: contact.originalId),
       message: MessageBody(alert: alert, info: call.form.text("info")), reference: call.form.text("reference"))
-    let sent = try await call.messages.send(call.customer, request).message
+    let sent = try await call.send(request)
     return .see("/console/messages/\(sent.messageId)", notice: "The message is on its way.")
   }
 }

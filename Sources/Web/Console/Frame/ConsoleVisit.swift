@@ -73,6 +73,9 @@ struct ConsoleVisit: Sendable {
 
   // MARK: Forms
 
+  /// Most fields of a form. No page has as many.
+  private static let mostFields = 2000
+
   /// The form that was sent.
   /// - Throws: `HTTPErrorResponse`: 413, 415, 400; 403 when another site's page sent it.
   func form(upTo limit: Int = Limits.body) async throws -> FormValues {
@@ -81,7 +84,9 @@ struct ConsoleVisit: Sendable {
       throw HTTPErrorResponse(.unsupportedMediaType, "The body must be a form, sent as \(FormFields.type).")
     }
     let bytes = try await request.bytes(upTo: limit)
-    return FormValues(try FormFields.pairs(of: "form", bytes.readableBytesView))
+    let pairs = try FormFields.pairs(of: "form", bytes.readableBytesView)
+    guard pairs.count <= Self.mostFields else { throw HTTPErrorResponse.badRequest("The form has too many fields.") }
+    return FormValues(pairs)
   }
 
   /// Whether the form has this token.

@@ -113,9 +113,8 @@ struct FormValues: Sendable {
 
   /// Every name, once, in the order of the form.
   var names: [String] {
-    var names: [UTF8String] = []
-    for pair in pairs where !names.contains(UTF8String(pair.name)) { names.append(UTF8String(pair.name)) }
-    return names.map(\.text)
+    var seen: Set<UTF8String> = []
+    return pairs.map(\.name).filter { seen.insert(UTF8String($0)).inserted }
   }
 
   /// The text; `nil` if it is absent or empty. Line ends are single line feeds, as browsers send others than were typed.

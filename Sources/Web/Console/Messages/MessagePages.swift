@@ -11,7 +11,7 @@ enum MessagePages {
     path: "/console/messages", title: "Messages", section: .messages,
     reads: [AnyOperation(MessageHistoryOperations.list)], query: ["state", "after"]
   ) { call in
-    let state: MessageState? = call.query.value("state").flatMap { $0.isEmpty ? nil : MessageState(rawValue: $0) }
+    let state = try call.given("state", MessageState.self)
     let after = call.query.value("after")
     let page = try await call.read(MessageHistoryOperations.list, (state, PageRequest(after: after, limit: 50)))
     return ConsoleView(
