@@ -35,6 +35,23 @@ import Wire
     return found
   }
 
+  @Test func `The longest names of any characters are stored, and found by their beginning`() async throws {
+    try await withDatabase { database in
+      let fixture = try await RegistryFixture(database)
+      var generator = SeededGenerator(seed: 7)
+      var names: [String] = []
+      for _ in 0..<3 {
+        let scalars = (0..<255).compactMap { _ in
+          Unicode.Scalar(UInt32.random(in: 0x20000...0x2A6D0, using: &generator))
+        }
+        names.append(String(String.UnicodeScalarView(scalars)))
+      }
+      try await add(fixture, "long", [.firstName: names[0], .middleName: names[1], .lastName: names[2]])
+      #expect(try await found(fixture, String(names[0].prefix(20)), in: .name) == ["long"])
+      #expect(try await found(fixture, names[0], in: .name) == ["long"])
+    }
+  }
+
   @Test func `Ids come first, then addresses, numbers and names, and each contact once`() async throws {
     try await withDatabase { database in
       let fixture = try await RegistryFixture(database)

@@ -67,11 +67,11 @@ CREATE INDEX contact_email ON contact (customer_id, lower(email_address COLLATE 
 CREATE INDEX contact_number ON contact (customer_id, ltrim(regexp_replace(mobile_number COLLATE "C", '[^0-9]', '', 'g'), '0'), contact_id)
   WHERE mobile_number IS NOT NULL;
 CREATE INDEX contact_name ON contact
-  (customer_id, lower((coalesce(first_name || ' ', '') || coalesce(middle_name || ' ', '') || coalesce(last_name, '')) COLLATE "C"), contact_id)
+  (customer_id, lower(left(coalesce(first_name || ' ', '') || coalesce(middle_name || ' ', '') || coalesce(last_name, ''), 255) COLLATE "C"), contact_id)
   WHERE (first_name IS NOT NULL OR middle_name IS NOT NULL OR last_name IS NOT NULL);
 CREATE INDEX contact_last_name ON contact (customer_id, lower(last_name COLLATE "C"), contact_id) WHERE last_name IS NOT NULL;
 COMMENT ON INDEX contact_number IS 'The digits of the number without zeros before them, so that 00, + and blanks do not matter.';
-COMMENT ON INDEX contact_name IS 'First, middle and last name with a blank between them.';
+COMMENT ON INDEX contact_name IS 'First, middle and last name with a blank between them: as many characters as are searched for, since a row of an index has little room.';
 COMMENT ON TABLE  contact               IS 'A user of the customer''s apps.';
 COMMENT ON COLUMN contact.customer_id   IS 'The customer whose contact this is.';
 COMMENT ON COLUMN contact.contact_id    IS 'The hub''s number of the contact.';

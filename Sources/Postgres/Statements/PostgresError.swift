@@ -97,10 +97,10 @@ extension PostgresError {
 }
 
 extension PostgresError {
-  /// Whether PostgreSQL refused the statement for what was in it: classes 22, data exceptions, and 23, violated constraints. Of several
-  /// items in it, only some may be at fault.
+  /// Whether PostgreSQL refused the statement for what was in it: classes 22, data exceptions, 23, violated constraints, and 54,
+  /// exceeded limits. Of several items in it, only some may be at fault.
   package var isOfData: Bool {
-    if case .server(let error) = self { ["22", "23"].contains(error.sqlState.prefix(2)) } else { false }
+    if case .server(let error) = self { ["22", "23", "54"].contains(error.sqlState.prefix(2)) } else { false }
   }
 }
 

@@ -102,7 +102,7 @@ enum SearchKey: Int, CaseIterable, Sendable {
     case .emailAddress: #"lower(email_address COLLATE "C")"#
     case .mobileNumber: #"ltrim(regexp_replace(mobile_number COLLATE "C", '[^0-9]', '', 'g'), '0')"#
     case .name:
-      #"lower((coalesce(first_name || ' ', '') || coalesce(middle_name || ' ', '') || coalesce(last_name, '')) COLLATE "C")"#
+      #"lower(left(coalesce(first_name || ' ', '') || coalesce(middle_name || ' ', '') || coalesce(last_name, ''), 255) COLLATE "C")"#
     case .lastName: #"lower(last_name COLLATE "C")"#
     }
   }
