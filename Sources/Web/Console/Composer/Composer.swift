@@ -86,7 +86,7 @@ struct Composer: Sendable {
       calls: link.map { [$0] } ?? [])
   }
 
-  /// The same request elsewhere; `nil` while the form has none.
+  /// The form's request as a curl line and a command; `nil` while the form cannot be sent. Of many ids it names three.
   private var link: ConsoleLink? {
     guard var request = try? form.request() else { return nil }
     if case .originalIds(let ids) = request.audience, ids.count > 3 {

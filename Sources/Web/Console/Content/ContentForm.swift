@@ -124,7 +124,7 @@ struct ContentForm: Sendable {
       contact: call.form.text("contact"))
   }
 
-  /// The same elsewhere.
+  /// The curl line and the command that save a template.
   private var link: ConsoleLink {
     let name = template?.name ?? "offer"
     let url = "\(call.parts.publicURL)/api/v1/templates/\(name)"

@@ -152,13 +152,13 @@ enum TriggerForm {
     FormField("template", label: "Page", hint: "The name of the rich page's template; empty for none."),
   ]
 
-  /// With a box for each app.
+  /// With a box for each app, SMS too: what has no box is lost when the form is saved.
   static func fields(_ call: ConsoleCall) async throws -> [FormField] {
     guard call.allows(AppOperations.list) else { return plainFields }
     var ids: [UTF8String] = []
     let apps = try await AppOperations.list.run(
       OperationCall(reading: call.parts.operations, of: call.customer), PageRequest(limit: 1000), ())
-    for app in apps.items where app.appType != .sms && !ids.contains(UTF8String(app.appId)) {
+    for app in apps.items where !ids.contains(UTF8String(app.appId)) {
       ids.append(UTF8String(app.appId))
     }
     return plainFields.map { field in
