@@ -62,7 +62,8 @@ public struct ContactLists: Sendable {
     return page.page(of: try rows.map { try $0.reply(ContactDetails.self) }, cursor: \.contactId)
   }
 
-  /// Puts contacts on a list, and takes others off it. It locks their rows, in the order of registrations.
+  /// Puts contacts on a list, and takes others off it. It locks the rows of each in the order of registrations, but those to take off after
+  /// all others: a call that does both can deadlock with registrations, and one of the two is tried again.
   /// - Returns: what it did, and the numbers of the contacts that joined and left.
   /// - Throws: `RegistryError.numberUnknown`, `.invalid`.
   package func change(

@@ -11,8 +11,8 @@ package enum DayCount: String, Sendable, CaseIterable {
   /// Pushes opened by a person for the first time.
   case opened
 
-  /// A data-modifying common table expression that adds the customer `$1`'s rows of an earlier one. It locks its row last of all, and none
-  /// if there is nothing to count, so statements of one connection's slot never deadlock.
+  /// A data-modifying common table expression that adds the customer `$1`'s rows of an earlier one. It locks its row, and none if there is
+  /// nothing to count. PostgreSQL runs expressions that nobody reads in reverse: all statements lock this row before those written before it.
   /// - Parameter condition: which rows count, as SQL.
   package func add(_ rows: String, where condition: String) -> String {
     """
