@@ -3,7 +3,7 @@ import datetime, os, platform, statistics, subprocess, sys
 
 folder = sys.argv[1]
 rounds, seconds, is_large = os.environ["ROUNDS"], os.environ["SECONDS_EACH"], bool(os.environ["LARGE"])
-devices, large = int(os.environ["DEVICES"]), int(os.environ["LARGE_DEVICES"])
+devices, large, people = (int(os.environ[name]) for name in ("DEVICES", "LARGE_DEVICES", "PEOPLE"))
 
 H2LOAD = "h2load -t1 -c1 -m500, distinct paths, the same nghttpd"
 PATHS = [
@@ -85,5 +85,11 @@ print(f"| single messages as a share of PUT, with {int(lines('pushes')[0][0]):,}
 print(f"| most memory of a hub in all of the above, MB | – | – | {max(int(line[0]) for line in lines('peaks'))} | – | flat, <= 150 |")
 print(f"\nMemory of the hub (VmRSS) in MB, after the first and the last round of each: {memory()}.")
 print("The hub starts anew before `read`, and before and after `delay`.")
-if not is_large:
-    print(f"\nNot run: sendout and freeze of {large:,} devices, which `LARGE=1` adds.")
+if is_large:
+    print(f"\n## Pages\n\nOf the console, for a customer with {people:,} contacts, {2 * people:,} devices and {10 * people:,} pushes: the slowest of")
+    print(f"{len(lines('pages'))} kinds, which links lead to. They are to take 50 ms at most (p95 of 100 loads, one at a time), and to have 60 KB at most.\n")
+    print("| page | p95, ms | HTML, KB |\n|---|---:|---:|")
+    for milliseconds, size, page in lines("pages")[:12]:
+        print(f"| `{page}` | {float(milliseconds):.1f} | {int(size) / 1000:.1f} |")
+else:
+    print(f"\nNot run: sendout and freeze of {large:,} devices, and pages beside {people:,} contacts, which `LARGE=1` adds.")
