@@ -114,8 +114,10 @@ import Wire
     try await bench.database.query(
       """
       UPDATE contact
-         SET original_id = '1001', list_id = 1002, date_of_birth = '1980-12-31', properties = '{"food":"1013"}', \(texts)
+         SET original_id = '1001', date_of_birth = '1980-12-31', properties = '{"food":"1013"}', \(texts)
       """)
+    try await bench.database.query(
+      "INSERT INTO list_member (customer_id, list_id, contact_id) SELECT customer_id, 1002, contact_id FROM contact")
     try await bench.database.query(
       "UPDATE device SET manufacturer = '1014', model = '1015', os_version = '1016', country = '1017'")
     return device

@@ -13,9 +13,17 @@ enum ContactColumns {
   }
 
   /// The columns of a contact by the alias of its row.
-  static func contact(_ alias: String) -> String {
-    "\(alias).contact_id, \(alias).original_id, \(alias).list_id, \(alias).date_of_birth, \(alias).properties,\n"
-      + "  \(texts(alias)) AS texts"
+  /// - Parameter list: what stands for its list; `nil` to look it up.
+  static func contact(_ alias: String, list: String? = nil) -> String {
+    """
+    \(alias).contact_id, \(alias).original_id, \(list ?? lowestList(alias)) AS list_id, \(alias).date_of_birth, \(alias).properties,
+      \(texts(alias)) AS texts
+    """
+  }
+
+  /// The lowest of the lists that a contact is on, by the alias of its row. `$1` is the customer.
+  static func lowestList(_ alias: String) -> String {
+    "(SELECT min(list_id) FROM list_member WHERE customer_id = $1::bigint AND contact_id = \(alias).contact_id)"
   }
 
   /// The columns of `ContactField` as one array.

@@ -6,6 +6,7 @@ public struct Contact: Sendable, Equatable {
   public let id: ContactID
   /// The customer's own id of the user; compared exactly.
   public let originalID: String
+  /// The lowest of the lists that the contact is on: Carma's API has room for one.
   public let listID: ListID?
   /// `nil` for what is not known.
   public let texts: ContactTexts

@@ -106,7 +106,7 @@ enum DeviceQueries {
     let namesContact = !columns.fields.isDisjoint(with: .contact)
     let contact = """
       CROSS JOIN LATERAL (
-        SELECT \(columns.ofContact("contact")) FROM contact
+        SELECT \(columns.ofContactRow("contact")) FROM contact
         WHERE customer_id = $1::bigint AND contact_id = d.contact_id LIMIT 1
       ) c
       """
@@ -124,7 +124,7 @@ enum DeviceQueries {
   static let ofToken = Statement(
     "device.of_token", .read,
     """
-    SELECT \(RecipientColumns(.all).all(contact: "c", device: "d"))
+    SELECT \(RecipientColumns(.all).all(contactRow: "c", device: "d"))
     FROM device d
     JOIN contact c ON c.customer_id = d.customer_id AND c.contact_id = d.contact_id
     WHERE d.customer_id = $1::bigint AND c.customer_id = $1::bigint AND d.push_app_id = $2::bigint
@@ -150,7 +150,7 @@ enum DeviceQueries {
   static let analyze = Statement(
     "device.analyze", .write,
     """
-    SELECT refresh_statistics('contact', 'device', 'device_event')
+    SELECT refresh_statistics('contact', 'list_member', 'device', 'device_event')
     WHERE (SELECT greatest(reltuples, 0) FROM pg_class WHERE oid = 'device'::regclass) < $1::bigint / 2
        OR EXISTS (SELECT FROM pg_stat_user_tables JOIN pg_class ON oid = relid
                    WHERE relid IN ('contact'::regclass, 'device'::regclass) AND n_live_tup > 2 * reltuples + 500)

@@ -65,9 +65,10 @@ package struct RecipientColumns: Sendable {
 
   package init(_ fields: RecipientFields) { self.fields = fields }
 
+  private static let listColumn = "list_id"
   private static let contactColumns: [(field: RecipientFields, name: String)] =
     [
-      (.originalID, "original_id"), (.listID, "list_id"), (.dateOfBirth, "date_of_birth"), (.properties, "properties"),
+      (.originalID, "original_id"), (.listID, listColumn), (.dateOfBirth, "date_of_birth"), (.properties, "properties"),
     ] + ContactField.allCases.map { (RecipientFields($0), $0.column) }
 
   private static let deviceColumns = [
@@ -76,9 +77,17 @@ package struct RecipientColumns: Sendable {
   private static let deviceDetails = ["manufacturer", "model", "os_version", "country"]
 
   /// The columns of a contact's row, its id first.
-  package func ofContact(_ alias: String) -> String {
-    (["contact_id"] + Self.contactColumns.filter { fields.contains($0.field) }.map(\.name)).map { "\(alias).\($0)" }
-      .joined(separator: ", ")
+  package func ofContact(_ alias: String) -> String { contactNames.map { "\(alias).\($0)" }.joined(separator: ", ") }
+
+  /// The same of a row of table `contact`, which has all of them but the list. That is looked up; `$1` is the customer.
+  package func ofContactRow(_ alias: String) -> String {
+    contactNames.map {
+      $0 == Self.listColumn ? "\(ContactColumns.lowestList(alias)) AS \($0)" : "\(alias).\($0)"
+    }.joined(separator: ", ")
+  }
+
+  private var contactNames: [String] {
+    ["contact_id"] + Self.contactColumns.filter { fields.contains($0.field) }.map(\.name)
   }
 
   /// The columns of a device's row.
@@ -89,6 +98,9 @@ package struct RecipientColumns: Sendable {
 
   /// All of them in the order that `recipient` wants, by the aliases of rows that have them.
   package func all(contact: String, device: String) -> String { "\(ofContact(contact)), \(ofDevice(device))" }
+
+  /// The same, where the contact's row is one of table `contact`.
+  package func all(contactRow: String, device: String) -> String { "\(ofContactRow(contactRow)), \(ofDevice(device))" }
 
   /// How many there are.
   package var count: Int {

@@ -279,6 +279,56 @@ import Wire
     }
   }
 
+  @Test(arguments: [true, false])
+  func `A contact joins one list after another, and leaves all of them at once`(_ returnsContact: Bool) async throws {
+    try await withDatabase { database in
+      let fixture = try await RegistryFixture(database)
+      let lists = ContactLists(database.pool)
+      let (low, high) = (
+        try await lists.add(fixture.customer, name: "low").listId, try await lists.add(fixture.customer, name: "high").listId
+      )
+      func put(_ id: String, _ list: String) async throws -> ListID? {
+        let registration = try fixture.registration(
+          #"{"originalId":"\#(id)","listId":\#(list),"deviceInfo":[{"devicetoken":"\#(id)"}]}"#)
+        return try await fixture.registrations.register(
+          fixture.customer, registration, returnsContact: returnsContact)?.listID
+      }
+      func listed(_ id: String) async throws -> [ListID] {
+        let contact = try #require(try await fixture.contact(id))
+        return try await lists.lists(fixture.customer, of: contact.id)
+      }
+      // A reply shows the list that the request names, and the lowest one otherwise.
+      #expect(try await put("a", "\(high)") == (returnsContact ? high : nil))
+      #expect(try await put("a", "\(low)") == (returnsContact ? low : nil))
+      #expect(try await put("a", "\(high)") == (returnsContact ? high : nil))
+      #expect(try await put("a", "null") == (returnsContact ? low : nil))
+      #expect(try await fixture.contact("a")?.listID == low)
+      _ = try await put("b", "\(high)")
+      #expect(try await listed("a") == [low, high])
+      #expect(try await put("a", #""""#) == nil)
+      #expect(try await listed("a") == [])
+      #expect(try await listed("b") == [high])
+    }
+  }
+
+  @Test func `A registration of a member of its list writes neither the contact nor the membership`() async throws {
+    try await withDatabase { database in
+      let fixture = try await RegistryFixture(database)
+      let list = try await ContactLists(database.pool).add(fixture.customer, name: "all").listId
+      let body = #"{"originalId":"a","listId":\#(list),"deviceInfo":[{"devicetoken":"t"}]}"#
+      func written() async throws -> [String] {
+        try await database.query(
+          "SELECT 'contact ' || xmin FROM contact UNION ALL SELECT 'member ' || xmin FROM list_member ORDER BY 1"
+        ).map { try $0.decode(String.self) }
+      }
+      try await fixture.register(body)
+      let before = try await written()
+      #expect(before.count == 2)
+      try await fixture.register(body)
+      #expect(try await written() == before)
+    }
+  }
+
   @Test func `A customer's contacts and tokens are its own`() async throws {
     try await withDatabase { database in
       let one = try await RegistryFixture(database)

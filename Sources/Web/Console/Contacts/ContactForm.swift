@@ -3,34 +3,51 @@ import Wire
 
 /// The form of a contact's fields.
 enum ContactForm {
-  static let fields: [FormField] =
+  /// Most lists that can be ticked. Where there are more, their numbers are typed.
+  static let mostLists = 50
+
+  static let fields = form(lists: nil)
+
+  /// - Parameter lists: all lists of the customer; `nil` if they are too many.
+  static func form(lists: [ListReply]?) -> [FormField] {
     ContactField.allCases.map { field in
       ContactRequest.form.field(field.name, label: ContactPages.label(of: field), kind: .text, hint: "")
     } + [
       ContactRequest.form.field("dateOfBirth", label: "Date of birth", hint: "A day, as in 1980-02-29."),
-      FormField(
-        "listId", label: "List", kind: .number,
-        hint: "The list's number; empty for no list. A contact is on one list at most."),
+      lists.map { lists in
+        FormField(
+          "listIds", label: "Lists",
+          kind: .choices(lists.map { FormField.Choice("\($0.listId)", "\($0.name) (\($0.listId))") }))
+      }
+        ?? FormField("listIds", label: "Lists", hint: "Their numbers, with commas between them; empty for no list."),
       FormField(
         "properties", label: "Properties", kind: .area(rows: 8),
         hint: "A line for each, as in food=fish. A line that is taken away removes its property."),
     ]
+  }
 
-  static func initial(_ contact: ContactDetails) -> [String: String?] {
-    var values: [String: String?] = [:]
-    for field in ContactField.allCases { values[field.name] = contact.texts[field] }
-    values["dateOfBirth"] = contact.dateOfBirth
-    values["listId"] = contact.listId?.description
-    values["properties"] = lines(of: contact).map { "\($0.name)=\(shown($0.value))" }.joined(separator: "\n")
+  /// - Parameter ticksLists: whether the form has the lists to tick.
+  static func initial(_ contact: ContactDetails, ticksLists: Bool) -> [String: [String]] {
+    var values: [String: [String]] = [:]
+    for field in ContactField.allCases { values[field.name] = contact.texts[field].map { [$0] } }
+    values["dateOfBirth"] = contact.dateOfBirth.map { [$0] }
+    let lists = contact.listIds.map { "\($0)" }
+    values["listIds"] = ticksLists ? lists : [lists.joined(separator: ", ")]
+    values["properties"] = [lines(of: contact).map { "\($0.name)=\(shown($0.value))" }.joined(separator: "\n")]
     return values
   }
 
   /// What the form changes: every field of it, as an empty one removes what there was.
   /// - Throws: `HTTPErrorResponse`, naming the field.
   static func request(_ form: FormValues, _ known: ContactDetails) throws -> ContactRequest {
-    let list: ListID? = try form.number("listId")
+    let lists = try form.all("listIds").flatMap { $0.split(separator: ",") }.map { text in
+      guard let list = ListID(String(text.trimmed)) else {
+        throw HTTPErrorResponse.badRequest("listIds must be numbers of lists, with commas between them.")
+      }
+      return list
+    }
     return ContactRequest(
-      listId: list.map { .set($0) } ?? .clear, texts: ContactTexts { form.text($0.name) ?? "" },
+      listIds: lists, texts: ContactTexts { form.text($0.name) ?? "" },
       dateOfBirth: form.text("dateOfBirth") ?? "",
       properties: try properties(form.text("properties") ?? "", known))
   }
