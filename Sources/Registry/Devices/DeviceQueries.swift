@@ -101,7 +101,7 @@ enum DeviceQueries {
 
   /// The devices `$2` with what is asked for of them and their contacts, in no order; those that are not there are left out. Contacts of
   /// which nothing is asked for are not looked up. The devices are a list of numbers, and the contacts have a LIMIT, so that both are
-  /// looked up in the primary keys.
+  /// looked up in the primary keys. With what suppressions stop, `$3` and `$4` are the pads of their key.
   static let recipients = RecipientStatement { columns in
     let namesContact = !columns.fields.isDisjoint(with: .contact)
     let contact = """
@@ -113,7 +113,9 @@ enum DeviceQueries {
     return Statement(
       "device.recipients", .read,
       """
-      SELECT \(columns.all(contact: namesContact ? "c" : "d", device: "d"))
+      SELECT \(columns.all(
+        contact: namesContact ? "c" : "d", device: "d",
+        suppression: columns.fields.contains(.suppression) ? columns.suppression(ofDevice: "d", key: 3) : nil))
       FROM device d
       \(namesContact ? contact : "")
       WHERE d.customer_id = $1::bigint AND d.device_id = ANY ($2::bigint[])
@@ -237,7 +239,7 @@ enum DeviceQueries {
 
   static let all: [Statement] = [
     counts, isCounted, countDay, forgetDays, removeOfApp, removeDays, invalidate, retire, allow,
-    recipients.reading(RecipientColumns(.all)), ofToken, histories, analyze, expiredEvents,
+    recipients.reading(RecipientColumns(.all)), recipients.reading(RecipientColumns(.all.union(.suppression))), ofToken, histories, analyze, expiredEvents,
     deleteEvents,
   ]
 }

@@ -1,13 +1,15 @@
 import FoundationEssentials
 package import Postgres
 import Locking
-import Wire
+public import Wire
 
 /// Who gets a push, and on what.
 public struct Recipient: Sendable {
   /// Without its devices.
   public let contact: Contact
   public let device: Device
+  /// What the customer's suppressions stop of what goes to it; `nil` for nothing, or if that was not asked for.
+  public let suppression: SuppressionScope?
 }
 
 /// What is read of recipients besides ids, token, environment and validity, which always are.
@@ -28,6 +30,8 @@ public struct RecipientFields: OptionSet, Hashable, Sendable {
   static let properties = RecipientFields(afterTexts: 3)
   /// Manufacturer, model, version and country.
   static let device = RecipientFields(afterTexts: 4)
+  /// What the customer's suppressions stop. It is none of `all`, as only what sends asks for it.
+  package static let suppression = RecipientFields(afterTexts: 5)
   static let texts = RecipientFields(ContactField.allCases.map { RecipientFields($0) })
   static let contact: RecipientFields = [.texts, .originalID, .listID, .dateOfBirth, .properties]
   public static let all: RecipientFields = [.contact, .device]
@@ -97,7 +101,19 @@ package struct RecipientColumns: Sendable {
   }
 
   /// All of them in the order that `recipient` wants, by the aliases of rows that have them.
-  package func all(contact: String, device: String) -> String { "\(ofContact(contact)), \(ofDevice(device))" }
+  /// - Parameter suppression: the expression of `suppression(ofDevice:key:)`, or the column that has its value; wanted if it is asked for.
+  package func all(contact: String, device: String, suppression: String? = nil) -> String {
+    precondition(suppression != nil || !fields.contains(.suppression), "suppressions are looked up where the device's row is")
+    return "\(ofContact(contact)), \(ofDevice(device))" + (suppression.map { ", \($0)" } ?? "")
+  }
+
+  /// What suppressions stop of pushes to a device.
+  /// - Parameters:
+  ///   - device: the alias of a row of `device`.
+  ///   - key: the number of the first of two parameters, the pads of `SuppressionKey`.
+  package func suppression(ofDevice device: String, key: Int) -> String {
+    SuppressionSQL.scope(ofDevice: device, key: key)
+  }
 
   /// The same, where the contact's row is one of table `contact`.
   package func all(contactRow: String, device: String) -> String { "\(ofContactRow(contactRow)), \(ofDevice(device))" }
@@ -105,7 +121,7 @@ package struct RecipientColumns: Sendable {
   /// How many there are.
   package var count: Int {
     1 + Self.contactColumns.count { fields.contains($0.field) } + Self.deviceColumns.count
-      + (fields.contains(.device) ? Self.deviceDetails.count : 0)
+      + (fields.contains(.device) ? Self.deviceDetails.count : 0) + (fields.contains(.suppression) ? 1 : 0)
   }
 
   /// - Parameter first: where the columns of `all` begin.
@@ -141,7 +157,8 @@ package struct RecipientColumns: Sendable {
         manufacturer: hasDetails ? try next() : nil, model: hasDetails ? try next() : nil,
         osVersion: hasDetails ? try next() : nil, country: hasDetails ? try next() : nil,
         registeredAt: registeredAt, invalidatedAt: invalidatedAt?.milliseconds,
-        invalidationType: InvalidationType(rawValue: invalidationType)))
+        invalidationType: InvalidationType(rawValue: invalidationType)),
+      suppression: fields.contains(.suppression) ? (try next() as String?).flatMap(SuppressionScope.init) : nil)
   }
 }
 

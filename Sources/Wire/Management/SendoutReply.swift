@@ -39,6 +39,7 @@ public struct SendoutReply: APIObject, Equatable {
   public var audience: Audience?
   public var unknownOriginalIds: Int?
   public var message: MessageBody?
+  public var purpose: MessagePurpose
   public var template: String?
   public var templateVersion: Int32?
   public var onUncertain: UncertainPolicy
@@ -54,7 +55,7 @@ public struct SendoutReply: APIObject, Equatable {
   public init(
     sendoutId: SendoutID, name: String, kind: SendoutKind = .broadcast, apps: [App], state: SendoutState,
     haltReason: String? = nil, audience: Audience? = nil, unknownOriginalIds: Int? = nil, message: MessageBody? = nil,
-    template: String? = nil, templateVersion: Int32? = nil, onUncertain: UncertainPolicy, writtenBy: UserID? = nil,
+    purpose: MessagePurpose = .marketing, template: String? = nil, templateVersion: Int32? = nil, onUncertain: UncertainPolicy, writtenBy: UserID? = nil,
     createdAt: Timestamp,
     startedAt: Timestamp? = nil, frozenAt: Timestamp? = nil, finishedAt: Timestamp? = nil,
     expiredAt: Timestamp? = nil, counts: SendoutCounts? = nil, firstOpens: [Int]? = nil
@@ -68,6 +69,7 @@ public struct SendoutReply: APIObject, Equatable {
     self.audience = audience
     self.unknownOriginalIds = unknownOriginalIds
     self.message = message
+    self.purpose = purpose
     self.template = template
     self.templateVersion = templateVersion
     self.onUncertain = onUncertain
@@ -103,6 +105,7 @@ public struct SendoutReply: APIObject, Equatable {
     "audience": "Who receives the sendout. Absent in lists, and once retention has deleted its original ids.",
     "unknownOriginalIds": .count("How many of the audience's original ids no contact has."),
     "message": "What the push says. Absent in lists.",
+    "purpose": "What its messages are for: `marketing` or `transactional`.",
     "template": "The name of the rich page's template.",
     "templateVersion": FieldDescription(
       "The template's version, fixed for this sendout.", limits: 1...Int64(Int32.max)),
@@ -193,7 +196,7 @@ public struct SendoutCounts: APIObject, Hashable {
     "accepted": .count("Accepted by the push service."),
     "failed": .count("Refused by the push service for good."),
     "uncertain": .count("Possibly sent and never answered. The sendout's policy does not send them again."),
-    "skipped": .count("Not sent: the device was invalidated or changed hands after the freeze."),
+    "skipped": .count("Not sent: the device was invalidated or changed hands after the freeze, or its recipient is suppressed."),
     "cancelled": .count("Not sent: the sendout was cancelled."),
     "opened": .count("Opened by a person at least once."),
   ]
