@@ -36,13 +36,13 @@ CREATE TABLE import (
   error            text,
   created_at       timestamptz NOT NULL DEFAULT now(),
   ended_at         timestamptz,
-  cleared          boolean     NOT NULL DEFAULT false,
+  cleared          boolean     NOT NULL DEFAULT true,
   PRIMARY KEY (customer_id, import_id),
   CONSTRAINT import_list_id_fkey FOREIGN KEY (customer_id, list_id) REFERENCES list,
   CONSTRAINT import_ended_whole CHECK ((ended_at IS NULL) = (state NOT IN ('finished', 'failed', 'cancelled')))
 );
 -- Hubs ask every second what there is to do.
-CREATE INDEX import_due ON import (customer_id, import_id) WHERE NOT cleared AND state <> 'waiting';
+CREATE INDEX import_due ON import (customer_id, import_id) WHERE NOT cleared;
 CREATE INDEX import_age ON import (customer_id, created_at);
 COMMENT ON TABLE  import             IS 'A file of contacts that a customer brings in. Whoever works on it locks its row, so each portion is merged once.';
 COMMENT ON COLUMN import.customer_id IS 'The customer whose contacts the file has.';
@@ -79,7 +79,7 @@ COMMENT ON COLUMN import.removed     IS 'Contacts that were taken off the list o
 COMMENT ON COLUMN import.error       IS 'Why it failed; NULL if it did not.';
 COMMENT ON COLUMN import.created_at  IS 'When it was made. Contacts and devices that were written since then keep what they have.';
 COMMENT ON COLUMN import.ended_at    IS 'When it ended; NULL until then.';
-COMMENT ON COLUMN import.cleared     IS 'Whether it has ended and none of its rows are staged any more.';
+COMMENT ON COLUMN import.cleared     IS 'Whether none of its rows are staged. Until then a hub has something to do with it.';
 
 -- Written once and read once or twice, in the order of its key.
 CREATE TABLE import_row (
@@ -128,9 +128,11 @@ CREATE TABLE import_reject (
   column_name text,
   problem     text   NOT NULL,
   raw         text   NOT NULL,
+  at          timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (customer_id, import_id, row_no),
   FOREIGN KEY (customer_id, import_id) REFERENCES import ON DELETE CASCADE
 );
+CREATE INDEX import_reject_age ON import_reject (customer_id, at);
 CREATE INDEX import_reject_original_id ON import_reject (customer_id, original_id) WHERE original_id IS NOT NULL;
 COMMENT ON TABLE  import_reject             IS 'Rows that were not merged, for 30 days.';
 COMMENT ON COLUMN import_reject.customer_id IS 'The customer.';
@@ -141,3 +143,4 @@ COMMENT ON COLUMN import_reject.original_id IS 'The original id that it names; N
 COMMENT ON COLUMN import_reject.column_name IS 'The heading of the column that is wrong; NULL if it is the row as a whole.';
 COMMENT ON COLUMN import_reject.problem     IS 'What is wrong.';
 COMMENT ON COLUMN import_reject.raw         IS 'The row as it was in the file, in UTF-8.';
+COMMENT ON COLUMN import_reject.at          IS 'When it was rejected.';
