@@ -33,6 +33,8 @@ CREATE TABLE contact (
   city          text,
   zipcode       text,
   country       text,
+  time_zone     text,
+  language      text,
   properties    json        NOT NULL DEFAULT '{}' CONSTRAINT contact_properties_object CHECK (json_typeof(properties) = 'object')
                               CONSTRAINT contact_properties_size CHECK (octet_length(properties::text) <= 65536),
   created_at    timestamptz NOT NULL DEFAULT now(),
@@ -84,6 +86,8 @@ COMMENT ON COLUMN contact.date_of_birth IS 'A day without a time zone. The API w
 COMMENT ON COLUMN contact.city          IS 'As the app sent it.';
 COMMENT ON COLUMN contact.zipcode       IS 'As the app sent it.';
 COMMENT ON COLUMN contact.country       IS 'As the app sent it.';
+COMMENT ON COLUMN contact.time_zone     IS 'By its name in the IANA database, such as Europe/Berlin. The hub knows it; this server may have an older database.';
+COMMENT ON COLUMN contact.language      IS 'A language tag of BCP 47 in its usual case, such as pt-BR.';
 COMMENT ON COLUMN contact.properties    IS 'Further fields: a flat JSON object, its names in the order of their bytes and without blanks. Requests are merged key by key; null removes a key. Not jsonb, which writes numbers anew.';
 COMMENT ON COLUMN contact.created_at    IS 'When the contact was first registered.';
 COMMENT ON COLUMN contact.updated_at    IS 'When a field last changed, or the contact joined or left a list.';
@@ -117,6 +121,8 @@ CREATE TABLE device (
   model               text,
   os_version          text,
   country             text,
+  time_zone           text,
+  locale              text,
   created_at          timestamptz NOT NULL DEFAULT now(),
   registered_at       timestamptz NOT NULL DEFAULT now(),
   invalidated_at      timestamptz,
@@ -139,6 +145,8 @@ COMMENT ON COLUMN device.manufacturer        IS 'As the app sent it.';
 COMMENT ON COLUMN device.model               IS 'As the app sent it.';
 COMMENT ON COLUMN device.os_version          IS 'As the app sent it.';
 COMMENT ON COLUMN device.country             IS 'As the app sent it.';
+COMMENT ON COLUMN device.time_zone           IS 'Where the device was when it was last registered with one: a name of the IANA database, such as Europe/Berlin.';
+COMMENT ON COLUMN device.locale              IS 'The locale of the app as a language tag in its usual case, such as pt-BR.';
 COMMENT ON COLUMN device.created_at          IS 'When the token was first registered.';
 COMMENT ON COLUMN device.registered_at       IS 'When the token was last registered. A push service''s report of an earlier moment does not retire it.';
 COMMENT ON COLUMN device.invalidated_at      IS 'When the device was invalidated; NULL while it is valid. Nothing is sent to an invalidated device.';

@@ -18,11 +18,7 @@ public struct ContactStore: Sendable {
   package func change(
     _ customer: CustomerID, _ id: ContactID, _ request: ContactRequest
   ) async throws -> (before: ContactDetails, after: ContactDetails) {
-    for field in ContactField.allCases {
-      if let text = request.texts[field] {
-        _ = try TextRule(field.name, maximum: ContactField.maximum, allowsControls: true).check(text)
-      }
-    }
+    let texts = try ContactTexts { field in try request.texts[field].map(field.checked) }
     guard (request.listIds?.count ?? 0) <= ContactRequest.maximumLists else {
       throw RegistryError.invalid(
         field: "listIds", problem: "names more than \(ContactRequest.maximumLists) lists")
@@ -36,7 +32,7 @@ public struct ContactStore: Sendable {
     try await database.mapViolations(constraints) {
       _ = try await $0.query(
         ContactStoreQueries.change, customer.rawValue, id.rawValue, birth, properties.map { JSONDocument($0) },
-        request.texts.values)
+        texts.values)
       if let lists = request.listIds {
         _ = try await $0.query(
           ContactStoreQueries.setLists, customer.rawValue, id.rawValue, lists.map(\.rawValue))
@@ -144,8 +140,8 @@ enum ContactStoreQueries {
   }
 
   private static let deviceColumns = """
-    d.device_id, d.contact_id, a.app_id, a.app_type, d.sandbox, d.manufacturer, d.model, d.os_version, d.country, d.registered_at,
-      d.invalidated_at, d.invalidation_reason
+    d.device_id, d.contact_id, a.app_id, a.app_type, d.sandbox, d.manufacturer, d.model, d.os_version, d.country, d.time_zone, d.locale,
+      d.registered_at, d.invalidated_at, d.invalidation_reason
     """
 
   /// The devices of the contact, the oldest first. The sum is why the planner does not read all of the customer's devices.

@@ -32,7 +32,8 @@ extension ContactField {
     case .lastName: "last_name"
     case .emailAddress: "email_address"
     case .mobileNumber: "mobile_number"
-    case .country, .title, .city, .zipcode, .sex: name
+    case .timeZone: "time_zone"
+    case .country, .title, .city, .zipcode, .sex, .language: name
     }
   }
 }

@@ -84,7 +84,7 @@ public struct ContactDetails: APIObject, Equatable {
     "originalId": "Your own id of the user. It cannot change.",
     "listIds": "The lists that the contact is on, by their numbers.",
     "texts": .fields(
-      ContactField.allCases.map { Schema.Field($0.name, .string(), isRequired: false, "As the app sent it.") }),
+      ContactField.allCases.map { Schema.Field($0.name, .string(), isRequired: false, $0.meaning) }),
     "dateOfBirth": "A day, as in `1980-02-29`.",
     "properties": "Further fields, by their names. Lists of contacts leave them out.",
     "createdAt": "When the contact was first registered.",
@@ -147,7 +147,7 @@ public struct ContactRequest: APIRequest, Equatable {
       "The lists that the contact is on from now on, and on no other.", limits: 0...Int64(maximumLists)),
     "texts": .fields(
       ContactField.allCases.map { field in
-        FieldDescription("A text.", limits: 0...Int64(ContactField.maximum), isRemovable: true)
+        FieldDescription(field.meaning, limits: 0...Int64(ContactField.maximum), isRemovable: true)
           .field(field.name, String?.schema, allowsNull: true, isChange: true)
       }),
     "dateOfBirth": FieldDescription("A day, as in `1980-02-29`.", limits: 1...10, isRemovable: true),
@@ -178,6 +178,8 @@ public struct DeviceDetails: APIObject, Equatable {
   public var model: String?
   public var osVersion: String?
   public var country: String?
+  public var timeZone: String?
+  public var locale: String?
   public var registeredAt: Timestamp
   public var invalidatedAt: Timestamp?
   public var invalidationReason: String?
@@ -185,7 +187,7 @@ public struct DeviceDetails: APIObject, Equatable {
   public init(
     deviceId: DeviceID, contactId: ContactID, appId: String, appType: AppType, sandbox: Bool = false,
     manufacturer: String? = nil, model: String? = nil, osVersion: String? = nil, country: String? = nil,
-    registeredAt: Timestamp, invalidatedAt: Timestamp? = nil, invalidationReason: String? = nil
+    timeZone: String? = nil, locale: String? = nil, registeredAt: Timestamp, invalidatedAt: Timestamp? = nil, invalidationReason: String? = nil
   ) {
     self.deviceId = deviceId
     self.contactId = contactId
@@ -196,6 +198,8 @@ public struct DeviceDetails: APIObject, Equatable {
     self.model = model
     self.osVersion = osVersion
     self.country = country
+    self.timeZone = timeZone
+    self.locale = locale
     self.registeredAt = registeredAt
     self.invalidatedAt = invalidatedAt
     self.invalidationReason = invalidationReason
@@ -226,6 +230,8 @@ public struct DeviceDetails: APIObject, Equatable {
     "model": "As the app sent it.",
     "osVersion": "As the app sent it.",
     "country": "As the app sent it.",
+    "timeZone": "Where it was when it was last registered with one: a name of the IANA database.",
+    "locale": "The app's locale as a language tag.",
     "registeredAt": "When its token was last registered.",
     "invalidatedAt": "Since when nothing is sent to it. Absent while it is valid.",
     "invalidationReason":

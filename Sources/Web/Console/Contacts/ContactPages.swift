@@ -127,6 +127,8 @@ enum ContactPages {
     case .zipcode: "Zip code"
     case .sex: "Sex"
     case .mobileNumber: "Mobile number"
+    case .timeZone: "Time zone"
+    case .language: "Language"
     }
   }
 
