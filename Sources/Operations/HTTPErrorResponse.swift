@@ -8,11 +8,16 @@ public struct HTTPErrorResponse: Error, Sendable, Equatable {
   /// The text of `{"error":"…"}`; names the field it is about. Empty for a reply without a body.
   public var sentence: String
   public var headers: HTTPFields
+  /// A word for programs, where the status stands for several refusals.
+  public var code: String?
 
-  public init(_ status: HTTPResponse.Status, _ sentence: String, headers: HTTPFields = [:]) {
+  public init(
+    _ status: HTTPResponse.Status, _ sentence: String, headers: HTTPFields = [:], code: String? = nil
+  ) {
     self.status = status
     self.sentence = sentence
     self.headers = headers
+    self.code = code
   }
 }
 
