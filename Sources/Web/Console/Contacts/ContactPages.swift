@@ -170,11 +170,13 @@ enum ContactPages {
   ) { call in
     guard call.user.seesPersonal else { throw HTTPErrorResponse.personalRefused }
     let contact = try await call.read(ContactOperations.show, try call.number())
+    var call = call
+    if call.refusal != nil { call.form = ContactForm.merged(call.form, contact) }
     return ConsoleView(
       title: "Change a contact", template: "contact-edit",
       values: [
         "id": contact.contactId, "originalId": contact.originalId,
-        "form": call.formView(ContactForm.fields, ContactForm.initial(contact)),
+        "form": call.formView(ContactForm.fields + ContactForm.hidden, ContactForm.initial(contact)),
       ])
   }
 
