@@ -130,9 +130,14 @@ public struct SendoutStore: Sendable {
       unknownIDs: try await unknownIDs(customer, request.audience))
   }
 
-  /// Whether a sendout, or messages that were sent, name the app.
-  package func name(_ app: PushAppID, of customer: CustomerID) async throws -> Bool {
-    try await !database.query(SendoutQueries.ofApp, customer.rawValue, app.rawValue).isEmpty
+  /// The first sendout that names the app, and whether it is one of single messages; `nil` if there is none.
+  package func first(
+    naming app: PushAppID, of customer: CustomerID
+  ) async throws -> (sendout: SendoutID, isStream: Bool)? {
+    try await database.query(SendoutQueries.ofApp, customer.rawValue, app.rawValue).first.map { row in
+      let (sendout, isStream) = try row.decode(Int64.self, Bool.self)
+      return (SendoutID(sendout), isStream)
+    }
   }
 
   /// Checks that the list exists, and counts the ids that no contact has.
