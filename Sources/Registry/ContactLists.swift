@@ -62,8 +62,7 @@ public struct ContactLists: Sendable {
     return page.page(of: try rows.map { try $0.reply(ContactDetails.self) }, cursor: \.contactId)
   }
 
-  /// Puts contacts on a list, and takes others off it. It locks the rows of each in the order of registrations, but those to take off after
-  /// all others: a call that does both can deadlock with registrations, and one of the two is tried again.
+  /// Puts contacts on a list, and takes others off it. It locks the rows of all in the order of registrations before it changes any.
   /// - Returns: what it did, and the numbers of the contacts that joined and left.
   /// - Throws: `RegistryError.numberUnknown`, `.invalid`.
   package func change(
@@ -88,6 +87,7 @@ public struct ContactLists: Sendable {
       throw RegistryError.invalid(field: "add[\(both)]", problem: "is in remove, too")
     }
     guard try await find(customer, list) != nil else { throw RegistryError.numberUnknown("list") }
+    try await database.query(ContactListQueries.lock, customer.rawValue, add + remove)
     let (joined, strangers) = try await move(customer, add, to: list, from: nil)
     let (left, others) = try await move(customer, remove, to: nil, from: list)
     let reply = ListMembersReply(
@@ -191,5 +191,17 @@ enum ContactListQueries {
     SELECT original_id, contact_id, moves, moves AND list_id IS NOT NULL FROM named ORDER BY original_id
     """)
 
-  static let all: [Statement] = [add, list, page, find, countMembers, members, move]
+  /// Locks the contacts with the original ids `$2` in the order of registrations.
+  static let lock = Statement(
+    "list.lock_contacts", .write,
+    """
+    SELECT c.contact_id
+      FROM (SELECT DISTINCT named.original_id COLLATE "C" AS original_id FROM unnest($2::text[]) AS named (original_id)
+             ORDER BY 1) i
+      CROSS JOIN LATERAL (
+        SELECT contact_id FROM contact
+         WHERE customer_id = $1::bigint AND original_id = i.original_id LIMIT 1 FOR NO KEY UPDATE) c
+    """)
+
+  static let all: [Statement] = [add, list, page, find, countMembers, members, lock, move]
 }
