@@ -46,7 +46,7 @@ enum DeviceQueries {
     SELECT ordinal FROM pair WHERE device_id IS NULL ORDER BY ordinal
     """)
 
-  /// Makes the device of the token's key `$3` in the app `$2` valid again, if it is a telephone number that has opted out. Gives when and why
+  /// Makes the device of the token's key `$3` in the app `$2` valid again, if it is a telephone number that has opted out. Gives it, and when and why
   /// it had. `$4` is the access key. Locks the device.
   static let allow = Statement(
     "device.allow", .write,
@@ -67,7 +67,7 @@ enum DeviceQueries {
       INSERT INTO device_event (customer_id, device_id, contact_id, kind, access_key_id)
       SELECT $1::bigint, device_id, contact_id, 'revived', $4::bigint FROM allowed
     )
-    SELECT invalidated_at, invalidation_reason FROM allowed
+    SELECT device_id, invalidated_at, invalidation_reason FROM allowed
     """)
 
   /// Retires the devices `$2` in the environments `$6`, for the reasons `$4` and with the types `$5`. A device
