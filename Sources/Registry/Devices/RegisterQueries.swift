@@ -150,8 +150,8 @@ enum RegisterQueries {
       """
   }
 
-  /// How many of the apps `$19` there are, and the limit. Customers and apps are not deleted while anybody registers with them; a
-  /// foreign key would lock the same row of each anew for every device.
+  /// How many of the apps `$19` there are, and the limit. A foreign key would lock the same row of app and customer anew for every device.
+  /// So an app can be removed while somebody registers with it; housekeeping deletes such devices (`PushApps.removeOrphans`).
   private static let app = """
     SELECT (SELECT count(*) FROM push_app WHERE customer_id = $1::bigint AND push_app_id = ANY ($19::bigint[])) AS count,
       (\(devicesPerContact)) AS devices_per_contact

@@ -173,20 +173,17 @@ enum ContactPages {
 
   private static let edit = ConsolePage(
     path: "/console/contacts/{id}/edit", title: "Change a contact", section: .contacts,
-    reads: [
-      AnyOperation(ContactOperations.show), AnyOperation(ContactOperations.change), AnyOperation(ListOperations.list),
-    ]
+    reads: [AnyOperation(ContactOperations.show), AnyOperation(ContactOperations.change)]
   ) { call in
     guard call.user.seesPersonal else { throw HTTPErrorResponse.personalRefused }
     let contact = try await call.read(ContactOperations.show, try call.number())
-    let page = try await call.read(ListOperations.list, PageRequest(limit: ContactForm.mostLists))
-    let lists = page.next == nil ? page.items : nil
+    var call = call
+    if call.refusal != nil { call.form = ContactForm.merged(call.form, contact) }
     return ConsoleView(
       title: "Change a contact", template: "contact-edit",
       values: [
         "id": contact.contactId, "originalId": contact.originalId,
-        "form": call.formView(
-          ContactForm.form(lists: lists), all: ContactForm.initial(contact, ticksLists: lists != nil)),
+        "form": call.formView(ContactForm.fields + ContactForm.hidden, ContactForm.initial(contact)),
       ])
   }
 
