@@ -31,6 +31,9 @@ import Wire
       (["1", "--name", "stolen"], ["999999", "--name", "stolen"]),
       (["com.secretive.app", "--name", "stolen"], ["com.nothing", "--name", "stolen"]),
     ],
+    "contact put": [
+      (["secretive@example.com", "--field", "city=Lund"], ["nobody", "--field", "city=Lund"])
+    ],
     "app check": [(["1"], ["999999"]), (["com.secretive.app/ios"], ["com.nothing/ios"])],
     "sms set": [
       (

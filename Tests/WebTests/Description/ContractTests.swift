@@ -158,10 +158,10 @@ private struct Tour: Sendable {
   }
 
   private func contacts() async throws {
-    let found = try await send("GET", "/api/v1/contacts?query=lars&field=originalId&limit=1").json
-    let id = try #require(found.array("items")?.first?.integer("contactId"))
-    let contact = try await send("GET", "/api/v1/contacts/\(id)").json
-    try await send("PATCH", "/api/v1/contacts/\(id)", #"{"city":"Lund","properties":{"visits":4,"vip":null}}"#)
+    try await send("GET", "/api/v1/contacts?query=lars&field=originalId&limit=1")
+    let contact = try await send("GET", "/api/v1/contacts/lars%40example.com").json
+    try await send("PUT", "/api/v1/contacts/mia%40example.com", #"{"city":"Lund","language":"sv","listIds":[]}"#)
+    try await send("PATCH", "/api/v1/contacts/lars%40example.com", #"{"city":"Lund","properties":{"visits":4,"vip":null}}"#)
     let devices = try #require(contact.array("devices"))
     #expect(devices.count == 2)
     let invalid = try #require(devices.first { $0["invalidatedAt"] != nil }?.integer("deviceId"))
