@@ -123,6 +123,11 @@ struct Preparation: Sendable {
         prepared.settlements.append(settlement)
         continue
       }
+      // Whoever suppresses meanwhile is looked up again where the push has to wait for long.
+      if recipient.suppression?.stops(content.purpose) == true {
+        prepared.settlements.append(.withoutSending(push, .skipped, .hub(.suppressed)))
+        continue
+      }
       var push = push
       push.messageExpiresAt = content.expiresAt
       let environment: PushEnvironment = recipient.device.isSandbox ? .sandbox : .production

@@ -110,15 +110,19 @@ enum DeviceQueries {
         WHERE customer_id = $1::bigint AND contact_id = d.contact_id LIMIT 1
       ) c
       """
-    return Statement(
-      "device.recipients", .read,
+    let asksSuppression = columns.fields.contains(.suppression)
+    let suppressed = """
+      (SELECT device.*\(columns.andSuppression(ofDevice: "device", key: 3))
+         FROM device
+        WHERE device.customer_id = $1::bigint AND device.device_id = ANY ($2::bigint[])) d
       """
-      SELECT \(columns.all(
-        contact: namesContact ? "c" : "d", device: "d",
-        suppression: columns.fields.contains(.suppression) ? columns.suppression(ofDevice: "d", key: 3) : nil))
-      FROM device d
+    return Statement(
+      asksSuppression ? "device.recipients_to_send" : "device.recipients", .read,
+      """
+      SELECT \(columns.all(contact: namesContact ? "c" : "d", device: "d"))
+      FROM \(asksSuppression ? suppressed : "device d")
       \(namesContact ? contact : "")
-      WHERE d.customer_id = $1::bigint AND d.device_id = ANY ($2::bigint[])
+      \(asksSuppression ? "" : "WHERE d.customer_id = $1::bigint AND d.device_id = ANY ($2::bigint[])")
       """)
   }
 
@@ -239,7 +243,7 @@ enum DeviceQueries {
 
   static let all: [Statement] = [
     counts, isCounted, countDay, forgetDays, removeOfApp, removeDays, invalidate, retire, allow,
-    recipients.reading(RecipientColumns(.all)), recipients.reading(RecipientColumns(.all.union(.suppression))), ofToken, histories, analyze, expiredEvents,
+    recipients.reading(RecipientColumns(.all)), recipients.reading(RecipientColumns(.toSend)), ofToken, histories, analyze, expiredEvents,
     deleteEvents,
   ]
 }

@@ -32,6 +32,8 @@ public struct RecipientFields: OptionSet, Hashable, Sendable {
   static let device = RecipientFields(afterTexts: 4)
   /// What the customer's suppressions stop. It is none of `all`, as only what sends asks for it.
   package static let suppression = RecipientFields(afterTexts: 5)
+  /// All that a push can need.
+  package static let toSend: RecipientFields = [.all, .suppression]
   static let texts = RecipientFields(ContactField.allCases.map { RecipientFields($0) })
   static let contact: RecipientFields = [.texts, .originalID, .listID, .dateOfBirth, .properties]
   public static let all: RecipientFields = [.contact, .device]
@@ -92,18 +94,17 @@ package struct RecipientColumns: Sendable {
   }
 
   /// All of them in the order that `recipient` wants, by the aliases of rows that have them.
-  /// - Parameter suppression: the expression of `suppression(ofDevice:key:)`, or the column that has its value; wanted if it is asked for.
-  package func all(contact: String, device: String, suppression: String? = nil) -> String {
-    precondition(suppression != nil || !fields.contains(.suppression), "suppressions are looked up where the device's row is")
-    return "\(ofContact(contact)), \(ofDevice(device))" + (suppression.map { ", \($0)" } ?? "")
+  package func all(contact: String, device: String) -> String {
+    let suppression = fields.contains(.suppression) ? ", \(device).suppression" : ""
+    return "\(ofContact(contact)), \(ofDevice(device))\(suppression)"
   }
 
-  /// What suppressions stop of pushes to a device.
+  /// The column `suppression` of `all`, behind others of a query on a row of `device`; empty if it is not asked for.
   /// - Parameters:
-  ///   - device: the alias of a row of `device`.
+  ///   - device: the alias of the row.
   ///   - key: the number of the first of two parameters, the pads of `SuppressionKey`.
-  package func suppression(ofDevice device: String, key: Int) -> String {
-    SuppressionSQL.scope(ofDevice: device, key: key)
+  package func andSuppression(ofDevice device: String, key: Int) -> String {
+    fields.contains(.suppression) ? ", \(SuppressionSQL.scope(ofDevice: device, key: key)) AS suppression" : ""
   }
 
   /// How many there are.
