@@ -209,6 +209,9 @@ struct Hub: Sendable {
         management: management, users: consoleUsers(parts), publicURL: settings.consoleURL,
         commands: OperationNames.commands),
       pages: pages(parts),
+      unsubscribe: UnsubscribeRoutes(
+        Suppressions(parts.requestDatabase, key: parts.suppressions), customers: Customers(parts.requestDatabase),
+        signer: parts.signer, settings: settings.pages),
       smsStatus: SMSStatusRoutes(sms, parts.smsAddresses),
       description: try DescriptionRoutes(publicURL: settings.publicURL),
       health: HealthRoutes(unavailableReason: parts.readiness.unavailableReason), metrics: metricsRoutes)
