@@ -18,7 +18,7 @@ public struct UnsubscribeRoutes: RouteSet {
   private let rate: RateLimit<ContactLink>
 
   /// Most bytes of a POST, which programs may send as a form of several parts.
-  private static let bodyLimit = 16 * 1024
+  static let bodyLimit = 16 * 1024
 
   public init(
     _ suppressions: Suppressions, customers: Customers, signer: LinkSigner, settings: PageSettings = PageSettings()
@@ -43,12 +43,10 @@ public struct UnsubscribeRoutes: RouteSet {
   }
 
   @Sendable private func change(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let body = Array(try await request.bytes(upTo: Self.bodyLimit).readableBytesView)
-    guard let isSubscribed = Self.wish(body, request.headers[.contentType]) else {
-      throw HTTPErrorResponse.badRequest("The body must be List-Unsubscribe=One-Click, or subscribe=again.")
-    }
-    return try await answer(context) { link in
-      try await suppressions.change(link.contact, link.customer, isSubscribed: isSubscribed)
+    try await answer(context) { link in
+      let body = Array(try await request.bytes(upTo: Self.bodyLimit).readableBytesView)
+      guard let isSubscribed = Self.wish(body, request.headers[.contentType]) else { throw HTTPErrorResponse.noWish }
+      return try await suppressions.change(link.contact, link.customer, isSubscribed: isSubscribed)
     }
   }
 
@@ -80,4 +78,8 @@ public struct UnsubscribeRoutes: RouteSet {
     let text = String(decoding: body, as: UTF8.self)
     return text.contains("name=\"List-Unsubscribe\"") && text.contains("\r\n\r\nOne-Click\r\n") ? false : nil
   }
+}
+
+extension HTTPErrorResponse {
+  static let noWish = badRequest("The body must be List-Unsubscribe=One-Click, or subscribe=again, as a form.")
 }

@@ -108,7 +108,8 @@ extension OperationParts {
   fileprivate static func of(_ database: TestDatabase) -> OperationParts {
     OperationParts(
       database: database.pool, slowReads: database.pool, vault: nil, smsRule: EndpointRules().sms,
-      statusAddresses: { _ in throw HTTPErrorResponse.unavailable }, checkCredentials: { _ in nil },
+      statusAddresses: { _ in throw HTTPErrorResponse.unavailable }, suppressionKey: { _ in .ofTests },
+      checkCredentials: { _ in nil },
       messages: { throw HTTPErrorResponse.unavailable })
   }
 }
