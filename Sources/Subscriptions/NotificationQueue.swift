@@ -87,14 +87,22 @@ struct NotificationQueue: Sendable {
     let leaseEnd: ContinuousClock.Instant
     /// Where the lane's webhook leads; nil for a messaging service, and for a webhook that there is none of any more.
     var webhook: WebhookDestination?
+    /// Those whose tokens are suppressed.
+    var stopped: Set<SubscriptionID> = []
   }
 
   /// Claims what is due in a lane, and makes its events from the tree as it is at the claim: no write comes between. So a notification
   /// has the difference from the state that the one before reported, and later changes are noted for the next. Nor do the settings of
   /// webhooks change in between: nothing goes to one that was switched off before the claim. Without a master key that opens them nothing
   /// is claimed.
+  /// - Parameters:
+  ///   - key: hashes whom suppressions name.
+  ///   - app: the messaging service's; nil for a webhook, which nobody suppresses.
   /// - Throws: `PostgresError` with `ServerError.lockNotAvailable` while a large write has the tree for itself.
-  func take(_ lane: Lane, upTo limit: Int, from pool: Pool, vault: Vault) async throws -> Group {
+  func take(
+    _ lane: Lane, upTo limit: Int, from pool: Pool, vault: Vault, suppressedBy key: SuppressionKey,
+    of app: (id: PushAppID, type: AppType)? = nil
+  ) async throws -> Group {
     // Asked first on a shared connection: the app's lanes would wait on all those that transactions have.
     try await pool.query(DataTreeQueries.isFree, lane.customer.rawValue, lane.app)
     return try await pool.transaction(of: lane.customer.rawValue) { database in
@@ -112,6 +120,13 @@ struct NotificationQueue: Sendable {
       if let webhook = lane.webhook, !group.items.isEmpty {
         let settings = try await WebhookStore(database, vault: vault).settings(lane.customer, app: lane.app)
         group.webhook = settings.destinations[webhook]
+      }
+      if let app {
+        let tokens = claimed.compactMap { one in
+          (try? DeviceToken(one.target, type: app.type, field: "token")).map { (id: one.id, token: $0) }
+        }
+        let stopped = try await Suppressions(database, key: key).stopped(lane.customer, app.id, tokens.map(\.token))
+        group.stopped = Set(stopped.map { tokens[$0].id })
       }
       return group
     }

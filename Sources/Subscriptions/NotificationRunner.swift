@@ -105,7 +105,10 @@ public struct NotificationRunner: Service {
             let limit = sender.capacity(for: target, upTo: settings.groupSize)
             guard limit > 0 else { break }
             let queue = newQueue()
-            let group = try await queue.take(lane, upTo: limit, from: pool, vault: vault)
+            let type = MessagingService(rawValue: lane.service)?.appType
+            let group = try await queue.take(
+              lane, upTo: limit, from: pool, vault: vault, suppressedBy: dispatcher.suppressions,
+              of: target.app.flatMap { app in type.map { (app, $0) } })
             guard !group.items.isEmpty else { break }
             isSent = true
             let (capacity, hasCapacity) = AsyncStream.makeStream(of: Bool.self)
@@ -143,7 +146,8 @@ public struct NotificationRunner: Service {
   /// - Returns: whether there may be more.
   private func sendToWebhook(_ lane: NotificationQueue.Lane) async throws -> Bool {
     let queue = newQueue()
-    let group = try await queue.take(lane, upTo: Self.mostOfWebhook, from: pool, vault: vault)
+    let group = try await queue.take(
+      lane, upTo: Self.mostOfWebhook, from: pool, vault: vault, suppressedBy: dispatcher.suppressions)
     guard !group.items.isEmpty else { return false }
     guard let destination = group.webhook, destination.enabled else {
       try await queue.settle(
@@ -196,6 +200,13 @@ public struct NotificationRunner: Service {
     for (one, event) in group.items {
       guard let event else {
         nothing.append(.init(id: one.id, next: .done))
+        continue
+      }
+      guard !group.stopped.contains(one.id) else {
+        nothing.append(
+          .init(
+            id: one.id, next: one.hasEnded ? .remove : .done, event: event.name, outcome: "failed",
+            reason: .hub(.suppressed)))
         continue
       }
       do {
