@@ -107,8 +107,10 @@ public struct NotificationRunner: Service {
             let queue = newQueue()
             let type = MessagingService(rawValue: lane.service)?.appType
             let group = try await queue.take(
-              lane, upTo: limit, from: pool, vault: vault, suppressedBy: dispatcher.suppressions,
-              of: target.app.flatMap { app in type.map { (app, $0) } })
+              lane, upTo: limit, from: pool, vault: vault,
+              suppressions: target.app.flatMap { app in
+                type.map { .init(key: dispatcher.suppressions, app: app, type: $0) }
+              })
             guard !group.items.isEmpty else { break }
             isSent = true
             let (capacity, hasCapacity) = AsyncStream.makeStream(of: Bool.self)
@@ -146,8 +148,7 @@ public struct NotificationRunner: Service {
   /// - Returns: whether there may be more.
   private func sendToWebhook(_ lane: NotificationQueue.Lane) async throws -> Bool {
     let queue = newQueue()
-    let group = try await queue.take(
-      lane, upTo: Self.mostOfWebhook, from: pool, vault: vault, suppressedBy: dispatcher.suppressions)
+    let group = try await queue.take(lane, upTo: Self.mostOfWebhook, from: pool, vault: vault)
     guard !group.items.isEmpty else { return false }
     guard let destination = group.webhook, destination.enabled else {
       try await queue.settle(
