@@ -113,6 +113,10 @@ extension ReportView {
       ReportView(
         "subscriptions", by: "app_id, service, event",
         [Column(name: "appId", sql: "app_id"), "service", "event", "subscriptions", "waiting"])
+    case .suppressions:
+      ReportView(
+        "suppressions", by: "suppressions DESC, kind, scope, by_page, reason",
+        ["kind", "scope", "reason", "by_page", "suppressions", "first_at", "last_at"])
     case .notifications:
       ReportView(
         "notifications_by_day", by: "day DESC, app_id, service, event, outcome, reason",
