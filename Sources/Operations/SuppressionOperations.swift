@@ -14,7 +14,7 @@ extension APIOperation.Tag {
 
 /// `/api/v1/suppressions`.
 package enum SuppressionOperations {
-  package static let all = [AnyOperation(list), AnyOperation(add), AnyOperation(lift), AnyOperation(remove)]
+  package static let all = [AnyOperation(list), AnyOperation(add), AnyOperation(remove), AnyOperation(lift)]
 
   package static let list = Operation(
     get: "/api/v1/suppressions", id: "listSuppressions", .suppressions, "List the suppressions",
@@ -82,12 +82,15 @@ package enum SuppressionOperations {
     when the person asks for it.
     """,
     at: .none, body: .json(SuppressionRequest.lifting),
-    replies: .ok("What was lifted.", SuppressionsLifted.form), errors: [unknownApp], audit: .removeSuppression
+    replies: .ok("What was lifted.", SuppressionsLifted.form), errors: [unknownApp], audit: .liftSuppressions
   ) { call, _, request in
     let suppressions = try await call.suppressions
     let suppressed = try await suppressions.suppressed(call.customer, request)
     let lifted = try await suppressions.lift(call.customer, suppressed, request.scope)
-    return Changed(SuppressionsLifted(lifted: lifted), lifted.map { $0.line(before: $0, after: nil) })
+    let ids = lifted.map(\.suppressionId)
+    return Changed(
+      SuppressionsLifted(lifted: lifted),
+      .init("suppressions", before: ["suppressionIds": ids], after: ["suppressionIds": [SuppressionID]()]))
   }
 
   package static let remove = Operation(

@@ -116,7 +116,10 @@ extension ReportView {
     case .suppressions:
       ReportView(
         "suppressions", by: "suppressions DESC, kind, scope, by_page, reason",
-        ["kind", "scope", "reason", "by_page", "suppressions", "first_at", "last_at"])
+        [
+          "kind", "scope", text("reason"), Column(name: "byPage", sql: "by_page"), "suppressions",
+          moment("firstAt", "first_at"), moment("lastAt", "last_at"),
+        ])
     case .notifications:
       ReportView(
         "notifications_by_day", by: "day DESC, app_id, service, event, outcome, reason",

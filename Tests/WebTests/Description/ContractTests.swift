@@ -297,6 +297,15 @@ private struct Tour: Sendable {
       try await send(method, "/c/\(bench.signer.token(for: link, .page))")
       try await send(method, "/r/\(bench.signer.token(for: link, .read))")
     }
+    let contact = try await bench.database.query("SELECT contact_id FROM contact WHERE original_id = 'lars@example.com'")
+    let page = bench.signer.token(
+      for: ContactLink(customer: bench.customer, contact: ContactID(try contact[0].decode(Int64.self))))
+    try await send("GET", "/u/\(page)")
+    for wish in ["List-Unsubscribe=One-Click", "subscribe=again"] {
+      let reply = try await server.send(
+        "POST", "/u/\(page)", headers: [("Content-Type", "application/x-www-form-urlencoded")], body: wish)
+      #expect(reply.status == 200 && contract.problems("POST", "/u/\(page)", reply) == [], "\(reply.text)")
+    }
   }
 }
 
