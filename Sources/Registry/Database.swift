@@ -69,5 +69,5 @@ package enum RegistryStatements {
     + IdempotentReplyQueries.all + UserQueries.all + MembershipQueries.all + SessionQueries.all + SignInQueries.all
     + NotificationQueries.all + AudienceQueries.all
     + ContactQueries.all + ContactSearchQueries.all + ContactStoreQueries.all + RegisterQueries.all + DeviceQueries.all
-    + DayCountQueries.all
+    + DayCountQueries.all + SuppressionQueries.all
 }

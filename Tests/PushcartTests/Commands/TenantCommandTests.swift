@@ -93,6 +93,12 @@ import Wire
         ["--name", "x", "--app", "com.nothing", "--alert", "x"]
       )
     ],
+    "suppression add": [
+      (["--token", "7f", "--app", "com.secretive.app"], ["--token", "7f", "--app", "com.nothing"])
+    ],
+    "suppression lift": [
+      (["--token", "7f", "--app", "com.secretive.app"], ["--token", "7f", "--app", "com.nothing"])
+    ],
     "trigger send": [
       (["1", "--to", "secretive@example.com"], ["999999", "--to", "secretive@example.com"])
     ],
