@@ -133,7 +133,9 @@ let package = Package(
     // 3rd floor
     room(
       "Sendouts",
-      imports: ["Registry", "Content", "Delivery", "Postgres", "Wire", "Locking", "Retrying", logging, lifecycle]),
+      imports: [
+        "Registry", "Content", "Delivery", "Postgres", "Wire", "Locking", "Retrying", crypto, logging, lifecycle,
+      ]),
 
     // 4th floor
     room(

@@ -62,7 +62,7 @@ public struct ContactLists: Sendable {
     return page.page(of: try rows.map { try $0.reply(ContactDetails.self) }, cursor: \.contactId)
   }
 
-  /// Puts contacts on a list, and takes others off it. First it locks the rows of all of them, in the order of registrations.
+  /// Puts contacts on a list, and takes others off it. It locks the rows of all in the order of registrations before it changes any.
   /// - Returns: what it did, and the numbers of the contacts that joined and left.
   /// - Throws: `RegistryError.numberUnknown`, `.invalid`.
   package func change(
@@ -87,6 +87,7 @@ public struct ContactLists: Sendable {
       throw RegistryError.invalid(field: "add[\(both)]", problem: "is in remove, too")
     }
     guard try await find(customer, list) != nil else { throw RegistryError.numberUnknown("list") }
+    try await database.query(ContactListQueries.lock, customer.rawValue, add + remove)
     var (joined, left, unknown): ([ContactID], [ContactID], [String]) = ([], [], [])
     for row in try await database.query(
       ContactListQueries.change, customer.rawValue, list.rawValue, add + remove,
@@ -175,7 +176,8 @@ enum ContactListQueries {
     """)
 
   /// Puts the contacts with the original ids `$3` on the list `$2` where `$4` is true, and takes the others off it. Gives a row for each
-  /// id: its contact, whether it was to join, and whether anything changed. Locks all contacts before it writes, in the order of registrations.
+  /// id: its contact, whether it was to join, and whether anything changed. `lock` has locked them all, so that it sees what others have
+  /// committed before.
   static let change = Statement(
     "list.change", .write,
     """
@@ -185,8 +187,7 @@ enum ContactListQueries {
                 FROM unnest($3::text[], $4::boolean[]) AS named (original_id, joins)
                ORDER BY 1) i
         LEFT JOIN LATERAL (
-          SELECT contact_id FROM contact
-           WHERE customer_id = $1::bigint AND original_id = i.original_id LIMIT 1 FOR NO KEY UPDATE) c ON true),
+          SELECT contact_id FROM contact WHERE customer_id = $1::bigint AND original_id = i.original_id LIMIT 1) c ON true),
     joined AS (
       INSERT INTO list_member (customer_id, list_id, contact_id)
       SELECT $1::bigint, $2::bigint, contact_id FROM named WHERE joins AND contact_id IS NOT NULL
@@ -205,5 +206,17 @@ enum ContactListQueries {
     SELECT original_id, contact_id, joins, contact_id IN (SELECT contact_id FROM changed) FROM named ORDER BY original_id
     """)
 
-  static let all: [Statement] = [add, list, page, find, countMembers, members, ofContact, change]
+  /// Locks the contacts with the original ids `$2` in the order of registrations.
+  static let lock = Statement(
+    "list.lock_contacts", .write,
+    """
+    SELECT c.contact_id
+      FROM (SELECT DISTINCT named.original_id COLLATE "C" AS original_id FROM unnest($2::text[]) AS named (original_id)
+             ORDER BY 1) i
+      CROSS JOIN LATERAL (
+        SELECT contact_id FROM contact
+         WHERE customer_id = $1::bigint AND original_id = i.original_id LIMIT 1 FOR NO KEY UPDATE) c
+    """)
+
+  static let all: [Statement] = [add, list, page, find, countMembers, members, ofContact, lock, change]
 }

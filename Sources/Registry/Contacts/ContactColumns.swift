@@ -3,7 +3,7 @@ import Postgres
 import Wire
 
 /// The columns of every statement that returns contacts and devices to be shown, so that one reader reads all. Statements of pushes have
-/// `RecipientColumns`. They are `ordinal`, `remark`, six of the contact and eleven of the device. No statement returns a row as one
+/// `RecipientColumns`. They are `ordinal`, `remark`, six of the contact and thirteen of the device. No statement returns a row as one
 /// value, which Citus cannot take apart again.
 enum ContactColumns {
   /// The columns of both.
@@ -42,7 +42,8 @@ enum ContactColumns {
   private static let deviceColumns = [
     ("device_id", "bigint"), ("push_app_id", "bigint"), ("token", "text"), ("sandbox", "bool"),
     ("manufacturer", "text"),
-    ("model", "text"), ("os_version", "text"), ("country", "text"), ("registered_at", "timestamptz"),
+    ("model", "text"), ("os_version", "text"), ("country", "text"), ("time_zone", "text"),
+    ("locale", "text"), ("registered_at", "timestamptz"),
     ("invalidated_at", "timestamptz"), ("invalidation_type", "int2"),
   ].map { (name: $0.0, type: $0.1) }
 }
@@ -123,12 +124,13 @@ extension Contact {
 
 extension Device {
   fileprivate init(_ id: DeviceID, _ row: Row) throws {
-    let invalidatedAt: PostgresTimestamp? = try row.column(17)
+    let invalidatedAt: PostgresTimestamp? = try row.column(19)
     self.init(
       id: id, app: PushAppID(try row.column(9)), token: try row.column(10), isSandbox: try row.column(11),
       manufacturer: try row.column(12), model: try row.column(13), osVersion: try row.column(14),
-      country: try row.column(15), registeredAt: try row.column(16), invalidatedAt: invalidatedAt?.milliseconds,
-      invalidationType: InvalidationType(rawValue: try row.column(18)))
+      country: try row.column(15), timeZone: try row.column(16), locale: try row.column(17),
+      registeredAt: try row.column(18), invalidatedAt: invalidatedAt?.milliseconds,
+      invalidationType: InvalidationType(rawValue: try row.column(20)))
   }
 }
 

@@ -28,10 +28,12 @@ public struct RecipientFields: OptionSet, Hashable, Sendable {
   static let listID = RecipientFields(afterTexts: 1)
   static let dateOfBirth = RecipientFields(afterTexts: 2)
   static let properties = RecipientFields(afterTexts: 3)
-  /// Manufacturer, model, version and country.
+  /// Manufacturer, model, version, country, time zone and locale.
   static let device = RecipientFields(afterTexts: 4)
   /// What the customer's suppressions stop. It is none of `all`, as only what sends asks for it.
   package static let suppression = RecipientFields(afterTexts: 5)
+  /// All that a push can need.
+  package static let toSend: RecipientFields = [.all, .suppression]
   static let texts = RecipientFields(ContactField.allCases.map { RecipientFields($0) })
   static let contact: RecipientFields = [.texts, .originalID, .listID, .dateOfBirth, .properties]
   public static let all: RecipientFields = [.contact, .device]
@@ -57,7 +59,7 @@ public struct RecipientFields: OptionSet, Hashable, Sendable {
     if contains(.originalID) { size += 4 * Registration.maximumOriginalID }
     size += 4 * ContactField.maximum * ContactField.allCases.count { contains(RecipientFields($0)) }
     if contains(.properties) { size += Contact.maximumPropertiesSize }
-    if contains(.device) { size += 4 * 4 * DeviceRegistration.maximum }
+    if contains(.device) { size += 4 * RecipientColumns.deviceDetails.count * DeviceRegistration.maximum }
     return size
   }
 }
@@ -78,7 +80,7 @@ package struct RecipientColumns: Sendable {
   private static let deviceColumns = [
     "device_id", "push_app_id", "token", "sandbox", "registered_at", "invalidated_at", "invalidation_type",
   ]
-  private static let deviceDetails = ["manufacturer", "model", "os_version", "country"]
+  static let deviceDetails = ["manufacturer", "model", "os_version", "country", "time_zone", "locale"]
 
   /// The columns of a contact's row, its id first.
   package func ofContact(_ alias: String) -> String { contactNames.map { "\(alias).\($0)" }.joined(separator: ", ") }
@@ -101,22 +103,22 @@ package struct RecipientColumns: Sendable {
   }
 
   /// All of them in the order that `recipient` wants, by the aliases of rows that have them.
-  /// - Parameter suppression: the expression of `suppression(ofDevice:key:)`, or the column that has its value; wanted if it is asked for.
-  package func all(contact: String, device: String, suppression: String? = nil) -> String {
-    precondition(suppression != nil || !fields.contains(.suppression), "suppressions are looked up where the device's row is")
-    return "\(ofContact(contact)), \(ofDevice(device))" + (suppression.map { ", \($0)" } ?? "")
-  }
-
-  /// What suppressions stop of pushes to a device.
-  /// - Parameters:
-  ///   - device: the alias of a row of `device`.
-  ///   - key: the number of the first of two parameters, the pads of `SuppressionKey`.
-  package func suppression(ofDevice device: String, key: Int) -> String {
-    SuppressionSQL.scope(ofDevice: device, key: key)
-  }
+  package func all(contact: String, device: String) -> String { all(ofContact(contact), device) }
 
   /// The same, where the contact's row is one of table `contact`.
-  package func all(contactRow: String, device: String) -> String { "\(ofContactRow(contactRow)), \(ofDevice(device))" }
+  package func all(contactRow: String, device: String) -> String { all(ofContactRow(contactRow), device) }
+
+  private func all(_ contact: String, _ device: String) -> String {
+    "\(contact), \(ofDevice(device))\(fields.contains(.suppression) ? ", \(device).suppression" : "")"
+  }
+
+  /// The column `suppression` of `all`, behind others of a query on a row of `device`; empty if it is not asked for.
+  /// - Parameters:
+  ///   - device: the alias of the row.
+  ///   - key: the number of the first of two parameters, the pads of `SuppressionKey`.
+  package func andSuppression(ofDevice device: String, key: Int) -> String {
+    fields.contains(.suppression) ? ", \(SuppressionSQL.scope(ofDevice: device, key: key)) AS suppression" : ""
+  }
 
   /// How many there are.
   package var count: Int {
@@ -156,8 +158,8 @@ package struct RecipientColumns: Sendable {
         id: DeviceID(device), app: PushAppID(app), token: token, isSandbox: isSandbox,
         manufacturer: hasDetails ? try next() : nil, model: hasDetails ? try next() : nil,
         osVersion: hasDetails ? try next() : nil, country: hasDetails ? try next() : nil,
-        registeredAt: registeredAt, invalidatedAt: invalidatedAt?.milliseconds,
-        invalidationType: InvalidationType(rawValue: invalidationType)),
+        timeZone: hasDetails ? try next() : nil, locale: hasDetails ? try next() : nil, registeredAt: registeredAt,
+        invalidatedAt: invalidatedAt?.milliseconds, invalidationType: InvalidationType(rawValue: invalidationType)),
       suppression: fields.contains(.suppression) ? (try next() as String?).flatMap(SuppressionScope.init) : nil)
   }
 }

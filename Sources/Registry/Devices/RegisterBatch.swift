@@ -100,6 +100,8 @@ struct RegisterBatch {
     parameters.append(each: requests) { $0.registration.key?.rawValue }
     parameters.append(each: requests) { $0.registration.isOfDeviceKey }
     parameters.append(each: requests) { $0.registration.devices.count { $0.invalidationType == .valid } }
+    parameters.append(each: devices) { $0.timeZone }
+    parameters.append(each: devices) { $0.locale }
     return parameters
   }
 

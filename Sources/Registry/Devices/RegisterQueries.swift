@@ -150,8 +150,8 @@ enum RegisterQueries {
       """
   }
 
-  /// How many of the apps `$19` there are, and the limit. Customers and apps are not deleted while anybody registers with them; a
-  /// foreign key would lock the same row of each anew for every device.
+  /// How many of the apps `$19` there are, and the limit. A foreign key would lock the same row of app and customer anew for every device.
+  /// So an app can be removed while somebody registers with it; housekeeping deletes such devices (`PushApps.removeOrphans`).
   private static let app = """
     SELECT (SELECT count(*) FROM push_app WHERE customer_id = $1::bigint AND push_app_id = ANY ($19::bigint[])) AS count,
       (\(devicesPerContact)) AS devices_per_contact
@@ -305,12 +305,12 @@ enum RegisterQueries {
     SELECT i.*, d.device_id AS known_device_id, d.contact_id AS known_contact_id,
       d.sandbox AS known_sandbox, d.invalidation_type AS known_type, d.invalidation_reason AS known_reason,
       d.invalidated_at AS known_at, d.manufacturer AS known_manufacturer, d.model AS known_model,
-      d.os_version AS known_os_version, d.country AS known_country
+      d.os_version AS known_os_version, d.country AS known_country, d.time_zone AS known_time_zone, d.locale AS known_locale
     FROM (
       SELECT i.*, o.contact_ids[i.ordinal] AS contact_id
       FROM owner o, unnest($8::bigint[], $9::bigint[], $10::text[], $11::bytea[], $12::bool[], $13::text[], $14::text[],
-          $15::text[], $16::text[], $17::int2[], $18::timestamptz[])
-        AS i(ordinal, push_app_id, token, token_key, sandbox, manufacturer, model, os_version, country, type, at)
+          $15::text[], $16::text[], $17::int2[], $18::timestamptz[], $23::text[], $24::text[])
+        AS i(ordinal, push_app_id, token, token_key, sandbox, manufacturer, model, os_version, country, type, at, time_zone, locale)
       WHERE o.contact_ids[i.ordinal] IS NOT NULL AND (SELECT count(*) FROM fresh) >= 0
       ORDER BY i.push_app_id, i.token_key
     ) i
@@ -334,7 +334,7 @@ enum RegisterQueries {
 
   private static let known = """
     device_id, contact_id, sandbox, invalidation_type, invalidation_reason, invalidated_at, manufacturer, model, os_version,
-      country
+      country, time_zone, locale
     """
 
   /// The devices as they are to be, each numbered, in a step of its own as `owner` is.
@@ -347,12 +347,14 @@ enum RegisterQueries {
       nullif(coalesce(model, known_model), '') AS model,
       nullif(coalesce(os_version, known_os_version), '') AS os_version,
       nullif(coalesce(country, known_country), '') AS country,
+      nullif(coalesce(time_zone, known_time_zone), '') AS time_zone,
+      nullif(coalesce(locale, known_locale), '') AS locale,
       CASE WHEN type <> 0 THEN coalesce(at, known_at, now()) END AS invalidated_at,
       CASE WHEN type = 0 THEN NULL WHEN type = known_type THEN known_reason ELSE 'app' END AS invalidation_reason
     FROM (
-      SELECT ordinal, push_app_id, contact_id, token, token_key, sandbox, manufacturer, model, os_version, country, at,
+      SELECT ordinal, push_app_id, contact_id, token, token_key, sandbox, manufacturer, model, os_version, country, time_zone, locale, at,
         known_contact_id, known_sandbox, known_type, known_device_id, known_manufacturer, known_model, known_os_version,
-        known_country, known_at, known_reason,
+        known_country, known_time_zone, known_locale, known_at, known_reason,
         CASE WHEN known_type = \(InvalidationType.optedOut.rawValue) THEN known_type ELSE type END AS type
       FROM looked_up
     ) looked_up
@@ -363,7 +365,7 @@ enum RegisterQueries {
   private static let updated = """
     UPDATE device d SET
       contact_id = w.contact_id, token = w.token, sandbox = w.sandbox, manufacturer = w.manufacturer, model = w.model,
-      os_version = w.os_version, country = w.country, registered_at = now(), invalidation_type = w.invalidation_type,
+      os_version = w.os_version, country = w.country, time_zone = w.time_zone, locale = w.locale, registered_at = now(), invalidation_type = w.invalidation_type,
       invalidated_at = w.invalidated_at, invalidation_reason = w.invalidation_reason
     FROM wanted w
     WHERE w.known_device_id IS NOT NULL AND d.customer_id = $1::bigint AND d.contact_id = w.known_contact_id
@@ -373,9 +375,9 @@ enum RegisterQueries {
   /// In the order in which `wanted` gives them.
   private static let added = """
     INSERT INTO device (customer_id, device_id, push_app_id, contact_id, token, token_key, sandbox, manufacturer, model,
-      os_version, country, registered_at, invalidation_type, invalidated_at, invalidation_reason)
+      os_version, country, time_zone, locale, registered_at, invalidation_type, invalidated_at, invalidation_reason)
     SELECT $1::bigint, device_id, push_app_id, contact_id, token, token_key, sandbox, manufacturer, model,
-      os_version, country, now(), invalidation_type, invalidated_at, invalidation_reason
+      os_version, country, time_zone, locale, now(), invalidation_type, invalidated_at, invalidation_reason
     FROM wanted WHERE known_device_id IS NULL
     """
 

@@ -61,6 +61,15 @@ public enum Suppressed: Sendable, Hashable {
     }
   }
 
+  /// What can concern the same recipient as a whole: a number is the contact of that id, too.
+  package var concerning: [Suppressed] {
+    switch self {
+    case .contact(let originalID): Suppressions.concerning(originalID)
+    case .number(let number): Suppressions.concerning(number.international)
+    case .device: [self]
+    }
+  }
+
   /// As it is hashed.
   fileprivate var text: String {
     switch self {

@@ -27,8 +27,18 @@ package enum SuppressionSQL {
         \(contact(.contact)), \(contact(.number, "AND starts_with(contact.original_id, '00')")),
                              CASE WHEN starts_with(\(device).token, '+')
                                   THEN \(hash(.number, "'00' || substr(\(device).token, 2)", key: key)) END,
-                             \(hash(.device, "(\(device).push_app_id)::text || '/' || encode(\(device).token_key, 'hex')", key: key))
+                             \(hash(ofToken: "\(device).token_key", app: "\(device).push_app_id", key: key))
         """)
+  }
+
+  /// The hash of a token of an app, by its key.
+  private static func hash(ofToken tokenKey: String, app: String, key: Int) -> String {
+    hash(.device, "(\(app))::text || '/' || encode(\(tokenKey), 'hex')", key: key)
+  }
+
+  /// What concerns a token of an app, whoever has it: `all`, `marketing`, or NULL for nothing.
+  package static func scope(ofToken tokenKey: String, app: String, key: Int) -> String {
+    scope(among: hash(ofToken: tokenKey, app: app, key: key))
   }
 
   /// What concerns a contact on all its devices: `all`, `marketing`, or NULL for nothing.

@@ -102,6 +102,15 @@ public struct Suppressions: Sendable {
     ).map { try $0.reply() }
   }
 
+  /// The places of those tokens of an app to which nothing goes at all, be they devices or not.
+  package func stopped(_ customer: CustomerID, _ app: PushAppID, _ tokens: [DeviceToken]) async throws -> Set<Int> {
+    guard !tokens.isEmpty else { return [] }
+    return Set(
+      try await database.query(
+        SuppressionQueries.stopped, customer.rawValue, tokens.map { Bytes($0.key) }, app.rawValue, key.inner, key.outer
+      ).map { try $0.decode(Int.self) })
+  }
+
   /// Deletes a customer's suppressions that have ended.
   public static func forgetEnded(_ customer: CustomerID, in database: any Querying) async throws {
     try await database.deleteInPortions(SuppressionQueries.forgetEnded, customer.rawValue)
@@ -162,7 +171,7 @@ extension Suppressions {
 
 /// Statements on `suppression`. `$1` is the customer.
 package enum SuppressionQueries {
-  static let all: [Statement] = [add, removeEnded, list, find, remove, lift, originalID, forgetEnded]
+  static let all: [Statement] = [add, removeEnded, list, find, remove, lift, stopped, originalID, forgetEnded]
 
   private static let columns = "suppression_id, kind, scope, by_page, reason, at, until"
 
@@ -220,6 +229,18 @@ package enum SuppressionQueries {
     DELETE FROM suppression
      WHERE customer_id = $1::bigint AND hash = $2::bytea AND ($3::text IS NULL OR scope = $3::text) AND (by_page OR NOT $4::bool)
     RETURNING \(columns)
+    """)
+
+  /// The places, from 0, of those of the token keys `$2` of the app `$3` to which nothing goes. `$4` and `$5` are the pads of the key.
+  static let stopped = Statement(
+    "suppression.stopped", .read,
+    """
+    SELECT t.place - 1
+      FROM unnest($2::bytea[]) WITH ORDINALITY AS t (token_key, place)
+     WHERE \(SuppressionSQL.scope(ofToken: "t.token_key", app: "$3::bigint", key: 4)) = 'all'
+        OR (SELECT \(SuppressionSQL.scope(ofDevice: "device", key: 4)) FROM device
+             WHERE device.customer_id = $1::bigint AND device.push_app_id = $3::bigint AND device.token_key = t.token_key
+             LIMIT 1) = 'all'
     """)
 
   static let originalID = Statement(

@@ -15,6 +15,7 @@ public struct HubRoutes: Sendable {
   private let management: ManagementRoutes
   private let console: ConsoleRoutes
   private let pages: PageRoutes
+  private let unsubscribe: UnsubscribeRoutes
   private let smsStatus: SMSStatusRoutes
   private let description: DescriptionRoutes
   private let health: HealthRoutes
@@ -23,7 +24,7 @@ public struct HubRoutes: Sendable {
   public init(
     carma: CarmaRoutes, carmaTriggers: CarmaTriggerRoutes, hybrid: HybridRoutes, softphone: SoftphoneRoutes,
     gateway: GatewayRoutes, geoIP: GeoIPRoutes, dataTree: DataTreeRoutes, management: ManagementRoutes,
-    console: ConsoleRoutes, pages: PageRoutes, smsStatus: SMSStatusRoutes, description: DescriptionRoutes,
+    console: ConsoleRoutes, pages: PageRoutes, unsubscribe: UnsubscribeRoutes, smsStatus: SMSStatusRoutes, description: DescriptionRoutes,
     health: HealthRoutes,
     metrics: MetricsRoutes
   ) {
@@ -37,6 +38,7 @@ public struct HubRoutes: Sendable {
     self.management = management
     self.console = console
     self.pages = pages
+    self.unsubscribe = unsubscribe
     self.smsStatus = smsStatus
     self.description = description
     self.health = health
@@ -48,7 +50,7 @@ public struct HubRoutes: Sendable {
 
   /// What apps, their back ends and phones ask for.
   public var clients: [any RouteSet] {
-    [carma, carmaTriggers, hybrid, gateway, geoIP, softphone, dataTree, pages, smsStatus, health]
+    [carma, carmaTriggers, hybrid, gateway, geoIP, softphone, dataTree, pages, unsubscribe, smsStatus, health]
   }
 
   /// What operators ask for: management, its description, the console and metrics. Both listeners tell their health.

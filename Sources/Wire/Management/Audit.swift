@@ -68,6 +68,8 @@ public enum AuditAction: String, Sendable, Codable, CaseIterable {
   case addSuppression = "suppression.add"
   /// A contact, a number or a device that is sent to again.
   case removeSuppression = "suppression.remove"
+  /// What was suppressed of a contact, a number or a device.
+  case liftSuppressions = "suppression.lift"
   case addList = "list.add"
   /// Contacts put on a list, or taken off it.
   case changeMembers = "list.change_members"

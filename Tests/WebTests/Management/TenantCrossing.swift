@@ -54,7 +54,7 @@ extension TenantCrossing {
 
   /// By parameters of paths, in braces, and fields of bodies that name something.
   private static let names: [String: (foreign: String, absent: String)] = [
-    "{id}": number, "{name}": ("secretive", "nothing"), "appId": app, "template": ("secretive", "nothing"),
+    "{id}": number, "{originalId}": ("secretive@example.com", "nobody"), "{name}": ("secretive", "nothing"), "appId": app, "template": ("secretive", "nothing"),
     "listId": number,
   ]
 

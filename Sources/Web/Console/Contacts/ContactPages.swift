@@ -60,11 +60,16 @@ enum ContactPages {
 
   // MARK: One contact
 
+  /// Addresses of pages have numbers of contacts, as their originalIds stand in no log. The API names contacts by those.
+  private static func originalID(_ call: ConsoleCall) async throws -> String {
+    try await ContactStore(call.parts.operations.database).originalID(call.customer, of: try call.number())
+  }
+
   private static let contact = ConsolePage(
     path: "/console/contacts/{id}", title: "Contact", section: .contacts, reads: [AnyOperation(ContactOperations.show)],
     query: ["events"]
   ) { call in
-    let contact = try await call.read(ContactOperations.show, try call.number())
+    let contact = try await call.read(ContactOperations.show, try await originalID(call))
     let mayChange = call.user.seesPersonal && call.allows(ContactOperations.change)
     var values: [String: Any] = [
       "id": contact.contactId, "originalId": contact.originalId, "name": contact.fullName ?? "",
@@ -127,6 +132,8 @@ enum ContactPages {
     case .zipcode: "Zip code"
     case .sex: "Sex"
     case .mobileNumber: "Mobile number"
+    case .timeZone: "Time zone"
+    case .language: "Language"
     }
   }
 
@@ -171,20 +178,17 @@ enum ContactPages {
 
   private static let edit = ConsolePage(
     path: "/console/contacts/{id}/edit", title: "Change a contact", section: .contacts,
-    reads: [
-      AnyOperation(ContactOperations.show), AnyOperation(ContactOperations.change), AnyOperation(ListOperations.list),
-    ]
+    reads: [AnyOperation(ContactOperations.show), AnyOperation(ContactOperations.change)]
   ) { call in
     guard call.user.seesPersonal else { throw HTTPErrorResponse.personalRefused }
-    let contact = try await call.read(ContactOperations.show, try call.number())
-    let page = try await call.read(ListOperations.list, PageRequest(limit: ContactForm.mostLists))
-    let lists = page.next == nil ? page.items : nil
+    let contact = try await call.read(ContactOperations.show, try await originalID(call))
+    var call = call
+    if call.refusal != nil { call.form = ContactForm.merged(call.form, contact) }
     return ConsoleView(
       title: "Change a contact", template: "contact-edit",
       values: [
         "id": contact.contactId, "originalId": contact.originalId,
-        "form": call.formView(
-          ContactForm.form(lists: lists), all: ContactForm.initial(contact, ticksLists: lists != nil)),
+        "form": call.formView(ContactForm.fields + ContactForm.hidden, ContactForm.initial(contact)),
       ])
   }
 
@@ -194,8 +198,8 @@ enum ContactPages {
   ) { call in
     guard call.user.seesPersonal else { throw HTTPErrorResponse.personalRefused }
     let id: ContactID = try call.number()
-    let known = try await call.read(ContactOperations.show, id)
-    _ = try await call.change(ContactOperations.change, id, try ContactForm.request(call.form, known))
+    let known = try await call.read(ContactOperations.show, try await originalID(call))
+    _ = try await call.change(ContactOperations.change, known.originalId, try ContactForm.request(call.form, known))
     return .see("/console/contacts/\(id)", notice: "The contact is changed.")
   }
 
@@ -217,7 +221,7 @@ enum ContactPages {
     reads: [AnyOperation(ContactOperations.show), AnyOperation(ContactOperations.change)]
   ) { call in
     guard call.user.seesPersonal else { throw HTTPErrorResponse.personalRefused }
-    let contact = try await call.read(ContactOperations.show, try call.number())
+    let contact = try await call.read(ContactOperations.show, try await originalID(call))
     let apps = Set((contact.devices ?? []).filter { $0.invalidatedAt == nil }.map { UTF8String($0.appId) }).sorted()
     var fields = messageFields
     fields[0].kind = .choices(apps.map { FormField.Choice($0.text) })
@@ -244,7 +248,7 @@ enum ContactPages {
     form: "/console/contacts/{id}/message"
   ) { call in
     guard call.user.seesPersonal else { throw HTTPErrorResponse.personalRefused }
-    let contact = try await call.read(ContactOperations.show, try call.number())
+    let contact = try await call.read(ContactOperations.show, try await originalID(call))
     let apps = call.form.all("appIds")
     guard !apps.isEmpty else { throw HTTPErrorResponse.badRequest("appIds is missing: tick an app.") }
     guard let alert = call.form.text("alert") else { throw HTTPErrorResponse.badRequest("alert is empty.") }
