@@ -39,6 +39,7 @@ public enum ErrorReplies {
     case .numberUnknown(let noun): .notFound("There is no \(noun) of this number.")
     case .nameTaken(let noun): .conflict("There is a \(noun) of this name already.")
     case .numberTaken(let noun): .conflict("There is a \(noun) of this number already.")
+    case .inUse(let noun, let user): .conflict("The \(noun) is used by \(user). Change or remove that first.")
     case .accessKeyRefused: .unauthorized
     case .roleRefused: .roleRefused
     case .userTaken: .conflict("There is a user of this email already.")
