@@ -1,10 +1,10 @@
-import Postgres
+package import Postgres
 import Registry
 
 /// Statements that count the contacts that meet a filter, and on `segment_count`. `$1` is the customer.
 enum SegmentCountQueries {
   static let all: [Statement] = [
-    population, sliceSize, snapshot, bounds, claim, progress, finish, fail, count(SegmentQueries.sample, .all),
+    population, sliceSize, snapshot, unlimited, bounds, forget, claim, progress, finish, fail, count(SegmentQueries.sample, .all),
     count(SegmentQueries.sample, .slices), count(SegmentQueries.sample, .numbers),
   ]
 
@@ -67,9 +67,19 @@ enum SegmentCountQueries {
      WHERE customer_id = $1::bigint AND filter_slice(contact_id) < \(SegmentCounts.indexedSlices) AND filter_slice(contact_id) < $2::int4
     """)
 
-  /// All statements of the transaction see the database as it is now. A count is planned for its own literals, and may sort in memory.
+  /// All statements of the transaction see the database as it is now.
   static let snapshot = Statement(
     "segment.snapshot", .write, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+
+  /// Lifts the time limit for the rest of the transaction. A million contacts are hashed in memory.
+  static let unlimited = Statement(
+    "segment.unlimited", .read,
+    "SELECT set_config('statement_timeout', '0', true), set_config('work_mem', '64MB', true)")
+
+  /// Deletes a portion, of `$2` rows, of the counts that were begun a day ago.
+  static let forget = Statement(
+    "segment_count.forget", .write,
+    Portions.delete(from: "segment_count", by: "asked_at", before: "now() - interval '1 day'"))
 
   /// The least and the greatest number of a contact, and the moment; NULL if there is none.
   static let bounds = Statement(
@@ -121,15 +131,7 @@ enum SegmentCountQueries {
     """)
 }
 
-/// Statements that delete counts of yesterday.
-package enum SegmentCountRetention {
-  /// `$2` is the size of a portion.
-  package static let delete = Statement(
-    "segment_count.delete_old", .write,
-    Portions.delete(from: "segment_count", by: "asked_at", before: "now() - interval '1 day'"))
-}
-
 /// Every statement of this room, so that a test can prepare each of them on a real server.
 package enum AudienceStatements {
-  package static let all: [Statement] = SegmentQueries.all + [SegmentCountRetention.delete]
+  package static let all: [Statement] = SegmentQueries.all
 }

@@ -31,6 +31,18 @@ package struct SegmentCounts: Sendable {
   /// How long a request waits for one.
   private static let patience = Duration.seconds(1)
 
+  /// Deletes counts of yesterday.
+  package static func forgetOld(_ customer: CustomerID, in pool: Pool) async throws {
+    try await pool.deleteInPortions(SegmentCountQueries.forget, customer.rawValue)
+  }
+
+  /// Runs what reads by a filter in the customer's turn.
+  package func turn<Answer: Sendable>(
+    of customer: CustomerID, _ body: @Sendable () async throws -> Answer
+  ) async throws -> Answer {
+    try await permits.withPermit(customer, body)
+  }
+
   /// An estimate from some slices of the contacts, always the same ones. Of few contacts it is exact.
   package func estimate(_ customer: CustomerID, _ filter: ResolvedFilter) async throws -> SegmentCountReply {
     let database = database.limited(to: Self.estimateLimit)
@@ -87,9 +99,12 @@ package struct SegmentCounts: Sendable {
 
   /// What a task returns; nil if that takes longer.
   private static func value(of task: Task<Count, any Error>, within limit: Duration) async throws -> Count? {
-    try await withThrowingTaskGroup(of: Count?.self) { group in
-      let (ends, end) = AsyncStream<Result<Count, any Error>>.makeStream()
-      Task { end.yield(await task.result) }
+    let (ends, end) = AsyncStream<Result<Count, any Error>>.makeStream()
+    Task {
+      end.yield(await task.result)
+      end.finish()
+    }
+    return try await withThrowingTaskGroup(of: Count?.self) { group in
       group.addTask {
         for await result in ends { return try result.get() }
         return nil
@@ -121,6 +136,7 @@ package struct SegmentCounts: Sendable {
     let sql = filter.sql
     return try await pool.transaction(of: customer.rawValue, limit: Self.countLimit) { transaction in
       try await transaction.query(SegmentCountQueries.snapshot)
+      try await transaction.query(SegmentCountQueries.unlimited)
       let (first, last, now) = try await transaction.query(SegmentCountQueries.bounds, customer.rawValue)[0].decode(
         Int64?.self, Int64?.self, Date.self)
       var count = Count(asOf: now)

@@ -4,6 +4,13 @@ public struct SegmentID: Identifier {
   public init(_ rawValue: Int64) { self.rawValue = rawValue }
 }
 
+extension Filter {
+  public static let example = Filter.and([
+    .compare(.contact(.country), .oneOf([.text("SE"), .text("NO")])),
+    .compare(.property("visits"), .compare(.greaterOrEqual, .number(3))),
+  ])
+}
+
 /// Body of `POST /api/v1/segments` and of `PATCH /api/v1/segments/{id}`.
 public struct SegmentRequest: APIRequest, Equatable {
   public var name: String?
@@ -20,7 +27,7 @@ public struct SegmentRequest: APIRequest, Equatable {
 
   public static let schemaName: String? = "SegmentRequest"
   public static let schemaDescription = "A segment to add."
-  public static let example = SegmentRequest(name: "Nordic regulars", filter: .example)
+  public static let example = SegmentRequest(name: "VIP", description: "Guests of our evenings", static: true)
   public static var fieldTable: FieldTable { SegmentReply.fieldTable }
 
   public static var form: BodyForm<Self> {
@@ -28,7 +35,7 @@ public struct SegmentRequest: APIRequest, Equatable {
   }
   public static let change = BodyForm(
     "SegmentChangeRequest", "What to change about a segment. Absent fields stay as they are.", absent: ["static"],
-    isChange: true, example: SegmentRequest(filter: .example))
+    isChange: true, example: SegmentRequest(name: "VIP", description: "Guests of our evenings and fairs"))
 }
 
 /// A segment.
