@@ -137,7 +137,8 @@ let package = Package(
     room(
       "Sendouts",
       imports: [
-        "Registry", "Content", "Delivery", "Audience", "Postgres", "Wire", "Locking", "Retrying", logging, lifecycle,
+        "Registry", "Content", "Delivery", "Audience", "Postgres", "Wire", "Locking", "Retrying", crypto, logging,
+        lifecycle,
       ]),
 
     // 5th floor

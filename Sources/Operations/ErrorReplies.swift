@@ -100,6 +100,10 @@ public enum ErrorReplies {
       .conflict("Sendout \(sendout) is \(state.rawValue). \(verb.rawValue) is not possible.")
     case .notDraft(let sendout, let state):
       .conflict("Sendout \(sendout) is \(state.rawValue). Only a draft can be changed: make a new sendout.")
+    case .changed(let sendout):
+      HTTPErrorResponse(
+        .conflict, "Sendout \(sendout) has changed since you looked at it. It is not started: look at it again.",
+        code: "changed")
     case .needsApproval(let sendout):
       HTTPErrorResponse(
         .forbidden, "You wrote sendout \(sendout), and this customer wants approval. Ask another user to start it.")

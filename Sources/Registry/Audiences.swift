@@ -45,9 +45,9 @@ package enum AudienceSelection {
   /// Those of contacts on the list `$3::bigint`.
   package static let list = """
     SELECT device.customer_id, device.push_app_id, device.sandbox, device.device_id, device.contact_id
-      FROM contact
-      JOIN device ON device.customer_id = contact.customer_id AND device.contact_id = contact.contact_id
-     WHERE contact.customer_id = $1::bigint AND contact.list_id = $3::bigint
+      FROM list_member
+      JOIN device ON device.customer_id = list_member.customer_id AND device.contact_id = list_member.contact_id
+     WHERE list_member.customer_id = $1::bigint AND list_member.list_id = $3::bigint
        AND device.push_app_id = ANY ($2::bigint[]) AND device.invalidated_at IS NULL
     """
 

@@ -11,6 +11,8 @@ struct RecipientHistory {
   let apps: [PushApp]
   /// `nil` if the customer has no such contact.
   let contact: Contact?
+  /// The lists that the contact is on.
+  let lists: [ListID]
   /// The contact's pushes of the sendout.
   let pushes: [PushReply]
   /// The contact's devices in the sendout's apps.
@@ -30,7 +32,7 @@ struct RecipientHistory {
     guard let contact else {
       return lines + [WhyLine(text: "There is no contact with this original id. It is compared exactly.")]
     }
-    if pushes.isEmpty { lines += outside(contact, originalID) }
+    if pushes.isEmpty { lines += outside(originalID) }
     for push in pushes { lines += Self.lines(of: push) }
     let sentTo = Set(pushes.map(\.deviceId))
     lines += devices.filter { !sentTo.contains($0.id) }.map { Self.line(of: $0, frozenAt) }
@@ -47,19 +49,24 @@ struct RecipientHistory {
   }
 
   /// Why a contact has no push at all.
-  private func outside(_ contact: Contact, _ originalID: String) -> [WhyLine] {
+  private func outside(_ originalID: String) -> [WhyLine] {
     switch audience {
-    case .list(let list) where contact.listID != list:
-      return [
-        WhyLine(
-          text: "The audience is list \(list). The contact is on \(contact.listID.map { "list \($0)" } ?? "no list").")
-      ]
+    case .list(let list) where !lists.contains(list):
+      return [WhyLine(text: "The audience is list \(list). The contact is \(places).")]
     case .originalIds(let ids) where !ids.contains(originalID):
       return [WhyLine(text: "The audience names original ids, and this is none of them.")]
     default:
       guard devices.isEmpty else { return [] }
       let names = apps.map { "\($0.appID) (app type \($0.type.rawValue))" }.joined(separator: ", ")
       return [WhyLine(text: "The contact has no device in the app \(names).")]
+    }
+  }
+
+  private var places: String {
+    switch lists.count {
+    case 0: "on no list"
+    case 1: "on list \(lists[0])"
+    default: "on the lists \(lists.map(\.description).joined(separator: ", "))"
     }
   }
 
@@ -132,15 +139,17 @@ extension SendoutStore {
     let sendout = try Sendout(row)
     let apps = try await PushApps(reading).list(customer).filter { sendout.apps.contains($0.id) }
     let contact = try await Contacts(reading).find(customer, originalID: originalID, apps: [])
+    var lists: [ListID] = []
     var pushes: [PushReply] = []
     var devices: [DeviceHistory] = []
     if let contact {
+      lists = try await ContactLists(reading).lists(customer, of: contact.id)
       pushes = try await Ledger(reading).pushes(sendout.key, of: contact.id)
       devices = try await Devices(reading).histories(customer, of: contact.id, in: sendout.apps)
     }
     let history = RecipientHistory(
-      sendout: sendout, audience: try sendout.audience(), apps: apps, contact: contact, pushes: pushes, devices: devices
-    )
+      sendout: sendout, audience: try sendout.audience(), apps: apps, contact: contact, lists: lists, pushes: pushes,
+      devices: devices)
     return WhyReply(sendoutId: sendout.key.sendout, originalId: originalID, lines: history.lines(for: originalID))
   }
 }

@@ -39,13 +39,13 @@ enum SendoutQueries {
     RETURNING \(columns)
     """)
 
-  /// That a sendout or a stream of messages names the app `$2`.
+  /// The first sendout or stream of messages that names the app `$2`, and whether it is a stream.
   static let ofApp = Statement(
     "sendout.of_app", .read,
     """
-    SELECT 1 FROM sendout
+    SELECT sendout_id, kind = 'stream' FROM sendout
      WHERE customer_id = $1::bigint AND ($2::bigint = ANY (push_app_ids) OR fallback_app_id = $2::bigint)
-     LIMIT 1
+     ORDER BY sendout_id LIMIT 1
     """)
 
   static let find = Statement(
@@ -188,5 +188,5 @@ extension ChangeChannel {
 /// Every statement of this room, so that a test can prepare each of them on a real server.
 package enum SendoutStatements {
   package static let all: [Statement] =
-    SendoutQueries.all + Triggers.table.all + ReportQueries.all + RetentionQueries.all
+    SendoutQueries.all + Triggers.table.all + TriggerQueries.all + ReportQueries.all + RetentionQueries.all
 }

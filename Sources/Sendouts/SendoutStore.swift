@@ -43,7 +43,7 @@ public struct SendoutStore: Sendable {
       try await database.query(SendoutQueries.requireRange, sendout.key.sendout.rawValue)
       try await database.notify(.sendout, sendout.key.description)
     }
-    return try sendout.reply(apps: new.apps, counts: SendoutCounts())
+    return try await reply(sendout, among: new.apps, SendoutCounts())
   }
 
   /// Replaces all that a draft says.
@@ -65,7 +65,7 @@ public struct SendoutStore: Sendable {
         try JSONB(encoding: request.audience), JSONDocument(request.message.json), new.template?.name,
         new.template?.version, new.unknownIDs.map(Int32.init), (request.onUncertain ?? .resend).rawValue,
         user?.rawValue)[0])
-    return (try await reply(draft, nil), try changed.reply(apps: new.apps, counts: nil))
+    return (try await reply(draft, nil), try await reply(changed, among: new.apps, nil))
   }
 
   /// Where the customer wants approval, nobody starts what they wrote themselves. Keys and the command line are no persons.
@@ -130,9 +130,14 @@ public struct SendoutStore: Sendable {
       unknownIDs: try await unknownIDs(customer, request.audience))
   }
 
-  /// Whether a sendout, or messages that were sent, name the app.
-  package func name(_ app: PushAppID, of customer: CustomerID) async throws -> Bool {
-    try await !database.query(SendoutQueries.ofApp, customer.rawValue, app.rawValue).isEmpty
+  /// The first sendout that names the app, and whether it is one of single messages; `nil` if there is none.
+  package func first(
+    naming app: PushAppID, of customer: CustomerID
+  ) async throws -> (sendout: SendoutID, isStream: Bool)? {
+    try await database.query(SendoutQueries.ofApp, customer.rawValue, app.rawValue).first.map { row in
+      let (sendout, isStream) = try row.decode(Int64.self, Bool.self)
+      return (SendoutID(sendout), isStream)
+    }
   }
 
   /// Checks that the list exists, and counts the ids that no contact has.
@@ -151,10 +156,12 @@ public struct SendoutStore: Sendable {
 
   /// Starts, pauses, resumes or cancels a sendout. It waits for no freeze: one that is under way obeys when it ends. Nor does it wait for
   /// long while something else has the sendout's row (`LockWait.brief`). Once it has returned, pushes in flight may still leave.
+  /// - Parameter digest: of the draft that is to be started, as whoever starts it has seen it; `nil` for what it says now. It is compared
+  ///   while the row is locked.
   /// - Returns: the sendout as it is now, without counts, and the state it was in before.
-  /// - Throws: `RegistryError.numberUnknown`, `SendoutError.wrongState`, `.needsApproval`.
+  /// - Throws: `RegistryError.numberUnknown`, `SendoutError.wrongState`, `.needsApproval`, `.changed`.
   public func apply(
-    _ verb: SendoutVerb, to sendout: SendoutID, of customer: CustomerID
+    _ verb: SendoutVerb, to sendout: SendoutID, of customer: CustomerID, seen digest: String? = nil
   ) async throws -> (before: SendoutState, sendout: SendoutReply) {
     let key = SendoutKey(customer, sendout)
     let (customer, number) = (key.customer.rawValue, key.sendout.rawValue)
@@ -169,9 +176,12 @@ public struct SendoutStore: Sendable {
     if state != before {
       if verb == .start { try await checkApproval(of: sendout) }
       // A draft starts with the current version of its template, not with that of its creation.
-      let template =
-        verb == .start
-        ? try await SendoutRules.currentTemplate(key.customer, sendout.template?.name, in: database) : nil
+      let template = verb == .start ? try await currentTemplate(of: sendout) : nil
+      if verb == .start, let digest,
+        !digest.hasSameBytes(as: try sendout.digest(templateVersion: template?.version))
+      {
+        throw SendoutError.changed(key.sendout)
+      }
       sendout = try Sendout(
         try await database.query(SendoutQueries.change, customer, number, state.rawValue, template?.version)[0])
       let ledger = Ledger(database)
@@ -195,8 +205,21 @@ public struct SendoutStore: Sendable {
     return try await reply(sendout, try await Ledger(database).counts(sendout.key))
   }
 
-  private func reply(_ sendout: Sendout, _ counts: SendoutCounts?) async throws -> SendoutReply {
-    try sendout.reply(apps: try await PushApps(database).list(sendout.key.customer), counts: counts)
+  private func reply(
+    _ sendout: Sendout, among apps: [PushApp]? = nil, _ counts: SendoutCounts?
+  ) async throws -> SendoutReply {
+    let known = if let apps { apps } else { try await PushApps(database).list(sendout.key.customer) }
+    var reply = try sendout.reply(apps: known, counts: counts)
+    if sendout.state == .draft {
+      // What it would start with, not what it was written with.
+      reply.templateVersion = try await currentTemplate(of: sendout)?.version
+      reply.digest = try sendout.digest(templateVersion: reply.templateVersion)
+    }
+    return reply
+  }
+
+  private func currentTemplate(of sendout: Sendout) async throws -> Template? {
+    try await SendoutRules.currentTemplate(sendout.key.customer, sendout.template?.name, in: database)
   }
 
   /// The customer's sendouts, the newest first, without audience, message and counts.

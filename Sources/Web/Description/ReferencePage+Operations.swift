@@ -49,7 +49,7 @@ extension ReferencePage {
   private func body(_ operation: APIOperation) -> String {
     guard let body = operation.requestBody else { return "" }
     return """
-      <h4>Body: \(type(body.schema))</h4>
+      <h4>Body\(body.isRequired ? "" : ", if any"): \(type(body.schema))</h4>
       \(examples(body))
       \(operation.xmlBody.map { "<p>Or as <code>application/xml</code>:</p><pre>\($0.htmlEscaped)</pre>" } ?? "")
       """

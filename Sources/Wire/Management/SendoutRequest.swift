@@ -47,6 +47,22 @@ public struct SendoutRequest: APIRequest, Equatable {
   ]
 }
 
+/// Body of `POST /api/v1/sendouts/{id}/start`, which can do without.
+public struct SendoutStart: APIRequest, Equatable {
+  public var digest: String?
+
+  public init(digest: String? = nil) { self.digest = digest }
+
+  public static let schemaName: String? = "SendoutStart"
+  public static let schemaDescription = "What has to hold for a sendout to be started."
+  public static let example = SendoutStart(digest: SendoutReply.exampleDigest)
+
+  public static let fieldTable: FieldTable = [
+    "digest":
+      "The draft's `digest` when somebody looked at it. If the draft says anything else by now, it is not started (409, `changed`)."
+  ]
+}
+
 /// What to do with an uncertain push: one that may have been sent before a crash or a lost reply.
 public enum UncertainPolicy: String, Codable, Sendable, Hashable, CaseIterable, SchemaProviding {
   /// Send it again: nobody is missed, somebody may receive it twice.

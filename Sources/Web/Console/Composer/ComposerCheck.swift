@@ -56,8 +56,9 @@ struct ComposerCheck: Sendable {
     return ConsoleView(
       title: "Check and send", template: "compose-check",
       values: [
-        "id": "\(draft.sendoutId)", "name": draft.name, "who": try await who(), "devices": count.written,
-        "counted": "\(count.devices)", "isTyped": isTyped, "isOwn": isOwn, "isOne": count.devices == 1,
+        "id": "\(draft.sendoutId)", "seen": draft.digest ?? "", "name": draft.name, "who": try await who(),
+        "devices": count.written, "counted": "\(count.devices)", "isTyped": isTyped, "isOwn": isOwn,
+        "isOne": count.devices == 1,
         "isSendable": !isOwn && count.devices > 0,
         "fields": form["fields"] ?? [[String: Any]](), "errors": form["errors"] ?? [[String: Any]](),
         "apps": count.apps.map {
@@ -100,7 +101,7 @@ struct ComposerCheck: Sendable {
 
   // MARK: Sending
 
-  /// Starts the sendout, once the number of its devices was typed where that is wanted.
+  /// Starts the sendout, once the number of its devices was typed where that is wanted, if it still says what the page showed.
   func start() async throws {
     if isTyped {
       let number = Int((call.form.text("devices") ?? "").filter(\.isNumber))
@@ -108,7 +109,9 @@ struct ComposerCheck: Sendable {
         throw HTTPErrorResponse.badRequest("devices must be \(typed): the sendout goes to \(count.written) devices.")
       }
     }
-    _ = try await call.change(SendoutOperations.start, draft.sendoutId, ())
+    // A form without it is one of before: it is refused like one that shows another draft.
+    let seen = SendoutStart(digest: call.form.text("seen") ?? "")
+    _ = try await call.change(SendoutOperations.start, draft.sendoutId, seen)
   }
 
   private var typed: String { ComposerForm.grouped(count.devices) }
