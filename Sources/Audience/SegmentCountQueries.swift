@@ -4,8 +4,8 @@ import Registry
 /// Statements that count the contacts that meet a filter, and on `segment_count`. `$1` is the customer.
 enum SegmentCountQueries {
   static let all: [Statement] = [
-    population, sliceSize, snapshot, unlimited, bounds, forget, claim, progress, finish, fail, count(SegmentQueries.sample, .all),
-    count(SegmentQueries.sample, .slices), count(SegmentQueries.sample, .numbers),
+    population, sliceSize, snapshot, unlimited, bounds, forget, claim, progress, finish, fail, count(.sample, .all),
+    count(.sample, .slices), count(.sample, .numbers),
   ]
 
   /// Which contacts are looked at.

@@ -30,11 +30,8 @@ enum SegmentQueries {
     """)
 
   static let all: [Statement] =
-    Segments.table.all + [named, read, lockForRemoval, using, search(sample), explain([(sample, "NULL::text")])]
+    Segments.table.all + [named, read, lockForRemoval, using, search(.sample), explain([(condition: .sample, value: "NULL::text")])]
     + SegmentMemberQueries.all + SegmentCountQueries.all
-
-  /// A condition for tests, which prepare every statement.
-  static let sample = FilterSQL(template: "(contact.original_id = (\(FilterSQL.literalsMark))[1])", literals: ["lars"])
 
   /// The contacts that meet a filter, with its literals as `$2`, from behind `$3`, at most `$4`.
   static func search(_ filter: FilterSQL) -> Statement {

@@ -66,7 +66,7 @@ package enum SegmentOperations {
     ], audit: .removeSegment
   ) { call, id, _ in
     let segment = try await call.segments.removeUnused(call.customer, id) {
-      try await SendoutStore(call.database).name(id, of: call.customer).map { "sendout \($0)" }
+      try await SendoutStore(call.database).first(naming: id, of: call.customer).map { "sendout \($0)" }
     }
     return Changed(segment, .init("segment \(id)", before: AuditedSegment(segment), after: nil as AuditedSegment?))
   }

@@ -5,7 +5,7 @@ package import Wire
 ///
 /// No text of a user stands in it: its literals travel as one parameter of type text[]. So it fits any statement, wherever that has its
 /// parameters, and `COPY` too, which takes none.
-package struct FilterSQL: Sendable, Hashable {
+public struct FilterSQL: Sendable, Hashable {
   /// `{literals}` stands for the parameter, and `{now}` for the moment.
   package let template: String
   package let literals: [String]
@@ -17,6 +17,9 @@ package struct FilterSQL: Sendable, Hashable {
 
   /// Of every contact.
   package static let everyone = FilterSQL(template: "true", literals: [])
+
+  /// A condition for tests, which prepare every statement.
+  package static let sample = FilterSQL(template: "(contact.original_id = (\(literalsMark))[1])", literals: ["lars"])
 
   /// - Parameters:
   ///   - literals: what `literals` are in the statement, as in `$3::text[]`.
