@@ -13,6 +13,7 @@ package enum ManagementOperations {
     (.contacts, ContactOperations.all),
     (.suppressions, SuppressionOperations.all),
     (.lists, ListOperations.all),
+    (.segments, SegmentOperations.all),
     (.templates, TemplateOperations.all),
     (.sendouts, SendoutOperations.all),
     (.messages, MessageOperations.all + MessageHistoryOperations.all),

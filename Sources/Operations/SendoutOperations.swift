@@ -284,7 +284,9 @@ package enum ReportOperations {
 
 extension OperationCall {
   /// The store in the call's transaction, or for reading.
-  fileprivate var sendouts: SendoutStore { SendoutStore(database, reading: slowReads, by: user) }
+  fileprivate var sendouts: SendoutStore {
+    SendoutStore(database, reading: slowReads, by: user, retentionDays: parts.retentionDays)
+  }
 }
 
 /// A draft in the audit log. Of audience and message it tells only whether they have changed, as they may name people.

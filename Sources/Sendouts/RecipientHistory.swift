@@ -1,3 +1,4 @@
+import Audience
 import Delivery
 import FoundationEssentials
 import Postgres
@@ -8,6 +9,8 @@ public import Wire
 struct RecipientHistory {
   let sendout: Sendout
   let audience: Audience
+  /// Which conditions of the audience leave the contact out, as things are now.
+  let reasons: [String]
   let apps: [PushApp]
   /// `nil` if the customer has no such contact.
   let contact: Contact?
@@ -50,12 +53,15 @@ struct RecipientHistory {
 
   /// Why a contact has no push at all.
   private func outside(_ originalID: String) -> [WhyLine] {
-    switch audience {
+    switch audience.included {
     case .list(let list) where !lists.contains(list):
       return [WhyLine(text: "The audience is list \(list). The contact is \(places).")]
     case .originalIds(let ids) where !ids.contains(originalID):
       return [WhyLine(text: "The audience names original ids, and this is none of them.")]
     default:
+      if !reasons.isEmpty {
+        return [WhyLine(text: "The contact is not in the audience, as things are now.")] + reasons.map { WhyLine(text: $0) }
+      }
       guard devices.isEmpty else { return [] }
       let names = apps.map { "\($0.appID) (app type \($0.type.rawValue))" }.joined(separator: ", ")
       return [WhyLine(text: "The contact has no device in the app \(names).")]
@@ -143,14 +149,30 @@ extension SendoutStore {
     var lists: [ListID] = []
     var pushes: [PushReply] = []
     var devices: [DeviceHistory] = []
+    var reasons: [String] = []
+    let audience = try sendout.audience()
     if let contact {
       lists = try await ContactLists(reading).lists(customer, of: contact.id)
       pushes = try await Ledger(reading).pushes(sendout.key, of: contact.id)
       devices = try await Devices(reading).histories(customer, of: contact.id, in: sendout.apps)
+      if pushes.isEmpty { reasons = try await self.reasons(customer, audience, originalID: contact.originalID) }
     }
     let history = RecipientHistory(
-      sendout: sendout, audience: try sendout.audience(), apps: apps, contact: contact, lists: lists, pushes: pushes,
-      devices: devices)
+      sendout: sendout, audience: audience, reasons: reasons, apps: apps, contact: contact, lists: lists,
+      pushes: pushes, devices: devices)
     return WhyReply(sendoutId: sendout.key.sendout, originalId: originalID, lines: history.lines(for: originalID))
+  }
+
+  /// A segment of a sendout that was frozen can be gone, or name what is gone.
+  private func reasons(
+    _ customer: CustomerID, _ audience: Audience, originalID: String
+  ) async throws -> [String] {
+    let segments = Segments(reading)
+    do {
+      return try await segments.reasons(
+        customer, try await segments.resolve(customer, audience), originalID: originalID)
+    } catch RegistryError.invalid(let field, let problem) {
+      return ["Which condition leaves it out cannot be told any more: \(field) \(problem)."]
+    }
   }
 }

@@ -8,7 +8,7 @@ import Wire
 enum SendoutQueries {
   static let all: [Statement] = [
     create, rewrite, find, lock, list, change, halt, lockFreeze, freezable, frozen, finish, freezing, settled, stream,
-    openStream, reserve, requireRange, ofApp,
+    openStream, reserve, requireRange, ofSegment, ofApp,
   ]
 
   private static let columns = """
@@ -46,6 +46,17 @@ enum SendoutQueries {
     """
     SELECT sendout_id, kind = 'stream' FROM sendout
      WHERE customer_id = $1::bigint AND ($2::bigint = ANY (push_app_ids) OR fallback_app_id = $2::bigint)
+     ORDER BY sendout_id LIMIT 1
+    """)
+
+  /// A sendout whose audience is not frozen yet and names the segment `$2`.
+  static let ofSegment = Statement(
+    "sendout.of_segment", .read,
+    """
+    SELECT sendout_id FROM sendout
+     WHERE customer_id = $1::bigint AND kind = 'broadcast' AND frozen_at IS NULL AND state IN ('draft', 'freezing', 'paused')
+       AND (jsonb_path_exists(audience, '$.segmentId ? (@ == $number)', jsonb_build_object('number', $2::bigint))
+            OR jsonb_path_exists(audience, '$.**.segment ? (@ == $number)', jsonb_build_object('number', $2::bigint)))
      ORDER BY sendout_id LIMIT 1
     """)
 

@@ -1,3 +1,4 @@
+import Audience
 import Content
 import Delivery
 import FoundationEssentials
@@ -15,14 +16,20 @@ public struct SendoutStore: Sendable {
   let reading: any Querying
   /// The user of the console who makes the change; nil for API and command line.
   private let user: UserID?
+  /// Days for which the hub keeps the ledger; nil for ever.
+  private let retentionDays: Int32?
 
   /// - Parameters:
   ///   - database: a transaction, for what changes anything.
   ///   - reading: for reads that may take long, so that they do not hold up others; `database` if `nil`.
   ///   - user: of the console, who makes the change; nil for API and command line.
-  public init(_ database: any Querying, reading: (any Querying)? = nil, by user: UserID? = nil) {
+  ///   - retentionDays: for which the hub keeps the ledger, as audiences that look back further are refused; nil for ever.
+  public init(
+    _ database: any Querying, reading: (any Querying)? = nil, by user: UserID? = nil, retentionDays: Int32? = nil
+  ) {
     self.database = database
     self.user = user
+    self.retentionDays = retentionDays
     self.reading = reading ?? database
   }
 
@@ -34,7 +41,7 @@ public struct SendoutStore: Sendable {
     let new = try await checked(customer, request, CheckedForm(request))
     let row = try await database.query(
       SendoutQueries.create, customer.rawValue, new.apps.map(\.id.rawValue), new.name,
-      (request.start == true ? SendoutState.freezing : .draft).rawValue, try JSONB(encoding: request.audience),
+      (request.start == true ? SendoutState.freezing : .draft).rawValue, try JSONB(encoding: new.audience),
       JSONDocument(request.message.json), new.template?.name, new.template?.version, new.unknownIDs.map(Int32.init),
       (request.onUncertain ?? .resend).rawValue, user?.rawValue, (request.purpose ?? .marketing).rawValue)[0]
     let sendout = try Sendout(row)
@@ -62,7 +69,7 @@ public struct SendoutStore: Sendable {
     let changed = try Sendout(
       try await database.query(
         SendoutQueries.rewrite, customer.rawValue, sendout.rawValue, new.apps.map(\.id.rawValue), new.name,
-        try JSONB(encoding: request.audience), JSONDocument(request.message.json), new.template?.name,
+        try JSONB(encoding: new.audience), JSONDocument(request.message.json), new.template?.name,
         new.template?.version, new.unknownIDs.map(Int32.init), (request.onUncertain ?? .resend).rawValue,
         user?.rawValue, (request.purpose ?? .marketing).rawValue)[0])
     return (try await reply(draft, nil), try await reply(changed, among: new.apps, nil))
@@ -82,10 +89,12 @@ public struct SendoutStore: Sendable {
     try SendoutRules.audience(request.audience)
     let appIDs = try SendoutRules.appIDs(request.appId, request.appIds)
     let apps = try await PushApps(database).resolveAll(customer, appIDs: appIDs, type: request.appType)
+    // Of a list that does not exist, this says so in its own words.
     var reply = AudienceReply(apps: [], unknownOriginalIds: try await unknownIDs(customer, request.audience))
+    let audience = try await segments.resolve(customer, request.audience).selection
     for app in apps {
       let (devices, isMore) = try await Audiences(reading).devices(
-        customer, of: app.id, in: request.audience, upTo: request.limit ?? AudienceRequest.usualLimit)
+        customer, of: app.id, in: audience, upTo: request.limit ?? AudienceRequest.usualLimit)
       reply.apps.append(
         AudienceReply.App(
           pushAppId: app.id, appId: app.appID, appType: app.type, devices: devices, isMore: isMore))
@@ -116,6 +125,7 @@ public struct SendoutStore: Sendable {
     let apps: [PushApp]
     let template: Template?
     let unknownIDs: Int?
+    let audience: Audience
   }
 
   private func checked(
@@ -127,7 +137,8 @@ public struct SendoutStore: Sendable {
     return CheckedRequest(
       name: form.name, apps: served,
       template: try await SendoutRules.currentTemplate(customer, request.template, in: database),
-      unknownIDs: try await unknownIDs(customer, request.audience))
+      unknownIDs: try await unknownIDs(customer, request.audience),
+      audience: try await segments.resolve(customer, request.audience, holding: true).audience)
   }
 
   /// The first sendout that names the app, and whether it is one of single messages; `nil` if there is none.
@@ -140,10 +151,18 @@ public struct SendoutStore: Sendable {
     }
   }
 
+  private var segments: Segments { Segments(database, retentionDays: retentionDays) }
+
+  /// A sendout that names the segment and is not frozen yet; nil if there is none. The caller has locked the segment's row.
+  package func first(naming segment: SegmentID, of customer: CustomerID) async throws -> SendoutID? {
+    try await database.query(SendoutQueries.ofSegment, customer.rawValue, segment.rawValue).first
+      .map { SendoutID(try $0.decode(Int64.self)) }
+  }
+
   /// Checks that the list exists, and counts the ids that no contact has.
   private func unknownIDs(_ customer: CustomerID, _ audience: Audience) async throws -> Int? {
-    switch audience {
-    case .all: return nil
+    switch audience.included {
+    case .all, .segment, .filter, .excluding: return nil
     case .list(let list):
       guard try await ContactLists(database).find(customer, list) != nil else {
         throw SendoutError.invalid(field: "audience.listId", problem: "names no list of this customer")

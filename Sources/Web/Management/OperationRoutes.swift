@@ -36,7 +36,10 @@ struct OperationRoutes: RouteSet {
     let response: Response
     if operation.isReading {
       let call = OperationCall(reading: parts, of: access.customer, boundTo: access.appID)
-      return try authenticator.reply(try await work(call), to: access)
+      let reply = try await work(call)
+      var response = try authenticator.reply(reply, to: access)
+      if let reply = reply as? any UnfinishedReply, reply.isUnfinished { response.status = .accepted }
+      return response
     }
     switch (described.method, operation.audit) {
     case (.post, nil):

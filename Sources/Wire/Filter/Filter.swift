@@ -58,7 +58,8 @@ public struct FilterActivity: Sendable, Hashable {
   public var ofLast: Int?
 
   public init(
-    _ kind: Kind, sendout: Int64? = nil, op: FilterOperator = .greaterOrEqual, count: Int = 1, within: FilterSpan? = nil,
+    _ kind: Kind, sendout: Int64? = nil, op: FilterOperator = .greaterOrEqual, count: Int = 1,
+    within: FilterSpan? = nil,
     ofLast: Int? = nil
   ) {
     self.kind = kind

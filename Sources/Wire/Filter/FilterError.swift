@@ -20,7 +20,7 @@ public struct FilterError: Error, Sendable, Hashable, CustomStringConvertible {
   public var description: String {
     switch place {
     case .character(let position): "at \(position): \(problem)"
-    case .path(""): problem
+    case .path(""): "at the top: \(problem)"
     case .path(let path): "at \(path): \(problem)"
     }
   }

@@ -71,8 +71,8 @@ struct ComposerCheck: Sendable {
   }
 
   private func who() async throws -> String {
-    switch draft.audience {
-    case .all: return "Every contact"
+    switch draft.audience?.included {
+    case .all, .excluding: return "Every contact"
     case .list(let list):
       let name = try await call.read(ListOperations.list, PageRequest(after: ListID(list.rawValue - 1), limit: 1)).items
         .first { $0.listId == list }?.name
@@ -81,6 +81,8 @@ struct ComposerCheck: Sendable {
       let rest = ids.count - Self.shownIDs
       return ids.prefix(Self.shownIDs).joined(separator: ", ")
         + (rest > 0 ? " and \(ComposerForm.grouped(rest)) more" : "")
+    case .segment(let segment): return "The segment \(segment)"
+    case .filter(let filter): return "Contacts who meet \(filter.text)"
     case nil: return "Nobody: its original ids have been deleted"
     }
   }
