@@ -153,19 +153,23 @@ let package = Package(
         "Registry", "Content", "Delivery", "Outbox", "Providers", "Sendouts", "Postgres", "Wire", "Locking", "Retrying",
         crypto, lifecycle, logging, metrics,
       ]),
+    room(
+      "DataInOut",
+      imports: ["CZlib", "Registry", "Audience", "Postgres", "Wire", "Locking", "Retrying", lifecycle, logging]),
 
     // 6th floor
     room(
       "Operations",
       imports: [
-        "Registry", "Content", "Delivery", "Audience", "Sendouts", "Hybrid", "Subscriptions", "Wire", "Retrying", httpTypes,
+        "Registry", "Content", "Delivery", "Audience", "Sendouts", "Hybrid", "Subscriptions", "DataInOut", "Wire",
+        "Retrying", httpTypes,
       ]),
 
     // 7th floor
     room(
       "Web",
       imports: [
-        "CMaxMindDB", "Embedded", "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions",
+        "CMaxMindDB", "Embedded", "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "DataInOut",
         "Operations", "Wire", "Locking", "XML", collections, crypto, httpTypes, hummingbird, lifecycle, logging,
         metrics, mustache, nioCore, nioHTTP1, nioHTTPTypesHTTP1, nioPosix,
       ]),

@@ -122,7 +122,11 @@ struct ImportRows {
           throw RowProblem(place, "is longer than \(ContactField.maximum) characters")
         }
         let start = values.textBytes.count
-        values.textBytes.append(contentsOf: cell)
+        if field == .timeZone || field == .language {
+          values.textBytes.append(contentsOf: try checked(cell, field, place).utf8)
+        } else {
+          values.textBytes.append(contentsOf: cell)
+        }
         values.texts[field.rawValue] = start..<values.textBytes.count
       case .dateOfBirth:
         guard !cell.isEmpty else {
@@ -137,6 +141,15 @@ struct ImportRows {
     try readProperties(row, &values)
     if let tokenPlace, let cell = cell(row, tokenPlace), !cell.isEmpty {
       values.device = try device(Self.text(cell), row, tokenPlace)
+    }
+  }
+
+  /// Of a field that holds no text whatever.
+  private func checked(_ cell: UnsafeBufferPointer<UInt8>, _ field: ContactField, _ place: Int) throws(RowProblem) -> String {
+    do throws(RegistryError) {
+      return try field.checked(Self.text(cell))
+    } catch {
+      throw RowProblem(place, error.problem)
     }
   }
 

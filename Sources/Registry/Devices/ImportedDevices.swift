@@ -49,6 +49,9 @@ package struct ImportedDevices: Sendable {
     return wanted.count
   }
 
+  /// Whether somebody else wrote what a registration was about, so that it is to be run again.
+  package static func isRaced(_ error: any Error) -> Bool { error is RegistrationRaced || error is AppUnknown }
+
   /// Devices in groups that a statement takes: none has a contact or a token twice.
   private static func waves(_ devices: [ImportedDevice]) -> [[ImportedDevice]] {
     struct Key: Hashable {
