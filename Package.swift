@@ -189,7 +189,8 @@ let package = Package(
       name: "Pushcart",
       dependencies: [
         "Postgres", "Wire", "Locking", "Embedded", "Registry", "Content", "Providers", "Delivery", "Audience", "Outbox",
-        "Sendouts", "Hybrid", "Subscriptions", "Operations", "Web", "Simulator", arguments, configuration, crypto, lifecycle,
+        "Sendouts", "Hybrid", "Subscriptions", "DataInOut", "Operations", "Web", "Simulator", arguments, configuration,
+        crypto, lifecycle,
         logging, metrics,
       ],
       swiftSettings: strict
@@ -204,8 +205,8 @@ let package = Package(
       name: "Support",
       dependencies: [
         "Postgres", "Wire", "Locking", "Retrying", "Registry", "Content", "Providers", "Delivery", "Audience", "Sendouts",
-        "Hybrid", "Subscriptions", "Operations", "Web", "Simulator", crypto, httpClient, httpTypes, hummingbird, lifecycle,
-        logging,
+        "Hybrid", "Subscriptions", "DataInOut", "Operations", "Web", "Simulator", crypto, httpClient, httpTypes,
+        hummingbird, lifecycle, logging,
       ] + nio,
       path: "Tests/Support",
       swiftSettings: strict
@@ -253,10 +254,11 @@ let package = Package(
         "PushcartClient", "Subscriptions", "Delivery", "Registry", "Providers", "Simulator", "Postgres", "Wire",
         "Locking", crypto,
       ] + nio),
+    tests(of: "DataInOut", imports: ["DataInOut", "Audience", "Registry", "Postgres", "Wire", "Locking", logging]),
     tests(
       of: "Web",
       imports: [
-        "Web", "Operations", "Embedded", "Hybrid", "Subscriptions", "Sendouts", "Delivery", "Registry", "Content",
+        "Web", "Operations", "Embedded", "Hybrid", "Subscriptions", "DataInOut", "Sendouts", "Delivery", "Registry", "Content",
         "Providers", "Postgres", "Wire", "Locking", crypto, httpClient, httpTypes, hummingbird, logging, nioCore,
       ]),
     tests(
@@ -266,7 +268,7 @@ let package = Package(
       of: "Pushcart",
       imports: [
         "Pushcart", "Postgres", "Wire", "Locking", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Hybrid",
-        "Subscriptions", "Operations", "Web", "Simulator", arguments, httpClient, httpTypes, lifecycle, logging,
+        "Subscriptions", "DataInOut", "Operations", "Web", "Simulator", arguments, httpClient, httpTypes, lifecycle, logging,
         metrics,
       ]),
     .executableTarget(
@@ -277,6 +279,7 @@ let package = Package(
       of: "House",
       imports: [
         "Postgres", "Registry", "Content", "Delivery", "Audience", "Outbox", "Sendouts", "Hybrid", "Subscriptions",
+        "DataInOut",
         "Pushcart",
       ]),
   ],

@@ -90,6 +90,9 @@ extension HTTPErrorResponse {
   public static let notJSON = HTTPErrorResponse(
     .unsupportedMediaType, "The body must be JSON, sent as Content-Type: application/json.")
 
+  public static let notCSV = HTTPErrorResponse(
+    .unsupportedMediaType, "The body must be CSV, packed by gzip or not, sent as Content-Type: text/csv.")
+
   public static func methodNotAllowed(_ allowed: [HTTPRequest.Method]) -> HTTPErrorResponse {
     let list = allowed.map(\.rawValue).sorted().joined(separator: ", ")
     return HTTPErrorResponse(.methodNotAllowed, "This path answers \(list).", headers: [.allow: list])

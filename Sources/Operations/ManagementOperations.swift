@@ -14,6 +14,7 @@ package enum ManagementOperations {
     (.suppressions, SuppressionOperations.all),
     (.lists, ListOperations.all),
     (.segments, SegmentOperations.all),
+    (.imports, ImportOperations.all),
     (.templates, TemplateOperations.all),
     (.sendouts, SendoutOperations.all),
     (.messages, MessageOperations.all + MessageHistoryOperations.all),

@@ -1,5 +1,6 @@
 import Audience
 import Content
+import DataInOut
 import Delivery
 import Foundation
 import Hybrid
@@ -16,7 +17,7 @@ import Testing
   static let all =
     PostgresStatements.all + RegistryStatements.all + TemplateQueries.all + DeliveryStatements.all
     + AudienceStatements.all + PostQueries.all + SendoutStatements.all + HybridStatements.all + SubscriptionsStatements.all
-    + PushcartStatements.all
+    + DataInOutStatements.all + PushcartStatements.all
 
   @Test func `Every statement has a unique name that is short enough for PostgreSQL`() {
     let names = Self.all.map(\.name)

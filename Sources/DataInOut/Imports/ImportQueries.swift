@@ -1,5 +1,5 @@
 import Audience
-import Postgres
+package import Postgres
 import Registry
 import Wire
 
@@ -124,6 +124,10 @@ enum ImportQueries {
     """)
 
   // MARK: Merging
+
+  /// What looks at all rows of a file takes longer than other statements.
+  static let unlimit = Statement(
+    "import.unlimit", .read, "SELECT set_config('statement_timeout', '0', true), set_config('work_mem', '64MB', true)")
 
   /// What all customers' imports have to do.
   static let due = Statement(
@@ -438,9 +442,14 @@ enum ImportQueries {
     Portions.delete(from: "import", by: "created_at", before: "now() - interval '1 year'", "AND cleared"))
 
   static let all: [Statement] = [
-    add, find, list, segment, cancel, rejects, begin, extend, relax, received, brokeOff, expire, due, lock, markDuplicates,
+    add, find, list, segment, cancel, rejects, begin, extend, relax, received, brokeOff, expire, due, unlimit, lock, markDuplicates,
     markSameOriginalIDs, beginMerging, mergeByOriginalID, mergeByEmailAddress, mergeByMobileNumber, suppressByOriginalID,
     suppressByEmailAddress, suppressByMobileNumber, advance, tokens, advanceTokens, hasGoodRows, othersOnList,
     removeFromList, othersInSegment, removeFromSegment, end, clear, cleared, forgetRejects, forgetSamples, forget,
   ]
+}
+
+/// Every statement of this room, so that a test can prepare each of them on a real server.
+package enum DataInOutStatements {
+  package static let all: [Statement] = ImportQueries.all
 }

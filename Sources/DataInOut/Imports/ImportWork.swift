@@ -86,6 +86,7 @@ package struct ImportWork: Sendable {
     while true {
       do {
         return try await pool.transaction(of: customer.rawValue, limit: Self.limit) { transaction in
+          try await transaction.query(ImportQueries.unlimit)
           guard let row = try await transaction.query(ImportQueries.lock, customer.rawValue, number.rawValue).first else {
             return false
           }

@@ -45,6 +45,8 @@ package struct APIOperation: Sendable {
   package var requestBody: APIContent?
   /// An example of the body as XML; `nil` where the operation takes none.
   package var xmlBody: String?
+  /// An example of the body as CSV, which may be packed by gzip; `nil` where the operation takes none.
+  package var csvBody: String?
   /// The body's limit in bytes.
   package var bodyLimit = Limits.body
   /// The responses of success.

@@ -1,4 +1,5 @@
 import Content
+import DataInOut
 import Delivery
 import Embedded
 import Hybrid
@@ -71,6 +72,7 @@ struct Hub: Sendable {
       first + [pool, reportPool, caches, parts.accessKeys.usage, parts.services],
       [
         runner(parts), parts.messages, outbox(parts),
+        ImportRunner(pool, suppressions: parts.suppressions, logger: logger),
         NotificationRunner(pool, dispatcher: parts.dispatcher, vault: vault, logger: logger),
         housekeeping, parts.readiness,
       ]
@@ -183,7 +185,8 @@ struct Hub: Sendable {
         suppressionKey: { _ in parts.suppressions },
         checkCredentials: CredentialCheck(credentials, services: parts.services).check,
         messages: { messageService }),
-      messages: messageService, pushApps: parts.pushApps, hybridApps: parts.hybridApps)
+      messages: messageService, upload: ImportUpload(pool, endpoints: settings.pushServices.endpoints),
+      pushApps: parts.pushApps, hybridApps: parts.hybridApps)
     return HubRoutes(
       carma: CarmaRoutes(
         authenticator: authenticator, pushApps: parts.pushApps, registrations: registrations,

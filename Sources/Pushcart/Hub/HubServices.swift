@@ -1,4 +1,5 @@
 import Audience
+import DataInOut
 import Delivery
 import Hybrid
 import Logging
@@ -100,6 +101,9 @@ struct Housekeeping: Service {
     }
     try await customers.forEach("delete the suppressions that have ended", logger: logger) {
       try await Suppressions.forgetEnded($0.id, in: pool)
+    }
+    try await customers.forEach("delete what old imports have of people", logger: logger) {
+      try await Imports.forgetExpired($0.id, in: pool)
     }
     try await customers.forEach("delete the old counts of days", logger: logger) {
       try await DayCounts(pool).forgetOld($0.id)

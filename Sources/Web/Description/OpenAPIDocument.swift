@@ -68,6 +68,9 @@ enum OpenAPIDocument {
       content["application/xml"] = operation.xmlBody.map { text($0) }
       members["requestBody"] = ["required": .bool(body.isRequired), "content": .object(content)]
     }
+    if let csv = operation.csvBody {
+      members["requestBody"] = ["required": true, "content": ["text/csv": text(csv)]]
+    }
     return .object(members)
   }
 

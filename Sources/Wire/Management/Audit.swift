@@ -78,6 +78,10 @@ public enum AuditAction: String, Sendable, Codable, CaseIterable {
   case removeSegment = "segment.remove"
   /// Contacts put into a static segment, or taken out of it.
   case changeSegmentContacts = "segment.change_contacts"
+  case addImport = "import.add"
+  /// A file that has arrived.
+  case receiveImport = "import.receive"
+  case cancelImport = "import.cancel"
   case saveTemplate = "template.save"
   case addSendout = "sendout.add"
   /// What a draft says.

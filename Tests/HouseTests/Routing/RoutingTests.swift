@@ -18,7 +18,7 @@ import Testing
   /// lane to the next by recursion, which Citus runs for one customer only: there a hub has to ask for each. Without recursion they would
   /// read all that waits in lanes whose service is away, once a second and on every hub.
   private static let ofEverybody: Set = [
-    "ledger.due", "sendout.freezing", "sendout.settled", "hybrid.due_reports", "notification.due",
+    "ledger.due", "sendout.freezing", "sendout.settled", "hybrid.due_reports", "notification.due", "import.due",
   ]
 
   @Test func `No statement has a form that Citus refuses`() async throws {

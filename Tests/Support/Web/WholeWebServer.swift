@@ -1,4 +1,5 @@
 public import Content
+import DataInOut
 public import Delivery
 public import Hybrid
 public import Logging
@@ -84,7 +85,8 @@ public struct WholeWebServer: Sendable {
           database: pool, slowReads: pool, vault: vault, smsRule: endpoints.sms,
           statusAddresses: { [smsAddresses] _ in smsAddresses }, suppressionKey: { _ in .ofTests },
           checkCredentials: CredentialCheck(credentials, services: services).check, messages: { messageService }),
-        messages: messageService, pushApps: pushApps, hybridApps: hybridCache)
+        messages: messageService, upload: ImportUpload(pool, endpoints: endpoints), pushApps: pushApps,
+        hybridApps: hybridCache)
       return HubRoutes(
         carma: CarmaRoutes(
           authenticator: authenticator, pushApps: pushApps,
