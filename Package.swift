@@ -204,7 +204,8 @@ let package = Package(
     .target(
       name: "Support",
       dependencies: [
-        "Postgres", "Wire", "Locking", "Retrying", "Registry", "Content", "Providers", "Delivery", "Audience", "Sendouts",
+        "Postgres", "Wire", "Locking", "Retrying", "Registry", "Content", "Providers", "Delivery", "Audience",
+        "Sendouts",
         "Hybrid", "Subscriptions", "DataInOut", "Operations", "Web", "Simulator", crypto, httpClient, httpTypes,
         hummingbird, lifecycle, logging,
       ] + nio,
@@ -258,7 +259,8 @@ let package = Package(
     tests(
       of: "Web",
       imports: [
-        "Web", "Operations", "Embedded", "Hybrid", "Subscriptions", "DataInOut", "Sendouts", "Delivery", "Registry", "Content",
+        "Web", "Operations", "Embedded", "Hybrid", "Subscriptions", "DataInOut", "Sendouts", "Delivery", "Registry",
+        "Content",
         "Providers", "Postgres", "Wire", "Locking", crypto, httpClient, httpTypes, hummingbird, logging, nioCore,
       ]),
     tests(
@@ -268,7 +270,8 @@ let package = Package(
       of: "Pushcart",
       imports: [
         "Pushcart", "Postgres", "Wire", "Locking", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Hybrid",
-        "Subscriptions", "DataInOut", "Operations", "Web", "Simulator", arguments, httpClient, httpTypes, lifecycle, logging,
+        "Subscriptions", "DataInOut", "Operations", "Web", "Simulator", arguments, httpClient, httpTypes, lifecycle,
+        logging,
         metrics,
       ]),
     .executableTarget(

@@ -17,7 +17,8 @@ package enum ImportOperations {
   package static let all = [AnyOperation(list), AnyOperation(add), AnyOperation(show), AnyOperation(cancel)]
 
   package static let list = Operation(
-    get: "/api/v1/imports", id: "listImports", .imports, "List the imports", "Lists every import of the customer by number.",
+    get: "/api/v1/imports", id: "listImports", .imports, "List the imports",
+    "Lists every import of the customer by number.",
     showsPersonal: true, at: .page(of: "import", by: ImportID.self),
     replies: .ok("A page of imports.", Page<ImportReply, ImportID>.form)
   ) { call, page, _ in try await Imports(call.database).list(call.customer, page) }

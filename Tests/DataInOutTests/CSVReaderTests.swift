@@ -94,7 +94,8 @@ struct ReadRow: Equatable, CustomStringConvertible {
 
   @Test func `A row that is too long ends the reading, and names its line`() {
     #expect(throws: CSVProblem.rowTooLong(line: 2)) {
-      _ = try read(Array("a\n\"".utf8) + [UInt8](repeating: UInt8(ascii: "\n"), count: CSVReader.largestRow), piece: 4096)
+      _ = try read(
+        Array("a\n\"".utf8) + [UInt8](repeating: UInt8(ascii: "\n"), count: CSVReader.largestRow), piece: 4096)
     }
     // A megabyte of quotes is one cell of half as many.
     #expect(throws: CSVProblem.rowTooLong(line: 1)) {
@@ -117,10 +118,11 @@ struct ReadRow: Equatable, CustomStringConvertible {
     #expect(String(decoding: [DelimiterGuess.delimiter(of: Array(file.utf8))], as: UTF8.self) == delimiter)
   }
 
-  @Test(arguments: [
-    ("sep=;\r\na;b", 7), ("sep=;\na;b", 6), ("sep=;\ra;b", 6), ("sep=;", 5), ("sep=\t\na", 6), ("sep=;;\na", nil),
-    ("sep;a\n", nil), ("sep=\"\n", nil), ("Sep=;\n", nil),
-  ] as [(String, Int?)])
+  @Test(
+    arguments: [
+      ("sep=;\r\na;b", 7), ("sep=;\na;b", 6), ("sep=;\ra;b", 6), ("sep=;", 5), ("sep=\t\na", 6), ("sep=;;\na", nil),
+      ("sep;a\n", nil), ("sep=\"\n", nil), ("Sep=;\n", nil),
+    ] as [(String, Int?)])
   func `Excel's own line names the delimiter`(file: String, length: Int?) {
     #expect(DelimiterGuess.named(in: Array(file.utf8))?.length == length)
   }

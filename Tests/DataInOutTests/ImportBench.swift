@@ -32,7 +32,9 @@ struct ImportBench: Sendable {
   }
 
   /// Adds an import and sends its file, without merging anything.
-  func send(_ file: [UInt8], _ request: ImportRequest = ImportRequest(), of other: CustomerID? = nil) async throws -> ImportReply {
+  func send(_ file: [UInt8], _ request: ImportRequest = ImportRequest(), of other: CustomerID? = nil) async throws
+    -> ImportReply
+  {
     let customer = other ?? customer
     let new = try await Imports(pool).add(customer, request)
     let received = try await upload.receive(customer, new.importId, Self.chunks(file), length: nil)
@@ -56,7 +58,8 @@ struct ImportBench: Sendable {
   func staticSegment(_ name: String = "VIP") async throws -> SegmentID {
     SegmentID(
       try await database.query(
-        "INSERT INTO segment (customer_id, name, static) VALUES ($1, $2, true) RETURNING segment_id", customer.rawValue, name)[0]
+        "INSERT INTO segment (customer_id, name, static) VALUES ($1, $2, true) RETURNING segment_id", customer.rawValue,
+        name)[0]
         .decode(Int64.self))
   }
 

@@ -17,13 +17,18 @@ import Wire
 
     """
 
-  private static let known = [
-    ("a", "Lars", "lars@Example.com", "0046701234567"), ("b", "Mia", "Mia@example.com", "+46 70 123 45 68"),
-    ("c", "Eva", "eva@example.com", nil),
-  ] as [(id: String, firstName: String?, email: String?, number: String?)]
+  private static let known =
+    [
+      ("a", "Lars", "lars@Example.com", "0046701234567"), ("b", "Mia", "Mia@example.com", "+46 70 123 45 68"),
+      ("c", "Eva", "eva@example.com", nil),
+    ] as [(id: String, firstName: String?, email: String?, number: String?)]
 
-  @Test(arguments: [ImportMode.upsert, .add, .update, .replace, .suppress], [ImportIdentity.originalId, .emailAddress, .mobileNumber])
-  func `Each mode does its own with who is known and who is not`(mode: ImportMode, identity: ImportIdentity) async throws {
+  @Test(
+    arguments: [ImportMode.upsert, .add, .update, .replace, .suppress],
+    [ImportIdentity.originalId, .emailAddress, .mobileNumber])
+  func `Each mode does its own with who is known and who is not`(mode: ImportMode, identity: ImportIdentity)
+    async throws
+  {
     try await withDatabase { database in
       let bench = try await ImportBench(database)
       try await bench.add(Self.known)
@@ -91,7 +96,8 @@ import Wire
         "E-mail,firstName\ntwin@example.com,File\n", ImportRequest(identity: .emailAddress))
       #expect(Counts(reply) == Counts(rejected: 1))
       #expect(
-        try await bench.rejects(reply.importId).hasSuffix("2,E-mail,is that of several contacts,\"twin@example.com,File\"\r\n"))
+        try await bench.rejects(reply.importId).hasSuffix(
+          "2,E-mail,is that of several contacts,\"twin@example.com,File\"\r\n"))
       #expect(try await bench.contacts() == ["a A", "b B"])
     }
   }
@@ -110,13 +116,16 @@ import Wire
   @Test func `Contacts join a list and a static segment, and stay on others`() async throws {
     try await withDatabase { database in
       let bench = try await ImportBench(database)
-      let (old, new, segment) = (try await bench.list("old"), try await bench.list("new"), try await bench.staticSegment())
+      let (old, new, segment) = (
+        try await bench.list("old"), try await bench.list("new"), try await bench.staticSegment()
+      )
       _ = try await bench.run("originalId\na\nb\n", ImportRequest(listId: old))
       let reply = try await bench.run("originalId\na\nc\n", ImportRequest(listId: new, segmentId: segment))
       #expect(Counts(reply) == Counts(added: 1, updated: 1))
       #expect(try await bench.members(old) == ["a", "b"])
       #expect(try await bench.members(new) == ["a", "c"])
-      #expect(try await database.query("SELECT 1 FROM segment_member WHERE segment_id = $1", segment.rawValue).count == 2)
+      #expect(
+        try await database.query("SELECT 1 FROM segment_member WHERE segment_id = $1", segment.rawValue).count == 2)
       let again = try await bench.run("originalId\na\nc\n", ImportRequest(listId: new, segmentId: segment))
       #expect(Counts(again) == Counts(unchanged: 2))
     }
@@ -183,7 +192,8 @@ import Wire
       _ = try await suppressions.add(bench.customer, .contact(originalID: "a"), .all, reason: "asked")
       let before = try await database.query("SELECT t::text FROM suppression t").map { try $0.decode(String.self) }
       _ = try await bench.run("originalId,firstName\na,Lars\n")
-      #expect(try await database.query("SELECT t::text FROM suppression t").map { try $0.decode(String.self) } == before)
+      #expect(
+        try await database.query("SELECT t::text FROM suppression t").map { try $0.decode(String.self) } == before)
       let added = try await bench.run("originalId\na\nb\n", ImportRequest(mode: .suppress))
       #expect(Counts(added) == Counts(updated: 2))
       let found = try await suppressions.find(bench.customer, [.contact(originalID: "a")])

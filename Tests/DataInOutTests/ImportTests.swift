@@ -35,7 +35,8 @@ import Wire
         "originalId,firstName,city,dateOfBirth,properties.food\na,,,,\n", ImportRequest(emptyClears: true))
       #expect(Counts(cleared) == Counts(updated: 1))
       let row = try await database.query(
-        "SELECT first_name, city, date_of_birth, properties::text FROM contact WHERE customer_id = $1", bench.customer.rawValue)[0]
+        "SELECT first_name, city, date_of_birth, properties::text FROM contact WHERE customer_id = $1",
+        bench.customer.rawValue)[0]
       let (name, city, day, properties) = try row.decode(String?.self, String?.self, CalendarDate?.self, String.self)
       #expect(name == nil)
       #expect(city == nil)
@@ -119,11 +120,17 @@ import Wire
 
   @Test(arguments: [
     ("", "The file is empty: it has not even headings."),
-    ("Kundnr,Färg\n1,2\n", "No field is called Kundnr, Färg. Say by columns what they are, null for nothing, or choose others: properties or skip."),
+    (
+      "Kundnr,Färg\n1,2\n",
+      "No field is called Kundnr, Färg. Say by columns what they are, null for nothing, or choose others: properties or skip."
+    ),
     ("firstName\nLars\n", "No column is originalId, which says whom a row is about. Name it in columns."),
     ("originalId,Original ID\n1,2\n", "The columns originalId and Original ID are both originalId."),
     ("originalId,a\0b\n1,2\n", "The heading of column 2 holds U+0000."),
-    ("originalId,\"a\u{1B}[2Jb\"\n", "No field is called a\u{FFFD}[2Jb. Say by columns what they are, null for nothing, or choose others: properties or skip."),
+    (
+      "originalId,\"a\u{1B}[2Jb\"\n",
+      "No field is called a\u{FFFD}[2Jb. Say by columns what they are, null for nothing, or choose others: properties or skip."
+    ),
   ])
   func `A file that cannot be imported fails, and says why`(file: String, sentence: String) async throws {
     try await withDatabase { database in
@@ -169,7 +176,10 @@ import Wire
     try await withDatabase { database in
       let bench = try await ImportBench(database)
       let reply = try await bench.run("originalId,firstName,lastName\n1,'=A1,''=A1\n2,'quoted',x\n3,'+46,x,y\n")
-      #expect(try await database.query("SELECT first_name || '|' || last_name FROM contact ORDER BY 1").map { try $0.decode(String.self) } == ["'quoted'|x", "=A1|'=A1"])
+      #expect(
+        try await database.query("SELECT first_name || '|' || last_name FROM contact ORDER BY 1").map {
+          try $0.decode(String.self)
+        } == ["'quoted'|x", "=A1|'=A1"])
       #expect(try await bench.rejects(reply.importId).hasSuffix("\"3,'+46,x,y\"\r\n"))
       #expect(Self.cell("=1") == "'=1")
       #expect(Self.cell("'=1") == "''=1")
@@ -216,10 +226,13 @@ import Wire
       _ = try await other.run("originalId,firstName\na,Other\n")
       let before = try await database.rows(of: other.customer)
       let list = try await bench.list()
-      let reply = try await bench.run("originalId,firstName\na,Mine\nb,Mine\n", ImportRequest(listId: list, mode: .replace))
+      let reply = try await bench.run(
+        "originalId,firstName\na,Mine\nb,Mine\n", ImportRequest(listId: list, mode: .replace))
       #expect(Counts(reply) == Counts(added: 2))
       #expect(try await database.rows(of: other.customer) == before)
-      await #expect(throws: DataInOutError.importUnknown) { try await Imports(database.pool).find(other.customer, reply.importId) }
+      await #expect(throws: DataInOutError.importUnknown) {
+        try await Imports(database.pool).find(other.customer, reply.importId)
+      }
       await #expect(throws: DataInOutError.importUnknown) {
         _ = try await Imports(database.pool).rejects(other.customer, reply.importId)
       }

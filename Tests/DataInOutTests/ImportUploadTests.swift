@@ -48,7 +48,8 @@ import Wire
       let number = try await Imports(database.pool).add(bench.customer, ImportRequest()).importId
       let rows = (1...30_000).map { "x\($0),Lars Larsson of Lund\n" }.joined()
       await #expect(throws: DataInOutError.brokenOff) {
-        _ = try await bench.upload.receive(bench.customer, number, Self.brokenOff(["originalId,firstName\n", rows]), length: nil)
+        _ = try await bench.upload.receive(
+          bench.customer, number, Self.brokenOff(["originalId,firstName\n", rows]), length: nil)
       }
       #expect(try await bench.finish(number).state == .waiting)
       #expect(try await stagedRows(database) == 0)

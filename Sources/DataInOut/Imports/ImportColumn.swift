@@ -128,9 +128,11 @@ struct ImportHeadings {
       }
     }
     guard unknown.isEmpty else {
-      let shown = unknown.prefix(10).joined(separator: ", ") + (unknown.count > 10 ? " and \(unknown.count - 10) more" : "")
+      let shown =
+        unknown.prefix(10).joined(separator: ", ") + (unknown.count > 10 ? " and \(unknown.count - 10) more" : "")
       throw UnusableFile(
-        "No field is called \(shown). Say by columns what they are, null for nothing, or choose others: properties or skip.")
+        "No field is called \(shown). Say by columns what they are, null for nothing, or choose others: properties or skip."
+      )
     }
     for name in request.columns?.targets.keys.sorted() ?? [] where !named.contains(name) {
       throw UnusableFile("No column has the heading \(Self.shown(name.text)), which columns names.")
@@ -139,7 +141,8 @@ struct ImportHeadings {
     for (place, column) in columns.enumerated() where column != .ignored {
       if let other = seen.updateValue(place, forKey: column) {
         throw UnusableFile(
-          "The columns \(Self.shown(headings[other])) and \(Self.shown(headings[place])) are both \(column.target ?? "").")
+          "The columns \(Self.shown(headings[other])) and \(Self.shown(headings[place])) are both \(column.target ?? "")."
+        )
       }
     }
     let identity = request.identity ?? .originalId

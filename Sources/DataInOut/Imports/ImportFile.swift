@@ -117,7 +117,8 @@ final class ImportFile {
       try body(&reader)
     } catch CSVProblem.rowTooLong(let line) {
       throw UnusableFile(
-        "Line \(line): the row is longer than \(CSVReader.largestRow / 1024) KiB. A quote is not closed, or the delimiter is another.")
+        "Line \(line): the row is longer than \(CSVReader.largestRow / 1024) KiB. A quote is not closed, or the delimiter is another."
+      )
     }
   }
 

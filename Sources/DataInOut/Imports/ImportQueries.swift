@@ -382,8 +382,10 @@ enum ImportQueries {
     "SELECT EXISTS (SELECT FROM import_row WHERE \(rowsOfImport) AND problem IS NULL AND contact_id IS NOT NULL)")
 
   /// The members of the list `$4` that no row of the attempt `$3` is about.
-  static let othersOnList = Statement("import.others_on_list", .read, "SELECT count(*) FROM list_member AS m WHERE \(others)")
-  static let removeFromList = Statement("import.remove_from_list", .write, "DELETE FROM list_member AS m WHERE \(others)")
+  static let othersOnList = Statement(
+    "import.others_on_list", .read, "SELECT count(*) FROM list_member AS m WHERE \(others)")
+  static let removeFromList = Statement(
+    "import.remove_from_list", .write, "DELETE FROM list_member AS m WHERE \(others)")
   private static let others = "m.list_id = $4::bigint AND \(isNotInFile)"
 
   /// As those of the list, of the segment `$4`.
@@ -442,8 +444,10 @@ enum ImportQueries {
     Portions.delete(from: "import", by: "created_at", before: "now() - interval '1 year'", "AND cleared"))
 
   static let all: [Statement] = [
-    add, find, list, segment, cancel, rejects, begin, extend, relax, received, brokeOff, expire, due, unlimit, lock, markDuplicates,
-    markSameOriginalIDs, beginMerging, mergeByOriginalID, mergeByEmailAddress, mergeByMobileNumber, suppressByOriginalID,
+    add, find, list, segment, cancel, rejects, begin, extend, relax, received, brokeOff, expire, due, unlimit, lock,
+    markDuplicates,
+    markSameOriginalIDs, beginMerging, mergeByOriginalID, mergeByEmailAddress, mergeByMobileNumber,
+    suppressByOriginalID,
     suppressByEmailAddress, suppressByMobileNumber, advance, tokens, advanceTokens, hasGoodRows, othersOnList,
     removeFromList, othersInSegment, removeFromSegment, end, clear, cleared, forgetRejects, forgetSamples, forget,
   ]

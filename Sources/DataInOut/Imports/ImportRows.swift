@@ -145,7 +145,9 @@ struct ImportRows {
   }
 
   /// Of a field that holds no text whatever.
-  private func checked(_ cell: UnsafeBufferPointer<UInt8>, _ field: ContactField, _ place: Int) throws(RowProblem) -> String {
+  private func checked(_ cell: UnsafeBufferPointer<UInt8>, _ field: ContactField, _ place: Int) throws(RowProblem)
+    -> String
+  {
     do throws(RegistryError) {
       return try field.checked(Self.text(cell))
     } catch {
@@ -245,7 +247,8 @@ struct ImportRows {
     let parts = rest.split(separator: UInt8(ascii: ","), maxSplits: 1, omittingEmptySubsequences: false)
     guard let whole = parts.first else { return nil }
     let groups = whole.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-    guard groups.count == 1 || (1...3).contains(groups[0].count) && groups.dropFirst().allSatisfy({ $0.count == 3 }) else {
+    guard groups.count == 1 || (1...3).contains(groups[0].count) && groups.dropFirst().allSatisfy({ $0.count == 3 })
+    else {
       return nil
     }
     let digits = groups.flatMap { Array($0) }
@@ -278,7 +281,9 @@ struct ImportRows {
     if let named = text(.platform) ?? text(.appType) {
       let word = named.text.lowercasedASCII
       type = AppType.ofApps.first { "\($0)" == word || "\($0.rawValue)" == word }
-      guard type != nil else { throw RowProblem(named.place, "is no platform: \(AppType.ofApps.map { "\($0)" }.asList("or"))") }
+      guard type != nil else {
+        throw RowProblem(named.place, "is no platform: \(AppType.ofApps.map { "\($0)" }.asList("or"))")
+      }
     }
     guard type != nil || apps.count == 1 else {
       throw RowProblem(place, "has no platform: this appId stands for apps on several, so name one in appType")
@@ -296,7 +301,9 @@ struct ImportRows {
     }
     do throws(RegistryError) {
       let checked = try DeviceToken(token, type: app.type, field: "")
-      if let problem = rules.endpoints.problem(with: checked, of: app.type) { throw .invalid(field: "", problem: problem) }
+      if let problem = rules.endpoints.problem(with: checked, of: app.type) {
+        throw .invalid(field: "", problem: problem)
+      }
       return ["\(app.id)", checked.text, isSandbox ? "t" : "f"]
     } catch {
       throw RowProblem(place, error.problem)

@@ -42,7 +42,11 @@ public struct ImportRunner: Service {
     do {
       var turns: [(CustomerID, [ImportID])] = []
       for (customer, number) in try await work.due() {
-        if turns.last?.0 == customer { turns[turns.count - 1].1.append(number) } else { turns.append((customer, [number])) }
+        if turns.last?.0 == customer {
+          turns[turns.count - 1].1.append(number)
+        } else {
+          turns.append((customer, [number]))
+        }
       }
       return await withTaskGroup(of: Bool.self) { group in
         var hasMore = false

@@ -113,7 +113,8 @@ package struct ImportUpload: Sendable {
       guard !held.isEmpty else { throw DataInOutError.overtaken }
       guard !rows.isEmpty else { return }
       _ = try await transaction.copyIn(
-        ImportQueries.copy, AsyncStream { stream in
+        ImportQueries.copy,
+        AsyncStream { stream in
           stream.yield(rows)
           stream.finish()
         })

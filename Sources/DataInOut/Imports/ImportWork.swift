@@ -87,7 +87,8 @@ package struct ImportWork: Sendable {
       do {
         return try await pool.transaction(of: customer.rawValue, limit: Self.limit) { transaction in
           try await transaction.query(ImportQueries.unlimit)
-          guard let row = try await transaction.query(ImportQueries.lock, customer.rawValue, number.rawValue).first else {
+          guard let row = try await transaction.query(ImportQueries.lock, customer.rawValue, number.rawValue).first
+          else {
             return false
           }
           let step = Step(
@@ -95,7 +96,7 @@ package struct ImportWork: Sendable {
             suppressions: suppressions)
           return try await step.run()
         }
-      } catch where tries < 3 && Self.isRaced(error) {
+      } catch  where tries < 3 && Self.isRaced(error) {
         tries += 1
       }
     }
@@ -107,7 +108,8 @@ package struct ImportWork: Sendable {
   private static func isRaced(_ error: any Error) -> Bool {
     if error is Raced || ImportedDevices.isRaced(error) { return true }
     guard case PostgresError.server(let error) = error else { return false }
-    return [ServerError.uniqueViolation, ServerError.deadlockDetected, ServerError.checkViolation].contains(error.sqlState)
+    return [ServerError.uniqueViolation, ServerError.deadlockDetected, ServerError.checkViolation].contains(
+      error.sqlState)
   }
 
   /// A step of one import, in its transaction.
@@ -167,14 +169,16 @@ package struct ImportWork: Sendable {
 
     private func merge() async throws {
       let row = try await transaction.query(
-        ImportQueries.merge(by: progress.identity), customer.rawValue, number.rawValue, progress.attempt, progress.merged,
+        ImportQueries.merge(by: progress.identity), customer.rawValue, number.rawValue, progress.attempt,
+        progress.merged,
         until, progress.moment, progress.mode.rawValue, progress.list, progress.segment, progress.isTrial,
         progress.notesContacts, rejectHeadings)[0]
       let (added, updated, unchanged, duplicates, skipped, rejected, isRaced) = try row.decode(
         Int64.self, Int64.self, Int64.self, Int64.self, Int64.self, Int64.self, Bool.self)
       guard !isRaced else { throw Raced() }
       try await transaction.query(
-        ImportQueries.advance, customer.rawValue, number.rawValue, until, added, updated, unchanged, duplicates, skipped,
+        ImportQueries.advance, customer.rawValue, number.rawValue, until, added, updated, unchanged, duplicates,
+        skipped,
         rejected)
     }
 
@@ -245,7 +249,8 @@ package struct ImportWork: Sendable {
             count, customer.rawValue, self.number.rawValue, progress.attempt, number)[0].decode(Int64.self)
         } else {
           removed += Int64(
-            try await transaction.query(remove, customer.rawValue, self.number.rawValue, progress.attempt, number).affected)
+            try await transaction.query(remove, customer.rawValue, self.number.rawValue, progress.attempt, number)
+              .affected)
         }
       }
       return removed

@@ -62,13 +62,15 @@ package struct Imports: Sendable {
       else { throw refuse("delimiter", "must be one character of ASCII, or a tab, and no quote") }
     }
     if let format = request.dateFormat, ImportDate(format: format, thisYear: 2000) == nil {
-      throw refuse("dateFormat", "must have DD, MM, and YYYY or YY once each, and marks between them, such as DD.MM.YYYY")
+      throw refuse(
+        "dateFormat", "must have DD, MM, and YYYY or YY once each, and marks between them, such as DD.MM.YYYY")
     }
     if request.mode == .replace, request.listId == nil, request.segmentId == nil {
       throw refuse("listId", "is missing, and so is segmentId: mode replace takes those off who are not in the file")
     }
     if request.mode == .suppress, request.listId != nil || request.segmentId != nil {
-      throw refuse(request.listId != nil ? "listId" : "segmentId", "does not belong to mode suppress, which adds nobody")
+      throw refuse(
+        request.listId != nil ? "listId" : "segmentId", "does not belong to mode suppress, which adds nobody")
     }
     if request.appType == .sms {
       throw refuse("appType", "must be a platform of apps: telephone numbers are registered by the hub itself")
@@ -102,7 +104,9 @@ package struct Imports: Sendable {
 
   /// Cancels an import that has not ended. What is merged already stays; the counts say how much.
   /// - Throws: `DataInOutError.importUnknown`, `.wrongState`.
-  package func cancel(_ customer: CustomerID, _ number: ImportID) async throws -> (before: ImportReply, after: ImportReply) {
+  package func cancel(_ customer: CustomerID, _ number: ImportID) async throws -> (
+    before: ImportReply, after: ImportReply
+  ) {
     let before = try await find(customer, number)
     let rows = try await database.query(ImportQueries.cancel, customer.rawValue, number.rawValue)
     guard let row = rows.first else {

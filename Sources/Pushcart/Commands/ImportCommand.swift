@@ -21,7 +21,8 @@ extension ImportEncoding: ExpressibleByArgument {}
 struct ImportCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "import", abstract: "Import a file of contacts, and list, show and cancel imports.",
-    discussion: "Example: pushcart import customers.csv --customer 1 --list newsletter --map Färg=properties.colour --dry-run",
+    discussion:
+      "Example: pushcart import customers.csv --customer 1 --list newsletter --map Färg=properties.colour --dry-run",
     subcommands: [Send.self, List.self, Show.self, Rejects.self, Cancel.self], defaultSubcommand: Send.self)
 
   struct Send: ManagementCommand, OperationCalling {
@@ -41,7 +42,8 @@ struct ImportCommand: AsyncParsableCommand {
     @Option(help: "Number of the static segment that those in the file join.") var segment: SegmentID?
     @Option(help: "What is done with the rows.") var mode: ImportMode = .upsert
     @Option(help: "Which column says whom a row is about.") var identity: ImportIdentity = .originalId
-    @Option(parsing: .unconditional, help: "What a column is, as in HEADING=FIELD; HEADING= passes it over. Can be repeated.")
+    @Option(
+      parsing: .unconditional, help: "What a column is, as in HEADING=FIELD; HEADING= passes it over. Can be repeated.")
     var map: [String] = []
     @Option(help: "What becomes of other columns.") var others: ImportOthers = .refuse
     @Option(parsing: .unconditional, help: "What stands between cells. (default: found by the first rows)")
@@ -97,7 +99,8 @@ struct ImportCommand: AsyncParsableCommand {
       }
       return ImportRequest(
         name: name, listId: try await listID(stores), segmentId: segment, mode: mode, identity: identity,
-        columns: targets.isEmpty ? nil : ImportColumns(targets), others: others, delimiter: delimiter, encoding: encoding,
+        columns: targets.isEmpty ? nil : ImportColumns(targets), others: others, delimiter: delimiter,
+        encoding: encoding,
         dateFormat: dateFormat, decimalComma: decimalComma ? true : nil, emptyClears: emptyClears ? true : nil,
         allowEmpty: allowEmpty ? true : nil, appId: app, appType: type, sandbox: sandbox ? true : nil,
         dryRun: dryRun ? true : nil)
@@ -106,7 +109,9 @@ struct ImportCommand: AsyncParsableCommand {
     private func listID(_ stores: ManagementStores) async throws -> ListID? {
       guard let list else { return nil }
       let lists = try await ContactLists(stores.pool).all(customer)
-      guard let found = lists.first(where: { $0.name.hasSameBytes(as: list) }) ?? lists.first(where: { "\($0.listId)" == list })
+      guard
+        let found = lists.first(where: { $0.name.hasSameBytes(as: list) })
+          ?? lists.first(where: { "\($0.listId)" == list })
       else { throw CommandFailure("Customer \(customer) has no list \(list).") }
       return found.listId
     }
@@ -242,7 +247,8 @@ extension ImportReply {
     if let error { text += "\(error.onOneLine)\n" }
     var table = TextTable("Rows", "#Count")
     for (word, count) in [
-      ("added", added), ("updated", updated), ("unchanged", unchanged), ("duplicates", duplicates), ("skipped", skipped),
+      ("added", added), ("updated", updated), ("unchanged", unchanged), ("duplicates", duplicates),
+      ("skipped", skipped),
       ("rejected", rejected), ("all", rows), ("tokens registered", devices), ("contacts taken off", removed),
     ] where count > 0 || word == "all" {
       table.add(word, "\(count)")

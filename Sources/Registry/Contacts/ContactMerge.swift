@@ -17,7 +17,8 @@ package enum ContactMerge {
   ///   - key: an original id, an e-mail address in lower case, or the digits of a number without zeros before them.
   ///   - originalID: the original id that the row names, or NULL.
   package static func contact(by identity: ImportIdentity, _ key: String, originalID: String) -> String {
-    let columns = "contact_id, original_id, updated_at, date_of_birth, properties, \(Self.columns.joined(separator: ", "))"
+    let columns =
+      "contact_id, original_id, updated_at, date_of_birth, properties, \(Self.columns.joined(separator: ", "))"
     func one(_ id: String) -> String {
       """
       SELECT \(columns), 1::bigint AS matches FROM contact

@@ -69,7 +69,7 @@ private struct FileChunks: AsyncSequence {
     mutating func next() async throws -> [UInt8]? {
       do {
         return try await parts.next().map { Array($0.readableBytesView) }
-      } catch where !(error is CancellationError) {
+      } catch  where !(error is CancellationError) {
         throw DataInOutError.brokenOff
       }
     }

@@ -32,7 +32,8 @@ public struct ManagementRoutes: RouteSet {
     }
     self.messages = MessageRoutes(authenticator: authenticator, messages: messages)
     imports = ImportRoutes(
-      authenticator: authenticator, endpoint: IdempotentEndpoint(replies: replies), database: parts.database, upload: upload)
+      authenticator: authenticator, endpoint: IdempotentEndpoint(replies: replies), database: parts.database,
+      upload: upload)
   }
 
   public func addRoutes(to routes: RouteTable) {

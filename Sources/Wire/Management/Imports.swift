@@ -115,7 +115,8 @@ public struct ImportRequest: APIRequest, Equatable {
   }
 
   public static let schemaName: String? = "ImportRequest"
-  public static let schemaDescription = "A file of contacts that is to come: what its columns are, and what is done with them."
+  public static let schemaDescription =
+    "A file of contacts that is to come: what its columns are, and what is done with them."
   public static let example = ImportRequest(
     name: "Customers of November", listId: ListID(1_000_000_005), mode: .upsert, identity: .originalId,
     columns: ImportColumns(["Kundnr": "originalId", "Färg": "properties.colour", "Intern": nil]), dryRun: true)
@@ -199,27 +200,27 @@ public struct ImportReply: APIObject, Equatable {
     "name": FieldDescription("A name for people.", limits: 1...200),
     "state":
       """
-      `waiting` for its file, `receiving` it, `checking` for rows of the same people, `merging` them into the contacts, or it has \
-      ended: `finished`, `failed` or `cancelled`.
-      """,
+    `waiting` for its file, `receiving` it, `checking` for rows of the same people, `merging` them into the contacts, or it has \
+    ended: `finished`, `failed` or `cancelled`.
+    """,
     "listId": "The list that those in the file are put on.",
     "segmentId": "The static segment that those in the file are put in.",
     "mode":
       """
-      `upsert` adds who is not known and updates who is, `add` skips who is known, `update` skips who is not. `replace` takes those \
-      off the list who are not in the file. `suppress` sends them no marketing from now on, and adds no contact. `upsert` if absent.
-      """,
+    `upsert` adds who is not known and updates who is, `add` skips who is known, `update` skips who is not. `replace` takes those \
+    off the list who are not in the file. `suppress` sends them no marketing from now on, and adds no contact. `upsert` if absent.
+    """,
     "identity":
       """
-      The column that says whom a row is about. E-mail addresses are compared without their case, numbers by their digits. \
-      `originalId` if absent.
-      """,
+    The column that says whom a row is about. E-mail addresses are compared without their case, numbers by their digits. \
+    `originalId` if absent.
+    """,
     "columns":
       """
-      What columns are, by their headings: a contact field, `originalId`, `properties.` with a name, `deviceToken`, `appId`, \
-      `appType`, `platform` or `sandboxToken`; null for a column that is passed over. Columns whose headings are such names \
-      need not be named; case, blanks and hyphens of headings do not matter.
-      """,
+    What columns are, by their headings: a contact field, `originalId`, `properties.` with a name, `deviceToken`, `appId`, \
+    `appType`, `platform` or `sandboxToken`; null for a column that is passed over. Columns whose headings are such names \
+    need not be named; case, blanks and hyphens of headings do not matter.
+    """,
     "others":
       "What becomes of other columns: `refuse` fails the import, `properties` makes properties of them, `skip` passes them over. `refuse` if absent.",
     "delimiter": FieldDescription(

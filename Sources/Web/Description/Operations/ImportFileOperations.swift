@@ -47,7 +47,8 @@ enum ImportFileOperations {
     parameters: [
       id,
       .query(
-        "after", .integer(0...Int64.max), "Starts behind this row: `X-Pushcart-Next` of the reply before.", example: 100),
+        "after", .integer(0...Int64.max), "Starts behind this row: `X-Pushcart-Next` of the reply before.", example: 100
+      ),
     ],
     responses: [
       APIResponse(
