@@ -77,8 +77,3 @@ private struct FileChunks: AsyncSequence {
 
   func makeAsyncIterator() -> AsyncIterator { AsyncIterator(parts: body.makeAsyncIterator()) }
 }
-
-extension HTTPField.Name {
-  /// The number of the last reject in a reply that has more behind it.
-  static let nextRow = HTTPField.Name("X-Pushcart-Next")!
-}
