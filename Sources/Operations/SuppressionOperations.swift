@@ -40,7 +40,8 @@ package enum SuppressionOperations {
       } back: { query in
         let whose = query.whose
         return (
-          ((((whose.originalId, whose.number), whose.deviceToken?.text), whose.appId), whose.appType?.rawValue), query.page
+          ((((whose.originalId, whose.number), whose.deviceToken?.text), whose.appId), whose.appType?.rawValue),
+          query.page
         )
       },
     replies: .ok("A page of suppressions.", Page<SuppressionReply, SuppressionID>.form),

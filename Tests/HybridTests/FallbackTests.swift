@@ -56,7 +56,8 @@ import Wire
       _ = try await suppressions.add(hybrid.bench.customer, .number(HybridBench.number(1)), .all)
       _ = try await suppressions.add(hybrid.bench.customer, .number(HybridBench.number(2)), .marketing)
       try await hybrid.bench.withHubs {
-        #expect(try await hybrid.send(hybrid.message(1), hybrid.message(2)) == [.accepted(parts: 1), .accepted(parts: 1)])
+        #expect(
+          try await hybrid.send(hybrid.message(1), hybrid.message(2)) == [.accepted(parts: 1), .accepted(parts: 1)])
         let rows = try await hybrid.until { $0[0].status == "Failed" && $0[1].status == "Accepted" }
         #expect(rows[0] == .init(status: "Failed", pushes: ["skipped suppressed"], sms: "skipped suppressed"))
         #expect(rows[1].pushes == ["accepted"])

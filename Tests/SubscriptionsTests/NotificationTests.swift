@@ -35,7 +35,8 @@ import Wire
     }
   }
 
-  @Test func `A token whose scope is all is told nothing, which the log says, and keeps its subscription`() async throws {
+  @Test func `A token whose scope is all is told nothing, which the log says, and keeps its subscription`() async throws
+  {
     try await withDataTree { tree in
       let app = try await PushApps(tree.bench.pool).resolve(
         tree.bench.customer, appID: SendingBench.appID, type: .firebase)

@@ -243,7 +243,8 @@ enum DeviceQueries {
 
   static let all: [Statement] = [
     counts, isCounted, countDay, forgetDays, removeOfApp, removeDays, invalidate, retire, allow,
-    recipients.reading(RecipientColumns(.all)), recipients.reading(RecipientColumns(.toSend)), ofToken, histories, analyze, expiredEvents,
+    recipients.reading(RecipientColumns(.all)), recipients.reading(RecipientColumns(.toSend)), ofToken, histories,
+    analyze, expiredEvents,
     deleteEvents,
   ]
 }

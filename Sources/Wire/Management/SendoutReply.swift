@@ -55,7 +55,8 @@ public struct SendoutReply: APIObject, Equatable {
   public init(
     sendoutId: SendoutID, name: String, kind: SendoutKind = .broadcast, apps: [App], state: SendoutState,
     haltReason: String? = nil, audience: Audience? = nil, unknownOriginalIds: Int? = nil, message: MessageBody? = nil,
-    purpose: MessagePurpose = .marketing, template: String? = nil, templateVersion: Int32? = nil, onUncertain: UncertainPolicy, writtenBy: UserID? = nil,
+    purpose: MessagePurpose = .marketing, template: String? = nil, templateVersion: Int32? = nil,
+    onUncertain: UncertainPolicy, writtenBy: UserID? = nil,
     createdAt: Timestamp,
     startedAt: Timestamp? = nil, frozenAt: Timestamp? = nil, finishedAt: Timestamp? = nil,
     expiredAt: Timestamp? = nil, counts: SendoutCounts? = nil, firstOpens: [Int]? = nil
@@ -196,7 +197,8 @@ public struct SendoutCounts: APIObject, Hashable {
     "accepted": .count("Accepted by the push service."),
     "failed": .count("Refused by the push service for good."),
     "uncertain": .count("Possibly sent and never answered. The sendout's policy does not send them again."),
-    "skipped": .count("Not sent: the device was invalidated or changed hands after the freeze, or its recipient is suppressed."),
+    "skipped": .count(
+      "Not sent: the device was invalidated or changed hands after the freeze, or its recipient is suppressed."),
     "cancelled": .count("Not sent: the sendout was cancelled."),
     "opened": .count("Opened by a person at least once."),
   ]

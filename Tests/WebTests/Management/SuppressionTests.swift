@@ -31,7 +31,8 @@ import Wire
 
     @discardableResult
     func send(
-      _ method: String, _ path: String, _ json: String, key: String? = nil, sourceLocation: SourceLocation = #_sourceLocation
+      _ method: String, _ path: String, _ json: String, key: String? = nil,
+      sourceLocation: SourceLocation = #_sourceLocation
     ) async throws -> TestReply {
       let reply = try await server.send(method, path, key: key ?? self.key, json: json)
       #expect(reply.status < 300, "\(path): \(reply.text)", sourceLocation: sourceLocation)
@@ -41,7 +42,8 @@ import Wire
     /// State and reason of each push, by the contact's original id, once all have theirs.
     func outcomes(of count: Int) async throws -> [String: String] {
       let open = "SELECT FROM push WHERE state IN ('queued', 'waiting')"
-      let all = "SELECT c.original_id, concat_ws(' ', p.state, p.reason) FROM push p JOIN contact c USING (customer_id, contact_id)"
+      let all =
+        "SELECT c.original_id, concat_ws(' ', p.state, p.reason) FROM push p JOIN contact c USING (customer_id, contact_id)"
       var outcomes: [(String, String)] = []
       try await waitUntil {
         guard try await bench.database.query(open).isEmpty else { return false }
@@ -53,28 +55,33 @@ import Wire
   }
 
   private static func sendout(_ purpose: MessagePurpose?) -> SendingPath {
-    SendingPath(testDescription: "sendout \(purpose?.rawValue ?? "")", purpose: purpose ?? .marketing) { bench, contacts in
+    SendingPath(testDescription: "sendout \(purpose?.rawValue ?? "")", purpose: purpose ?? .marketing) {
+      bench, contacts in
       let ids = contacts.map { "\"\(bench.originalID($0))\"" }.joined(separator: ",")
       try await bench.send(
         "POST", "/api/v1/sendouts",
-        #"{"appId":"com.acme.app","audience":{"originalIds":[\#(ids)]},"message":{"alert":"x"},"start":true\#(member(purpose))}"#)
+        #"{"appId":"com.acme.app","audience":{"originalIds":[\#(ids)]},"message":{"alert":"x"},"start":true\#(member(purpose))}"#
+      )
     }
   }
 
   private static func message(_ purpose: MessagePurpose?) -> SendingPath {
-    SendingPath(testDescription: "message \(purpose?.rawValue ?? "")", purpose: purpose ?? .transactional) { bench, contacts in
+    SendingPath(testDescription: "message \(purpose?.rawValue ?? "")", purpose: purpose ?? .transactional) {
+      bench, contacts in
       for contact in contacts { try await bench.send("POST", "/api/v1/messages", body(bench, contact, purpose)) }
     }
   }
 
   private static func trigger(_ purpose: MessagePurpose?) -> SendingPath {
-    SendingPath(testDescription: "trigger \(purpose?.rawValue ?? "")", purpose: purpose ?? .transactional) { bench, contacts in
+    SendingPath(testDescription: "trigger \(purpose?.rawValue ?? "")", purpose: purpose ?? .transactional) {
+      bench, contacts in
       let trigger = try await bench.send(
         "POST", "/api/v1/triggers", #"{"name":"t","appId":"com.acme.app","message":{"alert":"x"}\#(member(purpose))}"#)
       let id = try #require(try trigger.json.integer("triggerId"))
       for contact in contacts {
         try await bench.send(
-          "POST", "/rest/\(bench.bench.customer)/triggers/\(id)/messages", #"{"originalId":"\#(bench.originalID(contact))"}"#)
+          "POST", "/rest/\(bench.bench.customer)/triggers/\(id)/messages",
+          #"{"originalId":"\#(bench.originalID(contact))"}"#)
       }
     }
   }
@@ -137,7 +144,8 @@ import Wire
       }
       try await bench.send(
         "POST", "/gateway.ashx",
-        #"{"messages":{"authentication":{"producttoken":"\#(bench.gatewayKey)"},"msg":[\#(messages.joined(separator: ","))]}}"#)
+        #"{"messages":{"authentication":{"producttoken":"\#(bench.gatewayKey)"},"msg":[\#(messages.joined(separator: ","))]}}"#
+      )
     },
   ]
 
@@ -208,9 +216,11 @@ import Wire
       try await bench.send("POST", "/api/v1/suppressions", #"{"originalId":"0031600000001","scope":"all"}"#)
       let reply = try await bench.send(
         "POST", "/api/v1/messages",
-        #"{"appId":"com.acme.app","to":{"originalId":"0031600000001"},"message":{"alert":"x"},"wait":30}"#).json
+        #"{"appId":"com.acme.app","to":{"originalId":"0031600000001"},"message":{"alert":"x"},"wait":30}"#
+      ).json
       let push = try #require(reply.array("pushes")?.first)
-      #expect(reply.string("state") == "failed" && push.string("state") == "skipped" && push.string("reason") == "suppressed")
+      #expect(
+        reply.string("state") == "failed" && push.string("state") == "skipped" && push.string("reason") == "suppressed")
     }
   }
 
@@ -237,7 +247,8 @@ import Wire
       let first = try await managed.send("GET", "\(path)?limit=2").json
       #expect(first.array("items")?.map { $0.string("kind") } == ["contact", "contact"] && first.integer("next") == 2)
       let second = try await managed.send("GET", "\(path)?limit=2&after=2").json
-      #expect(second.array("items")?.map { $0.string("until") } == ["2999-01-01T00:00:00.000Z"] && second["next"] == nil)
+      #expect(
+        second.array("items")?.map { $0.string("until") } == ["2999-01-01T00:00:00.000Z"] && second["next"] == nil)
       func numbers(_ query: String) async throws -> [Int64?]? {
         try await managed.send("GET", "\(path)?\(query)").json.array("items")?.map { $0.integer("suppressionId") }
       }
@@ -245,7 +256,8 @@ import Wire
       #expect(try await numbers("originalId=0031612345678") == [2, 3])
       #expect(try await numbers("number=%2B31612345678") == [2, 3])
       #expect(try await numbers("originalId=nobody") == [])
-      #expect(try await managed.send("DELETE", path, json: #"{"number":"0031612345678"}"#).json.array("lifted")?.count == 1)
+      #expect(
+        try await managed.send("DELETE", path, json: #"{"number":"0031612345678"}"#).json.array("lifted")?.count == 1)
       #expect(try await managed.send("DELETE", "\(path)/2").status == 200)
       #expect(try await managed.send("DELETE", "\(path)/2").status == 404)
       #expect(try await numbers("originalId=0031612345678") == [])
@@ -263,7 +275,8 @@ import Wire
     (#"{"originalId":"a","reason":" "}"#, "reason is empty"), (#"{"originalId":"a","scope":"some"}"#, "scope"),
     (#"{"originalId":"a\u0000"}"#, "originalId holds U+0000"),
   ])
-  func `A request that names nobody, or several, is refused with the field`(json: String, problem: String) async throws {
+  func `A request that names nobody, or several, is refused with the field`(json: String, problem: String) async throws
+  {
     try await withManagementServer { managed in
       let reply = try await managed.send("POST", "/api/v1/suppressions", json: json)
       #expect(try reply.status == 400 && reply.json.string("error")?.hasPrefix(problem) == true, "\(reply.text)")
@@ -280,7 +293,8 @@ import Wire
       let rows = try await managed.send("GET", "/api/v1/reports/suppressions").json.array("rows")
       #expect(rows?.map { $0.integer("suppressions") } == [2, 1])
       #expect(rows?.map { $0.string("reason") } == ["=asked", "=asked"])
-      let cells = try await managed.database.query("SELECT DISTINCT reason FROM report.suppressions WHERE customer_id = 1")
+      let cells = try await managed.database.query(
+        "SELECT DISTINCT reason FROM report.suppressions WHERE customer_id = 1")
       #expect(try cells.map { try $0.decode(String.self) } == ["'=asked"])
     }
   }
@@ -291,14 +305,16 @@ import Wire
       let sendout = #"{"appId":"com.acme.app","audience":{"all":true},"message":{"alert":"x"}PURPOSE}"#
       func made(_ method: String, _ path: String, _ json: String, _ purpose: String?) async throws -> String? {
         let member = purpose.map { #","purpose":"\#($0)""# } ?? ""
-        return try await managed.send(method, path, json: json.replacing("PURPOSE", with: member)).json.string("purpose")
+        return try await managed.send(method, path, json: json.replacing("PURPOSE", with: member)).json.string(
+          "purpose")
       }
       #expect(try await made("POST", "/api/v1/sendouts", sendout, nil) == "marketing")
       #expect(try await made("POST", "/api/v1/sendouts", sendout, "transactional") == "transactional")
       #expect(try await made("PUT", "/api/v1/sendouts/2", sendout, nil) == "marketing")
       let trigger = #"{"name":"NAME","appId":"com.acme.app","message":{"alert":"x"}PURPOSE}"#
       #expect(try await made("POST", "/api/v1/triggers", trigger.replacing("NAME", with: "a"), nil) == "transactional")
-      #expect(try await made("POST", "/api/v1/triggers", trigger.replacing("NAME", with: "b"), "marketing") == "marketing")
+      #expect(
+        try await made("POST", "/api/v1/triggers", trigger.replacing("NAME", with: "b"), "marketing") == "marketing")
       #expect(try await made("PATCH", "/api/v1/triggers/2", #"{"active":false}"#, nil) == "marketing")
       #expect(try await managed.send("GET", "/api/v1/sendouts").text.contains(#""purpose":"transactional""#) == false)
     }

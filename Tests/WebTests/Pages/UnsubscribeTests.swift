@@ -101,7 +101,8 @@ import Wire
   }
 
   @Test(arguments: [
-    "", "x", "List-Unsubscribe=One-click", "list-unsubscribe=One-Click", "subscribe=", "subscribe=again%00", "unsubscribe=1",
+    "", "x", "List-Unsubscribe=One-click", "list-unsubscribe=One-Click", "subscribe=", "subscribe=again%00",
+    "unsubscribe=1",
   ])
   func `A POST that asks for neither changes nothing`(body: String) async throws {
     try await withPage { page in
@@ -166,9 +167,11 @@ import Wire
         "INSERT INTO contact (customer_id, contact_id, original_id) VALUES ($1::bigint, 3, '0031612345678')",
         page.customer.rawValue)
       _ = try await page.suppressions.add(page.customer, .contact(originalID: "lars"), .marketing)
-      _ = try await page.suppressions.add(page.customer, .number(try #require(PhoneNumber("0031612345678"))), .marketing)
+      _ = try await page.suppressions.add(
+        page.customer, .number(try #require(PhoneNumber("0031612345678"))), .marketing)
       for contact in [1, 3] {
-        let path = "/u/\(page.signer.token(for: ContactLink(customer: page.customer, contact: ContactID(Int64(contact)))))"
+        let path =
+          "/u/\(page.signer.token(for: ContactLink(customer: page.customer, contact: ContactID(Int64(contact)))))"
         #expect(try await !page.server.send("GET", path).text.contains("<form"))
         let reply = try await page.post(Self.subscribe, to: path)
         #expect(reply.status == 200 && reply.text.contains("You are unsubscribed") && !reply.text.contains("<form"))
@@ -177,7 +180,9 @@ import Wire
     }
   }
 
-  @Test func `The page keeps to itself: no script, no cookie, no frame, no referrer, forms to itself alone`() async throws {
+  @Test func `The page keeps to itself: no script, no cookie, no frame, no referrer, forms to itself alone`()
+    async throws
+  {
     var settings = PageSettings()
     settings.frameAncestors = "https://example.com"
     try await withPage(settings: settings) { page in
