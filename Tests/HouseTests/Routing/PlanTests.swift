@@ -63,7 +63,8 @@ import Testing
         try await database.query("UPDATE pg_class SET reltuples = -1, relpages = 0 WHERE relname LIKE 'suppression%'")
       }
       var count = 0
-      for statement in RegistryStatements.all + DeliveryStatements.all where statement.sql.contains("suppression.hash") {
+      for statement in RegistryStatements.all + DeliveryStatements.all where statement.sql.contains("suppression.hash")
+      {
         let plan = try await database.pool.transaction { try await Prepared(statement, $0).plan() }
         let scans = try PlannedScan.all(in: plan).filter { $0.table == "suppression" }
         for scan in scans where scan.conditions.contains(where: { $0.contains("hash") }) {
