@@ -279,7 +279,8 @@ struct HubParts: Sendable {
   init(
     pool: Pool, reportPool: Pool, vault: Vault, links: PublicLinks, signer: LinkSigner, services: PushServices,
     time: ServerClock,
-    smsAddresses: SMSStatusAddresses, suppressions: SuppressionKey, readiness: Readiness, settings: Settings, logger: Logger
+    smsAddresses: SMSStatusAddresses, suppressions: SuppressionKey, readiness: Readiness, settings: Settings,
+    logger: Logger
   ) {
     self.pool = pool
     self.reportPool = reportPool
@@ -293,7 +294,8 @@ struct HubParts: Sendable {
     var dispatch = DispatchSettings()
     dispatch.window = settings.pushesInFlight
     dispatcher = Dispatcher(
-      pool, services: services, links: links, suppressions: suppressions, settings: dispatch, logger: logger, time: time)
+      pool, services: services, links: links, suppressions: suppressions, settings: dispatch, logger: logger, time: time
+    )
     messages = MessageDispatcher(dispatcher, shutdownTimeout: settings.drain)
     requestDatabase = pool.limited(to: .seconds(4))
     accessKeys = AccessKeyCache(requestDatabase)

@@ -24,7 +24,8 @@ public struct HubRoutes: Sendable {
   public init(
     carma: CarmaRoutes, carmaTriggers: CarmaTriggerRoutes, hybrid: HybridRoutes, softphone: SoftphoneRoutes,
     gateway: GatewayRoutes, geoIP: GeoIPRoutes, dataTree: DataTreeRoutes, management: ManagementRoutes,
-    console: ConsoleRoutes, pages: PageRoutes, unsubscribe: UnsubscribeRoutes, smsStatus: SMSStatusRoutes, description: DescriptionRoutes,
+    console: ConsoleRoutes, pages: PageRoutes, unsubscribe: UnsubscribeRoutes, smsStatus: SMSStatusRoutes,
+    description: DescriptionRoutes,
     health: HealthRoutes,
     metrics: MetricsRoutes
   ) {
