@@ -187,6 +187,11 @@ struct Hub: Sendable {
       carma: CarmaRoutes(
         authenticator: authenticator, pushApps: parts.pushApps, registrations: registrations,
         contacts: contacts, devices: devices, identities: identities),
+      carmaLists: CarmaListRoutes(
+        authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault),
+        listed: ListedContacts(parts.requestDatabase, slowReads: parts.reportPool, key: parts.suppressions),
+        lists: ContactLists(parts.requestDatabase), sendouts: SendoutStore(parts.requestDatabase),
+        suppressionKey: parts.suppressions),
       carmaTriggers: CarmaTriggerRoutes(
         authenticator: authenticator, pushApps: parts.pushApps, triggers: Triggers(parts.requestDatabase),
         messages: messageService),

@@ -48,6 +48,28 @@ public enum CarmaSchemas {
     `forceCreateMissingProperties`: a trigger has one message, and properties need no declaration.
     """)
 
+  /// Body of `PUT …/lists/{id}/contacts/{originalId}/update`.
+  public static let contactUpdate = Schema.openObject(
+    [
+      maybe("originalId", either(.string(), Schema(.number)), "As in the path, if it is there. `originalid` is accepted too."),
+      maybe("dateOfBirth", date, "Milliseconds since 1970, or as in 1980-02-29. `\"\"` clears it."),
+      maybe(
+        "properties", Schema(.object([], others: property, count: 0...PropertyLimits.count)),
+        "Further fields, merged key by key. Null removes a key."),
+      maybe(
+        "namedProperties", Schema(.object([], others: property, count: 0...PropertyLimits.count)),
+        "The same as `properties`."),
+      maybe(
+        "unsubscribed", flag,
+        "True: the contact gets no marketing from now on. False changes nothing: only the management API lifts that."),
+      maybe("mobileUnsubscribed", flag, "The same as `unsubscribed`, since all messages go to phones."),
+    ]
+      + ContactField.allCases.map {
+        maybe($0.name, text(0...ContactField.maximum), "\($0.meaning) Absent or null keeps it, `\"\"` clears it.")
+      },
+    name: "CarmaContactRequest",
+    "What to change about a contact of a list. Unknown fields are ignored, and so are those that Carma's clients write back.")
+
   /// A `ContactReply`.
   public static let contact = Schema(
     .object(

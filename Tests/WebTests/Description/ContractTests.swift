@@ -155,6 +155,13 @@ private struct Tour: Sendable {
       )
       try await send("GET", "\(path)/lars%40example.com")
     }
+    let rest = "/rest/\(bench.customer)"
+    let list = "\(rest)/lists/1000000005"
+    for path in [
+      "\(rest)/lists", list, "\(list)/contacts/all", "\(list)/contacts/unsubscribed", "\(list)/contacts/bounced",
+      "\(list)/contacts/lars%40example.com", "\(rest)/properties", "\(rest)/campaigns",
+    ] { try await send("GET", path) }
+    try await send("PUT", "\(list)/contacts/lars%40example.com/update?force=true", #"{"city":"Lund","unsubscribed":false}"#)
   }
 
   private func contacts() async throws {
