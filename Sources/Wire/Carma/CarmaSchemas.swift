@@ -4,7 +4,7 @@ public enum CarmaSchemas {
   public static let registration = Schema.openObject(
     [
       originalId,
-      maybe("listId", either(.id, .string(matching: "^(0*[1-9][0-9]*)?$")), "The contact's list. `\"\"` removes it."),
+      maybe("listId", either(.id, .string(matching: "^(0*[1-9][0-9]*)?$")), "A list that the contact joins. It stays on its others; `\"\"` takes it off all."),
       maybe("dateOfBirth", date, "Milliseconds since 1970, or as in 1980-02-29. `\"\"` clears it."),
       maybe(
         "properties", Schema(.object([], others: property, count: 0...PropertyLimits.count)),
@@ -75,7 +75,7 @@ public enum CarmaSchemas {
     .object(
       [Schema.Field("originalId", .string(), "The contact's id in the customer's own system.")]
         + ContactField.allCases.map { Schema.Field($0.name, .string().orNull) } + [
-          Schema.Field("listId", .id.orNull, "The contact's list."),
+          Schema.Field("listId", .id.orNull, "The list that the request names, else the lowest that the contact is on."),
           Schema.Field("dateOfBirth", .integer(CarmaDate.range).orNull, "Midnight UTC, in milliseconds since 1970."),
           Schema.Field("properties", Schema(.object([], others: property, count: nil)), "Further fields."),
           Schema.Field("deviceInfo", Schema(.array(of: device, count: nil)), "The contact's devices in this app."),
