@@ -61,7 +61,8 @@ public struct PINDelivery: Sendable {
 
   /// - Throws: `HybridError.noCalls`, also for a number that is suppressed.
   func call(_ call: PINCall, of customer: CustomerID) async throws {
-    guard try await !messages.isSuppressed(call.number, of: customer), try await makeCall?(call, customer) == true else { throw HybridError.noCalls }
+    guard try await !messages.isSuppressed(call.number, of: customer), try await makeCall?(call, customer) == true
+    else { throw HybridError.noCalls }
   }
 }
 

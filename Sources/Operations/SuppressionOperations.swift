@@ -22,33 +22,14 @@ package enum SuppressionOperations {
     Those in force, by number. Whom they name is not stored. To ask for one person, give `originalId`, `number`, or `deviceToken` with \
     `appId`: then there is one page, of all that concern it.
     """,
-    at: Parameters.text("originalId", "Only those that concern this contact.", example: "lars@example.com")
-      .and(.text("number", "Only those that concern this telephone number.", example: "0031612345678"))
-      .and(.text("deviceToken", "Only those that name this device of the app `appId`.", example: "740f4707bebcf74f"))
-      .and(.text("appId", "The device's app.", example: "com.acme.app"))
-      .and(.integer("appType", in: Int16(1)...100, "The device's platform, if the app exists on several.", example: 1))
-      .and(.page(of: "suppression", by: SuppressionID.self))
-      .map { values in
-        let (((((originalID, number), token), appID), type), page) = values
-        let platform = type.flatMap { AppType(rawValue: $0) }
-        guard (platform == nil) == (type == nil) else {
-          throw HTTPErrorResponse.badRequest("appType must be the number of a platform, such as 1 for iOS.")
-        }
-        return SuppressionQuery(
-          whose: SuppressionRequest(
-            originalId: originalID, number: number, deviceToken: token, appId: appID, appType: platform), page: page)
-      } back: { query in
-        let whose = query.whose
-        return (
-          ((((whose.originalId, whose.number), whose.deviceToken?.text), whose.appId), whose.appType?.rawValue), query.page
-        )
-      },
+    at: whose.and(.page(of: "suppression", by: SuppressionID.self)),
     replies: .ok("A page of suppressions.", Page<SuppressionReply, SuppressionID>.form),
     errors: [unknownApp]
-  ) { call, query, _ in
+  ) { call, target, _ in
+    let (whose, page) = target
     let suppressions = try await call.suppressions
-    guard query.whose != SuppressionRequest() else { return try await suppressions.list(call.customer, query.page) }
-    let suppressed = try await suppressions.suppressed(call.customer, query.whose)
+    guard whose != SuppressionRequest() else { return try await suppressions.list(call.customer, page) }
+    let suppressed = try await suppressions.suppressed(call.customer, whose)
     return Page(items: try await suppressions.find(call.customer, suppressed.concerning))
   }
 
@@ -105,20 +86,28 @@ package enum SuppressionOperations {
     return Changed(lifted, lifted.line(before: lifted, after: nil))
   }
 
+  /// Whose suppressions to list; of none of the members for all.
+  private static let whose: Parameters<SuppressionRequest> = Parameters.text(
+    "originalId", "Only those that concern this contact.", example: "lars@example.com"
+  )
+  .and(.text("number", "Only those that concern this telephone number.", example: "0031612345678"))
+  .and(.text("deviceToken", "Only those that name this device of the app `appId`.", example: "740f4707bebcf74f"))
+  .and(.text("appId", "The device's app.", example: "com.acme.app"))
+  .and(.integer("appType", in: Int16(1)...100, "The device's platform, if the app exists on several.", example: 1))
+  .map { values in
+    let ((((originalID, number), token), appID), type) = values
+    let platform = type.flatMap { AppType(rawValue: $0) }
+    guard (platform == nil) == (type == nil) else {
+      throw HTTPErrorResponse.badRequest("appType must be the number of a platform, such as 1 for iOS.")
+    }
+    return SuppressionRequest(
+      originalId: originalID, number: number, deviceToken: token, appId: appID, appType: platform)
+  } back: { whose in
+    ((((whose.originalId, whose.number), whose.deviceToken?.text), whose.appId), whose.appType?.rawValue)
+  }
+
   private static let unknownApp = APIResponse.error(
     "The customer has no app of this `appId`.", RegistryError.appUnknown(appID: "com.acme.app"))
-}
-
-/// Which suppressions to list.
-package struct SuppressionQuery: Sendable {
-  /// Whose; of none of its members for all.
-  package var whose: SuppressionRequest
-  package var page: PageRequest<SuppressionID>
-
-  package init(whose: SuppressionRequest, page: PageRequest<SuppressionID>) {
-    self.whose = whose
-    self.page = page
-  }
 }
 
 extension OperationCall {

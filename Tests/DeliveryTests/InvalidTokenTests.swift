@@ -90,7 +90,7 @@ import Wire
   {
     let dispatcher = Dispatcher(
       database ?? bench.pool, services: bench.services, links: bench.links, suppressions: .ofTests,
-        settings: .unhurried,
+      settings: .unhurried,
       logger: TestServer.logger)
     let result = await dispatcher.dispatch(
       try bench.plan(key, MessageBody(alert: "Hello")), to: try await bench.appTarget(dispatcher), bench.lane)

@@ -24,10 +24,9 @@ import Wire
         let key = SuppressionKey(key: (0..<length).map { _ in .random(in: 0...255, using: &random) })
         for text in Self.texts + (0..<20).map({ _ in "\(UInt64.random(in: 0 ... .max, using: &random))" }) {
           let customer = CustomerID(.random(in: 1 ... .max, using: &random))
-          let statement = Statement(
-            "test.hash", .read, "SELECT \(SuppressionSQL.hash(.contact, "$4::text", key: 2))")
-          let hash = try await database.query(statement, customer.rawValue, key.inner, key.outer, text)[0].decode(
-            Bytes.self)
+          let hash = try await database.query(
+            "SELECT \(SuppressionSQL.hash(.contact, "$4::text", key: 2))", customer.rawValue, key.inner, key.outer, text
+          )[0].decode(Bytes.self)
           #expect(hash.bytes == key.hash(.contact(originalID: text), of: customer), "\(length) \(text)")
         }
       }
@@ -39,8 +38,11 @@ import Wire
     let token = try DeviceToken("aa", type: .ios, field: "token")
     let hashes = [CustomerID(1), CustomerID(11)].flatMap { customer in
       [Self.key, SuppressionKey(key: [1])].flatMap { key in
-        [.contact(originalID: number.international), .number(number), .device(PushAppID(1), token), .device(PushAppID(2), token)]
-          .map { key.hash($0, of: customer) }
+        [
+          .contact(originalID: number.international), .number(number), .device(PushAppID(1), token),
+          .device(PushAppID(2), token),
+        ]
+        .map { key.hash($0, of: customer) }
       }
     }
     #expect(Set(hashes).count == hashes.count)
@@ -50,7 +52,8 @@ import Wire
     try await withDatabase { database in
       let vault = try Vault.fresh()
       let (one, other) = (
-        try await SuppressionKey.load(database.pool, vault: vault), try await SuppressionKey.load(database.pool, vault: vault)
+        try await SuppressionKey.load(database.pool, vault: vault),
+        try await SuppressionKey.load(database.pool, vault: vault)
       )
       #expect(one.inner == other.inner && one.outer == other.outer)
       await #expect(throws: RegistryError.self) {
@@ -100,9 +103,11 @@ import Wire
       let store = Self.store(database.pool)
       for name in ["lars", "mia"] {
         _ = try await store.add(
-          customer, .contact(originalID: name), .marketing, reason: "old", until: Date(timeIntervalSince1970: 4_000_000_000))
+          customer, .contact(originalID: name), .marketing, reason: "old",
+          until: Date(timeIntervalSince1970: 4_000_000_000))
       }
-      try await database.query("UPDATE suppression SET until = now() - interval '1 hour', at = now() - interval '1 day'")
+      try await database.query(
+        "UPDATE suppression SET until = now() - interval '1 hour', at = now() - interval '1 day'")
       #expect(try await store.list(customer, PageRequest()).items.isEmpty)
       #expect(try await store.find(customer, [.contact(originalID: "lars")]).isEmpty)
       let again = try await store.add(customer, .contact(originalID: "lars"), .marketing, byPage: true)
@@ -157,7 +162,8 @@ import Wire
       #expect(try await scopes() == [.marketing, nil, nil, nil, nil])
       _ = try await store.add(customer, .number(try #require(PhoneNumber("+31612345678"))), .all)
       #expect(try await scopes() == [.marketing, .all, nil, .all, nil])
-      _ = try await store.add(customer, .device(PushAppID(7), try DeviceToken("CC", type: .ios, field: "t")), .marketing)
+      _ = try await store.add(
+        customer, .device(PushAppID(7), try DeviceToken("CC", type: .ios, field: "t")), .marketing)
       #expect(try await scopes() == [.marketing, .all, .marketing, .all, nil])
       _ = try await store.add(customer, .contact(originalID: "lars"), .all)
       #expect(try await scopes() == [.all, .all, .marketing, .all, nil])

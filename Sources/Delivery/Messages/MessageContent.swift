@@ -26,7 +26,9 @@ public struct MessageContent: Sendable {
   /// - Parameter moment: of the expiry; nil for a message that was to leave once.
   static func reason(expiredAt moment: Date?) -> String { .hub(moment == withdrawnAt ? .withdrawn : .expired) }
 
-  public init(template: MessageTemplate, sendout: SendoutFields, hasPage: Bool, purpose: MessagePurpose = .transactional) {
+  public init(
+    template: MessageTemplate, sendout: SendoutFields, hasPage: Bool, purpose: MessagePurpose = .transactional
+  ) {
     self.template = template
     self.sendout = sendout
     self.hasPage = hasPage

@@ -58,7 +58,7 @@ struct SuppressionCommand: AsyncParsableCommand {
     @OptionGroup var paging: PageOptions<SuppressionID>
     @OptionGroup var options: ManagementOptions
 
-    var target: SuppressionQuery { SuppressionQuery(whose: whose.request, page: paging.request) }
+    var target: (SuppressionRequest, PageRequest<SuppressionID>) { (whose.request, paging.request) }
 
     func text(_ page: Page<SuppressionReply, SuppressionID>) -> String {
       TextTable(SuppressionReply.columns, of: page.items).text(empty: "Nothing is suppressed here.") + page.more

@@ -191,6 +191,11 @@ struct Hub: Sendable {
       carma: CarmaRoutes(
         authenticator: authenticator, pushApps: parts.pushApps, registrations: registrations,
         contacts: contacts, devices: devices, identities: identities),
+      carmaLists: CarmaListRoutes(
+        authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault),
+        listed: ListedContacts(parts.requestDatabase, slowReads: parts.reportPool, key: parts.suppressions),
+        lists: ContactLists(parts.requestDatabase), sendouts: SendoutStore(parts.requestDatabase),
+        suppressionKey: parts.suppressions),
       carmaTriggers: CarmaTriggerRoutes(
         authenticator: authenticator, pushApps: parts.pushApps, triggers: Triggers(parts.requestDatabase),
         messages: messageService),
@@ -283,7 +288,8 @@ struct HubParts: Sendable {
   init(
     pool: Pool, reportPool: Pool, vault: Vault, links: PublicLinks, signer: LinkSigner, services: PushServices,
     time: ServerClock,
-    smsAddresses: SMSStatusAddresses, suppressions: SuppressionKey, readiness: Readiness, settings: Settings, logger: Logger
+    smsAddresses: SMSStatusAddresses, suppressions: SuppressionKey, readiness: Readiness, settings: Settings,
+    logger: Logger
   ) {
     self.pool = pool
     self.reportPool = reportPool
@@ -297,7 +303,8 @@ struct HubParts: Sendable {
     var dispatch = DispatchSettings()
     dispatch.window = settings.pushesInFlight
     dispatcher = Dispatcher(
-      pool, services: services, links: links, suppressions: suppressions, settings: dispatch, logger: logger, time: time)
+      pool, services: services, links: links, suppressions: suppressions, settings: dispatch, logger: logger, time: time
+    )
     messages = MessageDispatcher(dispatcher, shutdownTimeout: settings.drain)
     requestDatabase = pool.limited(to: .seconds(4))
     accessKeys = AccessKeyCache(requestDatabase)

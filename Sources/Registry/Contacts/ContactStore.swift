@@ -46,6 +46,28 @@ public struct ContactStore: Sendable {
     return (isNew ? nil : before, after)
   }
 
+  /// Merges into a contact of a list what a back end that feeds the list knows of it. The caller has to run it in a transaction, as it locks
+  /// the row.
+  /// - Parameter makes: whether a contact that is not there is added, and one that is not on the list joins it.
+  /// - Throws: `RegistryError.numberUnknown`, `.contactUnknown`, `.invalid`; `JSONProblem`.
+  package func merge(
+    _ customer: CustomerID, _ originalID: String, _ request: ContactRequest, on list: ListID, makes: Bool
+  ) async throws {
+    let (checked, originalID) = (try CheckedContact(request), try Registration.originalID(originalID))
+    guard try await ContactLists(database).find(customer, list) != nil else {
+      throw RegistryError.numberUnknown("list")
+    }
+    if makes { try await database.query(ContactQueries.add, customer.rawValue, [originalID]) }
+    let before = try await contact(ContactStoreQueries.lock, customer, originalID)
+    guard makes || before.listIds.contains(list) else { throw RegistryError.contactUnknown(originalID: originalID) }
+    let after = try await write(customer, before, checked, replaces: false)
+    if !after.listIds.contains(list) {
+      try await database.query(
+        ContactStoreQueries.setLists, customer.rawValue, after.contactId.rawValue,
+        after.listIds.map(\.rawValue) + [list.rawValue])
+    }
+  }
+
   private func write(
     _ customer: CustomerID, _ contact: ContactDetails, _ checked: CheckedContact, replaces: Bool
   ) async throws -> ContactDetails {

@@ -117,7 +117,7 @@ enum DeviceQueries {
         WHERE device.customer_id = $1::bigint AND device.device_id = ANY ($2::bigint[])) d
       """
     return Statement(
-      "device.recipients", .read,
+      asksSuppression ? "device.recipients" : "device.readers", .read,
       """
       SELECT \(columns.all(contact: namesContact ? "c" : "d", device: "d"))
       FROM \(asksSuppression ? suppressed : "device d")

@@ -76,7 +76,8 @@ public struct Devices: Sendable {
   ///   - fields: what they come with, of up to `fields.maximumSize` bytes each; the rest of them is empty.
   ///   - key: looks up what suppressions stop; `nil` where nothing is sent.
   public func recipients(
-    _ customer: CustomerID, _ devices: [DeviceID], with fields: RecipientFields = .all, suppressedBy key: SuppressionKey? = nil
+    _ customer: CustomerID, _ devices: [DeviceID], with fields: RecipientFields = .all,
+    suppressedBy key: SuppressionKey? = nil
   ) async throws -> [Recipient] {
     if let key {
       let columns = RecipientColumns(fields.union(.suppression))

@@ -44,11 +44,26 @@ package enum SuppressionSQL {
   /// What concerns a contact on all its devices: `all`, `marketing`, or NULL for nothing.
   /// - Parameter originalID: of the contact.
   package static func scope(ofContact originalID: String, key: Int) -> String {
-    scope(
-      among: """
-        \(hash(.contact, originalID, key: key)),
+    scope(among: hashes(ofContact: originalID, key: key))
+  }
+
+  /// Since when a contact has got no marketing on any device, or nothing at all; NULL if it does.
+  /// - Parameter originalID: of the contact.
+  package static func since(ofContact originalID: String, key: Int) -> String {
+    """
+    CASE WHEN EXISTS (SELECT FROM suppression WHERE suppression.customer_id = $1::bigint)
+         THEN (SELECT min(suppression.at) FROM suppression
+                WHERE suppression.customer_id = $1::bigint AND \(isInForce)
+                  AND suppression.hash = ANY (ARRAY[
+                             \(hashes(ofContact: originalID, key: key))])) END
+    """
+  }
+
+  private static func hashes(ofContact originalID: String, key: Int) -> String {
+    """
+    \(hash(.contact, originalID, key: key)),
                              CASE WHEN starts_with(\(originalID), '00') THEN \(hash(.number, originalID, key: key)) END
-        """)
+    """
   }
 
   /// - Parameter hashes: separated by commas; NULL is none.

@@ -59,7 +59,8 @@ public struct Suppressions: Sendable {
     let before = try await find(customer, [suppressed]).first { $0.scope == scope }
     let rows = try await database.mapViolations(["suppression_customer_id_fkey": .customerUnknown(customer)]) {
       try await $0.query(
-        SuppressionQueries.add, customer.rawValue, suppressed.kind.rawValue, hash, scope.rawValue, byPage, reason, until)
+        SuppressionQueries.add, customer.rawValue, suppressed.kind.rawValue, hash, scope.rawValue, byPage, reason, until
+      )
     }
     return (before, try rows[0].reply())
   }

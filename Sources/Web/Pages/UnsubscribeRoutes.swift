@@ -74,9 +74,10 @@ public struct UnsubscribeRoutes: RouteSet {
       return form["subscribe"] == "again" ? true : nil
     }
     // A form of several parts, as RFC 8058 allows.
-    guard contentType?.lowercased().hasPrefix("multipart/form-data") == true else { return nil }
-    let text = String(decoding: body, as: UTF8.self)
-    return text.contains("name=\"List-Unsubscribe\"") && text.contains("\r\n\r\nOne-Click\r\n") ? false : nil
+    guard contentType?.lowercasedASCII.hasPrefix("multipart/form-data") == true else { return nil }
+    let isOneClick =
+      body.contains("name=\"List-Unsubscribe\"".utf8) && body.contains("\r\n\r\nOne-Click\r\n".utf8)
+    return isOneClick ? false : nil
   }
 }
 

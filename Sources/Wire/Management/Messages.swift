@@ -23,7 +23,8 @@ public struct MessageRequest: APIRequest, Equatable {
 
   public init(
     appId: String? = nil, appIds: [String]? = nil, appType: AppType? = nil, to: MessageTarget, message: MessageBody,
-    purpose: MessagePurpose? = nil, properties: [UTF8String: JSONValue]? = nil, template: String? = nil, deliverAt: Timestamp? = nil,
+    purpose: MessagePurpose? = nil, properties: [UTF8String: JSONValue]? = nil, template: String? = nil,
+    deliverAt: Timestamp? = nil,
     reference: String? = nil, wait: Int? = nil
   ) {
     self.appId = appId

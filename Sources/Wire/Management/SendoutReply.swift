@@ -206,7 +206,8 @@ public struct SendoutCounts: APIObject, Hashable {
     "accepted": .count("Accepted by the push service."),
     "failed": .count("Refused by the push service for good."),
     "uncertain": .count("Possibly sent and never answered. The sendout's policy does not send them again."),
-    "skipped": .count("Not sent: the device was invalidated or changed hands after the freeze, or its recipient is suppressed."),
+    "skipped": .count(
+      "Not sent: the device was invalidated or changed hands after the freeze, or its recipient is suppressed."),
     "cancelled": .count("Not sent: the sendout was cancelled."),
     "opened": .count("Opened by a person at least once."),
   ]

@@ -91,6 +91,10 @@ public struct WholeWebServer: Sendable {
         carma: CarmaRoutes(
           authenticator: authenticator, pushApps: pushApps,
           registrations: registrations, contacts: contacts, devices: Devices(pool), identities: identities),
+        carmaLists: CarmaListRoutes(
+          authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault),
+          listed: ListedContacts(pool, slowReads: pool, key: .ofTests), lists: ContactLists(pool),
+          sendouts: SendoutStore(pool), suppressionKey: .ofTests),
         carmaTriggers: CarmaTriggerRoutes(
           authenticator: authenticator, pushApps: pushApps, triggers: Triggers(pool), messages: messageService),
         hybrid: hybrid,

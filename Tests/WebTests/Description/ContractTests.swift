@@ -155,6 +155,13 @@ private struct Tour: Sendable {
       )
       try await send("GET", "\(path)/lars%40example.com")
     }
+    let rest = "/rest/\(bench.customer)"
+    let list = "\(rest)/lists/1000000005"
+    for path in [
+      "\(rest)/lists", list, "\(list)/contacts/all", "\(list)/contacts/unsubscribed", "\(list)/contacts/bounced",
+      "\(list)/contacts/lars%40example.com", "\(rest)/properties", "\(rest)/campaigns",
+    ] { try await send("GET", path) }
+    try await send("PUT", "\(list)/contacts/lars%40example.com/update?force=true", #"{"city":"Lund","unsubscribed":false}"#)
   }
 
   private func contacts() async throws {
@@ -280,7 +287,8 @@ private struct Tour: Sendable {
     for report in Report.allCases {
       let filter = report == .timeline ? "?contact=lars@example.com" : ""
       let rows = try await send("GET", "/api/v1/reports/\(report.rawValue)\(filter)").json.array("rows")
-      #expect(rows?.isEmpty == [.failures, .opens, .notifications, .hybrid, .suppressions].contains(report), "\(report)")
+      #expect(
+        rows?.isEmpty == [.failures, .opens, .notifications, .hybrid, .suppressions].contains(report), "\(report)")
     }
     try await send("GET", "/api/v1/activity?days=7")
     try await send("GET", "/api/v1/alarms")
@@ -297,7 +305,8 @@ private struct Tour: Sendable {
       try await send(method, "/c/\(bench.signer.token(for: link, .page))")
       try await send(method, "/r/\(bench.signer.token(for: link, .read))")
     }
-    let contact = try await bench.database.query("SELECT contact_id FROM contact WHERE original_id = 'lars@example.com'")
+    let contact = try await bench.database.query(
+      "SELECT contact_id FROM contact WHERE original_id = 'lars@example.com'")
     let page = bench.signer.token(
       for: ContactLink(customer: bench.customer, contact: ContactID(try contact[0].decode(Int64.self))))
     try await send("GET", "/u/\(page)")

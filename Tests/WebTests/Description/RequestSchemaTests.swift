@@ -103,7 +103,7 @@ import Wire
     "must be in the future", "cannot bind a key of scope", "holds a name that is not one of",
     "is missing beside info", "is missing: a message has",
     "is missing, and so is remove", "is background, which shows nothing", "makes ", "days ahead",
-    "differs from the customer",
+    "differs from the customer", "differs from that in the path",
     "this hub keeps no subscriptions",
     "is no address", "names no field of the message", "is true beside badge or sound", "beside silent",
     "is there beside template", "cannot be overridden", "has no value that APNs takes", "must be an object",

@@ -187,7 +187,8 @@ import Wire
         """, customer.rawValue)
       let parts = OperationParts(
         database: database.pool, slowReads: database.pool, vault: nil, smsRule: .wns,
-        statusAddresses: { _ in throw CancellationError() }, suppressionKey: { _ in .ofTests }, checkCredentials: { _ in nil },
+        statusAddresses: { _ in throw CancellationError() }, suppressionKey: { _ in .ofTests },
+        checkCredentials: { _ in nil },
         messages: { throw CancellationError() })
       let call = OperationCall(reading: parts, of: customer, seesPersonal: false)
       let shown = try await ContactOperations.show.run(call, "u1", ())

@@ -71,7 +71,8 @@ struct ComposerForm: Sendable {
 
   /// Names of the fields that are options.
   static let options =
-    ["appType", "purpose", "onUncertain"] + fieldsOfMessage.map(\.name).filter { !first.contains($0) }.map { "message.\($0)" }
+    ["appType", "purpose", "onUncertain"]
+    + fieldsOfMessage.map(\.name).filter { !first.contains($0) }.map { "message.\($0)" }
   /// Names of the first fields of the message.
   static let texts = first.map { "message.\($0)" }
 
@@ -119,7 +120,9 @@ struct ComposerForm: Sendable {
     var members: [UTF8String: JSONValue] = [
       "audience": try audience(), "appIds": .array(appIDs.map { .string($0) }), "message": try message(),
     ]
-    for name in ["name", "template", "purpose", "onUncertain"] { members[UTF8String(name)] = text(name).map { .string($0) } }
+    for name in ["name", "template", "purpose", "onUncertain"] {
+      members[UTF8String(name)] = text(name).map { .string($0) }
+    }
     members["appType"] = try appType.map { .integer($0.rawValue) }
     return try SendoutRequest.form.schema.decode(from: JSONValue.object(members).json)
   }
