@@ -199,6 +199,9 @@ struct Hub: Sendable {
       carmaTriggers: CarmaTriggerRoutes(
         authenticator: authenticator, pushApps: parts.pushApps, triggers: Triggers(parts.requestDatabase),
         messages: messageService),
+      carmaImports: CarmaImportRoutes(
+        authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault), database: pool,
+        upload: ImportUpload(pool, endpoints: settings.pushServices.endpoints)),
       hybrid: hybrid,
       softphone: SoftphoneRoutes(
         authenticator: authenticator, pushApps: parts.pushApps, messages: messageService,

@@ -21,10 +21,10 @@ struct ImportRoutes: RouteSet {
   /// The key is checked before the file is read, and again before its rows count.
   private func receive(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     let access = try await authenticator.access(request, needs: .admin)
-    let number = try Self.number(context)
+    let number: ImportID = try context.number("id")
     guard let type = request.headers[.contentType], Self.isFile(type) else { throw HTTPErrorResponse.notCSV }
-    let length = request.headers[.contentLength].flatMap { Int64($0) }
-    let file = try await upload.receive(access.customer, number, FileChunks(body: request.body), length: length)
+    let file = try await upload.receive(
+      access.customer, number, FileChunks(body: request.body), length: FileChunks.length(of: request))
     var response = try await endpoint.change(access, context) { change in
       let reply = try await Imports(change.transaction).finish(change.customer, file)
       try await change.record(.receiveImport, "import \(number)", after: reply.audited)
@@ -43,7 +43,7 @@ struct ImportRoutes: RouteSet {
   private func rejects(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     let access = try await authenticator.access(request, needs: .admin)
     let after: Int64? = try QueryParameters(request, known: ["after"]).integer("after", in: 0...Int64.max)
-    let (csv, next) = try await Imports(database).rejects(access.customer, try Self.number(context), after: after ?? 0)
+    let (csv, next) = try await Imports(database).rejects(access.customer, try context.number("id"), after: after ?? 0)
     var response = try authenticator.reply(ByteBuffer(bytes: csv), to: access)
     response.headers[.contentType] = "text/csv; charset=utf-8"
     response.headers[.contentDisposition] = "attachment; filename=\"rejects.csv\""
@@ -51,17 +51,14 @@ struct ImportRoutes: RouteSet {
     return response
   }
 
-  private static func number(_ context: WebRequestContext) throws -> ImportID {
-    guard let number = ImportID(try context.part("id")) else {
-      throw HTTPErrorResponse.badRequest("id must be a whole number in the path, such as 7.")
-    }
-    return number
-  }
 }
 
 /// The pieces of a request's body as they arrive.
-private struct FileChunks: AsyncSequence {
+struct FileChunks: AsyncSequence {
   let body: RequestBody
+
+  /// How long the body is, as far as its head says.
+  static func length(of request: Request) -> Int64? { request.headers[.contentLength].flatMap { Int64($0) } }
 
   struct AsyncIterator: AsyncIteratorProtocol {
     var parts: RequestBody.AsyncIterator

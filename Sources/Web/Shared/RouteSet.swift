@@ -8,6 +8,7 @@ public struct HubRoutes: Sendable {
   private let carma: CarmaRoutes
   private let carmaLists: CarmaListRoutes
   private let carmaTriggers: CarmaTriggerRoutes
+  private let carmaImports: CarmaImportRoutes
   private let hybrid: HybridRoutes
   private let softphone: SoftphoneRoutes
   private let gateway: GatewayRoutes
@@ -23,7 +24,8 @@ public struct HubRoutes: Sendable {
   private let metrics: MetricsRoutes
 
   public init(
-    carma: CarmaRoutes, carmaLists: CarmaListRoutes, carmaTriggers: CarmaTriggerRoutes, hybrid: HybridRoutes,
+    carma: CarmaRoutes, carmaLists: CarmaListRoutes, carmaTriggers: CarmaTriggerRoutes, carmaImports: CarmaImportRoutes,
+    hybrid: HybridRoutes,
     softphone: SoftphoneRoutes,
     gateway: GatewayRoutes, geoIP: GeoIPRoutes, dataTree: DataTreeRoutes, management: ManagementRoutes,
     console: ConsoleRoutes, pages: PageRoutes, unsubscribe: UnsubscribeRoutes, smsStatus: SMSStatusRoutes,
@@ -34,6 +36,7 @@ public struct HubRoutes: Sendable {
     self.carma = carma
     self.carmaLists = carmaLists
     self.carmaTriggers = carmaTriggers
+    self.carmaImports = carmaImports
     self.hybrid = hybrid
     self.softphone = softphone
     self.gateway = gateway
@@ -54,7 +57,10 @@ public struct HubRoutes: Sendable {
 
   /// What apps, their back ends and phones ask for.
   public var clients: [any RouteSet] {
-    [carma, carmaLists, carmaTriggers, hybrid, gateway, geoIP, softphone, dataTree, pages, unsubscribe, smsStatus, health]
+    [
+      carma, carmaLists, carmaTriggers, carmaImports, hybrid, gateway, geoIP, softphone, dataTree, pages, unsubscribe,
+      smsStatus, health,
+    ]
   }
 
   /// What operators ask for: management, its description, the console and metrics. Both listeners tell their health.

@@ -97,6 +97,9 @@ public struct WholeWebServer: Sendable {
           sendouts: SendoutStore(pool), suppressionKey: .ofTests),
         carmaTriggers: CarmaTriggerRoutes(
           authenticator: authenticator, pushApps: pushApps, triggers: Triggers(pool), messages: messageService),
+        carmaImports: CarmaImportRoutes(
+          authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault), database: pool,
+          upload: ImportUpload(pool, endpoints: endpoints)),
         hybrid: hybrid,
         softphone: SoftphoneRoutes(
           authenticator: authenticator, pushApps: pushApps, messages: messageService,
