@@ -101,7 +101,7 @@ enum ImportQueries {
     UPDATE import SET state = CASE WHEN $11::text IS NULL THEN 'checking' ELSE 'failed' END, lease_until = NULL,
            received = $4::bigint, delimiter = $5::text, encoding = $6::text, columns = $7::json, sample = $8::json,
            has_devices = $9::bool, staged = $10::bigint, error = $11::text, headings = $12::text[],
-           ended_at = least(CASE WHEN $11::text IS NULL THEN NULL ELSE timestamptz 'infinity' END, clock.at)
+           ended_at = CASE WHEN $11::text IS NOT NULL THEN clock.at END
       FROM (SELECT now() AS at OFFSET 0) AS clock
      WHERE \(one) AND attempt = $3::int4 AND state = 'receiving'
     RETURNING import_id
