@@ -22,7 +22,7 @@ import Wire
   private func add(_ json: String, _ managed: ManagementServer) async throws -> Int64 {
     let reply = try await managed.send("POST", "/api/v1/imports", json: json)
     #expect(reply.status == 201)
-    #expect(try reply.json.text("state") == "waiting")
+    #expect(try reply.json["state"] == "waiting")
     return try reply.json.integer("importId") ?? -1
   }
 
@@ -31,15 +31,15 @@ import Wire
       let number = try await add(#"{"columns":{"Kundnr":"originalId","Intern":null}}"#, managed)
       let sent = try await put("Kundnr;Intern;firstName\r\n1;x;Lars\r\n;x;Mia\r\n", to: number, managed)
       #expect(sent.status == 202)
-      #expect(try sent.json.text("state") == "checking")
+      #expect(try sent.json["state"] == "checking")
       try await finish(number, managed)
       let reply = try await managed.send("GET", "/api/v1/imports/\(number)")
-      #expect(try reply.json.text("state") == "finished")
+      #expect(try reply.json["state"] == "finished")
       #expect(try reply.json.integer("added") == 1)
       #expect(try reply.json.integer("rejected") == 1)
       let rejects = try await managed.server.send("GET", "/api/v1/imports/\(number)/rejects", key: managed.key)
       #expect(rejects.status == 200)
-      #expect(rejects.body == "line,column,problem,row\r\n3,Kundnr,is empty,\";x;Mia\"\r\n")
+      #expect(rejects.text == "line,column,problem,row\r\n3,Kundnr,is empty,\";x;Mia\"\r\n")
     }
   }
 
@@ -48,7 +48,7 @@ import Wire
       let number = try await add("{}", managed)
       let sent = try await put("Kundnr\n1\n", to: number, managed)
       #expect(sent.status == 202)
-      #expect(try sent.json.text("state") == "failed")
+      #expect(try sent.json["state"] == "failed")
       let again = try await put("originalId\n1\n", to: number, managed)
       #expect(again.status == 409)
     }
@@ -92,7 +92,7 @@ import Wire
     try await withManagementServer { managed in
       let reply = try await managed.send("POST", "/api/v1/imports", json: json)
       #expect(reply.status == 400)
-      #expect(reply.error.hasPrefix(sentence), "\(reply.error)")
+      #expect(reply.error?.hasPrefix(sentence) == true, "\(reply.error ?? "")")
     }
   }
 
@@ -100,7 +100,7 @@ import Wire
     try await withManagementServer { managed in
       _ = try await managed.send("POST", "/api/v1/lists", json: #"{"name":"newsletter","listId":7}"#)
       let path = "/rest/\(managed.customer)"
-      func run(_ type: String, _ file: String) async throws -> String? {
+      func run(_ type: String, _ file: String) async throws -> JSONValue? {
         let new = try await managed.send(
           "POST", "\(path)/lists/7/imports",
           json: #"{"delimiter":"124","encoding":"UTF8","type":"\#(type)","identityColumn":"originalId"}"#)
@@ -112,7 +112,7 @@ import Wire
         #expect(sent.status == 200)
         #expect(try sent.json.integer("batchId") == number)
         try await finish(number, managed)
-        return try await managed.send("GET", "\(path)/batches/\(number)").json.text("status")
+        return try await managed.send("GET", "\(path)/batches/\(number)").json["status"]
       }
       func members() async throws -> Int {
         try await managed.database.query("SELECT count(*) FROM list_member")[0].decode(Int.self)
