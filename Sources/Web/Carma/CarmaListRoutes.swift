@@ -35,16 +35,16 @@ public struct CarmaListRoutes: RouteSet {
   public func addRoutes(to routes: RouteTable) {
     let path = "/rest/{customerId}/lists"
     routes.add(.get, RouterPath(path), bound: .refused, use: list)
-    routes.add(.get, "\(path)/{listId}", bound: .refused, use: show)
+    routes.add(.get, RouterPath("\(path)/{listId}"), bound: .refused, use: show)
     for kind in ListedContacts.Kind.allCases {
-      routes.add(.get, "\(path)/{listId}/contacts/\(kind.rawValue)", bound: .refused) { request, context in
+      routes.add(.get, RouterPath("\(path)/{listId}/contacts/\(kind.rawValue)"), bound: .refused) { request, context in
         try await contacts(kind, request, context)
       }
     }
-    routes.add(.get, "\(path)/{listId}/contacts/{originalId}", bound: .refused, use: contact)
-    routes.add(.put, "\(path)/{listId}/contacts/{originalId}/update", bound: .refused, use: update)
-    routes.add(.get, "/rest/{customerId}/properties", bound: .refused, use: properties)
-    routes.add(.get, "/rest/{customerId}/campaigns", bound: .refused, use: campaigns)
+    routes.add(.get, RouterPath("\(path)/{listId}/contacts/{originalId}"), bound: .refused, use: contact)
+    routes.add(.put, RouterPath("\(path)/{listId}/contacts/{originalId}/update"), bound: .refused, use: update)
+    routes.add(.get, RouterPath("/rest/{customerId}/properties"), bound: .refused, use: properties)
+    routes.add(.get, RouterPath("/rest/{customerId}/campaigns"), bound: .refused, use: campaigns)
   }
 
   private func list(_ request: Request, _ context: WebRequestContext) async throws -> Response {
