@@ -266,7 +266,8 @@ extension Segments {
     var nodes: [(condition: FilterSQL, value: String?)] = []
     for part in parts {
       let condition = compiler.condition(part)
-      nodes.append((FilterSQL(template: condition.sql, literals: []), compiler.value(part)))
+      nodes.append(
+        (FilterSQL(template: filter.dated(condition.sql), literals: []), compiler.value(part).map(filter.dated)))
     }
     guard !originalID.utf8.contains(0),
       let row = try await database.query(
