@@ -98,7 +98,9 @@ package struct SegmentCounts: Sendable {
   }
 
   /// What a task returns; nil if that takes longer.
-  private static func value(of task: Task<ContactCount, any Error>, within limit: Duration) async throws -> ContactCount? {
+  private static func value(of task: Task<ContactCount, any Error>, within limit: Duration) async throws
+    -> ContactCount?
+  {
     let (ends, end) = AsyncStream<Result<ContactCount, any Error>>.makeStream()
     Task {
       end.yield(await task.result)
@@ -118,7 +120,9 @@ package struct SegmentCounts: Sendable {
     }
   }
 
-  private func countAll(_ customer: CustomerID, _ filter: ResolvedFilter, _ identity: String) async throws -> ContactCount {
+  private func countAll(_ customer: CustomerID, _ filter: ResolvedFilter, _ identity: String) async throws
+    -> ContactCount
+  {
     do {
       let count = try await permits.withPermit(customer) { try await counted(customer, filter, identity) }
       try await database.query(
@@ -131,7 +135,9 @@ package struct SegmentCounts: Sendable {
   }
 
   /// Counts by ranges of numbers, so that the percentage is true, in one snapshot, so that all of it is right for one moment.
-  private func counted(_ customer: CustomerID, _ filter: ResolvedFilter, _ identity: String) async throws -> ContactCount {
+  private func counted(_ customer: CustomerID, _ filter: ResolvedFilter, _ identity: String) async throws
+    -> ContactCount
+  {
     guard let pool = database as? Pool else { preconditionFailure("a count of all needs a pool") }
     let sql = filter.sql
     return try await pool.transaction(of: customer.rawValue, limit: Self.countLimit) { transaction in
@@ -146,13 +152,14 @@ package struct SegmentCounts: Sendable {
       while from <= last {
         let (to, isOver) = from.addingReportingOverflow(size - 1)
         let end = isOver ? last : min(to, last)
-        count.add(
-          try await transaction.query(
-            SegmentCountQueries.count(sql, .numbers), customer.rawValue, sql.literals, from, end))
+        let found = try await transaction.query(
+          SegmentCountQueries.count(sql, .numbers), customer.rawValue, sql.literals, from, end)
+        try count.add(found)
         guard end < last else { break }
         from = end + 1
         let percent = Int32(Double(end - first) / Double(last - first) * 100)
-        try await database.query(SegmentCountQueries.progress, customer.rawValue, identity, min(percent, 99), Self.lease)
+        try await database.query(
+          SegmentCountQueries.progress, customer.rawValue, identity, min(percent, 99), Self.lease)
       }
       return count
     }

@@ -142,8 +142,9 @@ import Wire
       let (reply, joined, _) = try await segments.changeContacts(
         customer, hand.segmentId, SegmentContactsRequest(add: ["a", "b", "nobody", "a"]))
       #expect(
-        reply == SegmentContactsReply(
-          segmentId: hand.segmentId, added: 2, removed: 0, unknownOriginalIds: ["nobody"]))
+        reply
+          == SegmentContactsReply(
+            segmentId: hand.segmentId, added: 2, removed: 0, unknownOriginalIds: ["nobody"]))
       #expect(joined.count == 2)
       let (second, _, left) = try await segments.changeContacts(
         customer, hand.segmentId, SegmentContactsRequest(add: ["b", "c"], remove: ["a", "strange"]))
@@ -202,7 +203,8 @@ import Wire
         "UPDATE contact SET country = 'DE', date_of_birth = '1980-02-29', properties = '{\"visits\":2}'")
       let inside = try await add("A", "properties.visits >= 3", to: segments, of: customer)
       let filter = try await segments.resolve(
-        customer, try Filter(text: "country = 'SE' or in segment 'A' or not birthday(dateOfBirth) within next 365 days"))
+        customer, try Filter(text: "country = 'SE' or in segment 'A' or not birthday(dateOfBirth) within next 365 days")
+      )
       let explained = try await segments.explain(customer, filter, originalID: "a")
       #expect(!explained.result)
       #expect(
@@ -223,7 +225,8 @@ import Wire
     try await withSegments { database, segments, customer in
       try await Contacts(database.pool).add(customer, originalIDs: ["a", "b", "it's"])
       let hand = try await segments.add(customer, SegmentRequest(name: "A", static: true))
-      let line = "not in segment 'A' and (originalId = 'it''s' or originalId contains '{now}' or originalId starts with 'A')"
+      let line =
+        "not in segment 'A' and (originalId = 'it''s' or originalId contains '{now}' or originalId starts with 'A')"
       let filtered = try await add("B", line, to: segments, of: customer)
       func listed(_ segment: SegmentID, of customer: CustomerID) async throws -> [String] {
         try await database.query(

@@ -109,7 +109,8 @@ import Wire
     try await withUsers { bench, _ in
       let segment = try await Segments(bench.pool).add(bench.customer, SegmentRequest(name: "A", filter: .everyone))
       for audience in [
-        Audience.segment(segment.segmentId), .filter(.not(.segment(.name("A")))), .excluding(.all, .segment(.name("A"))),
+        Audience.segment(segment.segmentId), .filter(.not(.segment(.name("A")))),
+        .excluding(.all, .segment(.name("A"))),
       ] {
         let draft = try await bench.sendouts.create(
           bench.customer,
@@ -142,7 +143,8 @@ import Wire
       #expect(
         try await reasons("user4@example.com").prefix(3)
           == [
-            "The audience was written into the ledger.", outside, "The contact does not meet `country = 'SE'`: it has NO there.",
+            "The audience was written into the ledger.", outside,
+            "The contact does not meet `country = 'SE'`: it has NO there.",
           ])
       #expect(
         try await reasons("user2@example.com").prefix(3).last
