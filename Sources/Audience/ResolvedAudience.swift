@@ -84,7 +84,9 @@ private struct ExplainedNode {
     if !guilty.isEmpty { return guilty.flatMap { $0.reasons(against: wanted) } }
     let value = node.value.map { ": it has \($0) there" } ?? ""
     return [
-      wanted ? "The contact does not meet `\(node.text)`\(value)." : "The contact meets `\(node.text)`, which leaves it out\(value)."
+      wanted
+        ? "The contact does not meet `\(node.text)`\(value)."
+        : "The contact meets `\(node.text)`, which leaves it out\(value)."
     ]
   }
 }

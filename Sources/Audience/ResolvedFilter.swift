@@ -14,6 +14,8 @@ package typealias SegmentDefinitions = [Int64: SegmentDefinition]
 package struct ResolvedFilter: Sendable, Hashable {
   package let filter: Filter
   let segments: SegmentDefinitions
+  /// When it is, for tests: milliseconds since 1970. The database's own time if nil.
+  package var now: Int64?
 
   init(_ filter: Filter, _ segments: SegmentDefinitions = [:]) {
     self.filter = filter
@@ -24,7 +26,13 @@ package struct ResolvedFilter: Sendable, Hashable {
   package var sql: FilterSQL {
     var compiler = FilterCompiler(segments)
     let condition = compiler.condition(filter)
-    return FilterSQL(template: condition.sql, literals: compiler.literals)
+    return FilterSQL(template: dated(condition.sql), literals: compiler.literals)
+  }
+
+  /// With the moment in its place, if there is one.
+  func dated(_ template: String) -> String {
+    guard let now else { return template }
+    return template.replacing(FilterSQL.nowMark, with: "(timestamptz 'epoch' + \(now) * interval '1 millisecond')")
   }
 
   /// As `sql`, for `report.segment_contacts`, where segments inside are what they are at the time.

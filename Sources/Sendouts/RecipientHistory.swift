@@ -60,7 +60,8 @@ struct RecipientHistory {
       return [WhyLine(text: "The audience names original ids, and this is none of them.")]
     default:
       if !reasons.isEmpty {
-        return [WhyLine(text: "The contact is not in the audience, as things are now.")] + reasons.map { WhyLine(text: $0) }
+        return [WhyLine(text: "The contact is not in the audience, as things are now.")]
+          + reasons.map { WhyLine(text: $0) }
       }
       guard devices.isEmpty else { return [] }
       let names = apps.map { "\($0.appID) (app type \($0.type.rawValue))" }.joined(separator: ", ")

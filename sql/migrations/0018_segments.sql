@@ -100,6 +100,7 @@ DECLARE
   number  numeric;
   y int; m int; d int; h int; mi int; s int;
   east    int := 0;
+  moment  timestamptz;
 BEGIN
   IF json_typeof(value) = 'number' OR written ~ '^[+-]?[0-9]{1,18}$' THEN
     number := filter_number(written);
@@ -119,8 +120,10 @@ BEGIN
     IF part[10]::int > 18 OR coalesce(part[11], '0')::int > 59 THEN RETURN NULL; END IF;
     east := (part[10]::int * 60 + coalesce(part[11], '0')::int) * CASE part[9] WHEN '-' THEN -1 ELSE 1 END;
   END IF;
-  RETURN make_date(y, m, d)::timestamp AT TIME ZONE 'UTC'
+  moment := make_date(y, m, d)::timestamp AT TIME ZONE 'UTC'
     + make_interval(secs => (h * 60 + mi - east) * 60 + s) + rpad(left(coalesce(part[7], '0'), 3), 3, '0')::int * interval '1 millisecond';
+  -- A zone can lead beyond the years 1 to 9999.
+  RETURN CASE WHEN moment >= '0001-01-01 00:00:00+00' AND moment < '9999-12-31 24:00:00+00' THEN moment END;
 END
 $$;
 COMMENT ON FUNCTION filter_moment IS 'The moment that a property is: an ISO date, perhaps with a time and a zone (UTC without one), or milliseconds since 1970; NULL if it is none.';

@@ -72,7 +72,8 @@ struct AudienceOptions: ParsableArguments {
   @Option(parsing: .unconditional, help: "The contacts that meet this filter.", transform: { try Filter(text: $0) })
   var filter: Filter?
   @Option(
-    parsing: .unconditional, help: "Leaves out the contacts that meet this filter.", transform: { try Filter(text: $0) })
+    parsing: .unconditional, help: "Leaves out the contacts that meet this filter.", transform: { try Filter(text: $0) }
+  )
   var exclude: Filter?
 
   func validate() throws {
