@@ -115,7 +115,7 @@ struct ImportHeadings {
           throw UnusableFile("Two columns have the heading \(Self.shown(heading)), which columns names.")
         }
         // Checked when the import was made.
-        columns.append(target.flatMap(ImportColumn.init) ?? .ignored)
+        columns.append(target.flatMap { ImportColumn($0) } ?? .ignored)
       } else if heading.utf8.allSatisfy({ $0 == UInt8(ascii: " ") }) {
         columns.append(.ignored)
       } else if let column = ImportColumn(heading: heading) {
@@ -173,8 +173,11 @@ struct ImportHeadings {
 
   /// A heading of any length as a sentence has it.
   private static func shown(_ heading: String) -> String {
-    let scalars = heading.unicodeScalars.prefix(60).map { $0.value < 0x20 || $0.value == 0x7F ? "\u{FFFD}" : $0 }
-    return String(String.UnicodeScalarView(scalars)) + (heading.unicodeScalars.count > 60 ? "…" : "")
+    var shown = String.UnicodeScalarView()
+    for scalar in heading.unicodeScalars.prefix(60) {
+      shown.append(scalar.value < 0x20 || scalar.value == 0x7F ? "\u{FFFD}" : scalar)
+    }
+    return String(shown) + (heading.unicodeScalars.count > 60 ? "…" : "")
   }
 }
 

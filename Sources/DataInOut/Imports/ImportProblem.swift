@@ -1,4 +1,4 @@
-package import Wire
+public import Wire
 
 /// Everything that room DataInOut refuses.
 public enum DataInOutError: Error, Sendable, Hashable {

@@ -1,6 +1,6 @@
 import FoundationEssentials
 package import Postgres
-package import Registry
+import Registry
 package import Wire
 
 /// Receives the files of imports. Their rows go to the staging table portion by portion, each by a COPY on a connection that it takes for

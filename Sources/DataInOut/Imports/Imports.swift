@@ -1,6 +1,5 @@
-package import Audience
 package import Postgres
-package import Registry
+import Registry
 package import Wire
 
 /// The store of imports: files of contacts that a customer brings in.
