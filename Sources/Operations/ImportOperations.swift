@@ -1,4 +1,4 @@
-package import DataInOut
+import DataInOut
 import HTTPTypes
 import Registry
 package import Wire

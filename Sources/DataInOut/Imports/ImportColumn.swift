@@ -76,7 +76,8 @@ enum ImportColumn: Hashable {
 extension ImportIdentity {
   /// What a column of that heading identifies people by; `nil` if it is none of these.
   package init?(heading: String) {
-    guard let column = ImportColumn(heading: heading), let identity = Self.allCases.first(where: { $0.column == column })
+    guard let column = ImportColumn(heading: heading),
+      let identity = Self.allCases.first(where: { $0.column == column })
     else { return nil }
     self = identity
   }
