@@ -3,6 +3,7 @@ import DataInOut
 import FoundationEssentials
 import Operations
 import Postgres
+import Providers
 import Registry
 public import Wire
 
@@ -43,7 +44,8 @@ struct ImportCommand: AsyncParsableCommand {
     @Option(help: "What is done with the rows.") var mode: ImportMode = .upsert
     @Option(help: "Which column says whom a row is about.") var identity: ImportIdentity = .originalId
     @Option(
-      parsing: .unconditional, help: "What a column is, as in HEADING=FIELD; HEADING= passes it over. Can be repeated.")
+      parsing: .unconditionalSingleValue,
+      help: "What a column is, as in HEADING=FIELD; HEADING= passes it over. Can be repeated.")
     var map: [String] = []
     @Option(help: "What becomes of other columns.") var others: ImportOthers = .refuse
     @Option(parsing: .unconditional, help: "What stands between cells. (default: found by the first rows)")
