@@ -139,6 +139,11 @@ enum ImportQueries {
       FROM import WHERE \(one)
     """
 
+  /// Has statements that look at all rows of a file join them by hashes. The planner takes a table that has just been filled for a small one,
+  /// and would look through it anew for each of its rows.
+  static let joinByHash = Statement(
+    "import.join_by_hash", .read, "SELECT set_config('enable_nestloop', 'off', true)")
+
   /// What there is to do of an import, and how far it is. Locks it; no row if another hub has it.
   static let lock = Statement("import.lock", .write, "\(work) FOR NO KEY UPDATE SKIP LOCKED")
 
@@ -444,7 +449,7 @@ enum ImportQueries {
     Portions.delete(from: "import", by: "created_at", before: "now() - interval '1 year'", "AND cleared"))
 
   static let all: [Statement] = [
-    add, find, list, segment, cancel, rejects, begin, extend, relax, received, brokeOff, expire, due, unlimit, lock,
+    add, find, list, segment, cancel, rejects, begin, extend, relax, received, brokeOff, expire, due, unlimit, joinByHash, lock,
     markDuplicates,
     markSameOriginalIDs, beginMerging, mergeByOriginalID, mergeByEmailAddress, mergeByMobileNumber,
     suppressByOriginalID,

@@ -153,6 +153,7 @@ package struct ImportWork: Sendable {
     }
 
     private func markDuplicates() async throws {
+      try await transaction.query(ImportQueries.joinByHash)
       try await transaction.query(ImportQueries.markDuplicates, customer.rawValue, number.rawValue, progress.attempt)
       if progress.identity != .originalId {
         try await transaction.query(
@@ -238,6 +239,7 @@ package struct ImportWork: Sendable {
     }
 
     private func removeOthers() async throws -> Int64 {
+      try await transaction.query(ImportQueries.joinByHash)
       var removed: Int64 = 0
       for (number, count, remove) in [
         (progress.list, ImportQueries.othersOnList, ImportQueries.removeFromList),
