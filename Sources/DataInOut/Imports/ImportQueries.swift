@@ -174,6 +174,8 @@ enum ImportQueries {
   /// `$6` is the moment of the import, `$7` its mode, `$8` and `$9` the list and the segment that are joined, `$10` whether nothing is merged,
   /// `$11` whether rows are to note their contacts, and `$12` the headings of identity and original id.
   ///
+  /// Notes are looked up in one value: a join would look through all of them for each row, as the planner takes them for few.
+  ///
   /// Contacts are locked in the order of registrations. Counts come from what is wanted, and what is written is held against that, so that a
   /// dry run counts the same.
   static func merge(by identity: ImportIdentity) -> Statement {
@@ -243,14 +245,20 @@ enum ImportQueries {
     ),
     joined_list AS (\(ListMembership.join("$8::bigint", joining))),
     joined_segment AS (\(SegmentMembership.join("$9::bigint", joining))),
+    note AS MATERIALIZED (
+      SELECT coalesce(jsonb_object_agg(row_no, contact_id) FILTER (WHERE contact_id IS NOT NULL), '{}') AS contacts,
+             coalesce(jsonb_object_agg(row_no, problem) FILTER (WHERE problem IS NOT NULL), '{}') AS problems
+        FROM (SELECT row_no, contact_id, NULL AS problem FROM target
+              UNION ALL
+              SELECT row_no, known_id, problem FROM found WHERE is_wrong OR problem IS NOT NULL) AS known
+       WHERE $11::bool
+    ),
     noted AS (
-      UPDATE import_row AS i SET contact_id = f.contact_id, problem_column = coalesce(i.problem_column, f.problem_column),
-             problem = coalesce(i.problem, f.problem)
-        FROM (SELECT f.row_no, coalesce(t.contact_id, CASE WHEN NOT f.is_skipped THEN f.known_id END) AS contact_id,
-                     f.problem_column, f.problem
-                FROM found f LEFT JOIN target t ON t.row_no = f.row_no) AS f
-       WHERE i.customer_id = $1::bigint AND i.import_id = $2::bigint AND i.attempt = $3::int4 AND i.row_no = f.row_no
-         AND $11::bool
+      UPDATE import_row AS i SET contact_id = (note.contacts ->> i.row_no::text)::bigint,
+             problem = coalesce(i.problem, note.problems ->> i.row_no::text)
+        FROM note
+       WHERE i.customer_id = $1::bigint AND i.import_id = $2::bigint AND i.attempt = $3::int4 AND i.row_no > $4::bigint
+         AND i.row_no <= $5::bigint AND $11::bool
     ),
     rejected AS (
       INSERT INTO import_reject (customer_id, import_id, row_no, line_no, original_id, column_name, problem, raw)
