@@ -457,7 +457,8 @@ enum ImportQueries {
     Portions.delete(from: "import", by: "created_at", before: "now() - interval '1 year'", "AND cleared"))
 
   static let all: [Statement] = [
-    add, find, list, segment, cancel, rejects, begin, extend, relax, received, brokeOff, expire, due, unlimit, joinByHash, lock,
+    add, find, list, segment, cancel, rejects, begin, extend, relax, received, brokeOff, expire, due, unlimit,
+    joinByHash, lock,
     markDuplicates,
     markSameOriginalIDs, beginMerging, mergeByOriginalID, mergeByEmailAddress, mergeByMobileNumber,
     suppressByOriginalID,
