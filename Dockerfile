@@ -1,6 +1,6 @@
 # syntax=docker/dockerfile:1
 FROM swift:6.3-bookworm AS build
-RUN apt-get update && apt-get install -y --no-install-recommends libpq-dev libnghttp2-dev libmaxminddb-dev libxml2-dev pkg-config uap-core && rm -rf /var/lib/apt/lists/*
+RUN apt-get update && apt-get install -y --no-install-recommends libpq-dev libnghttp2-dev libmaxminddb-dev libxml2-dev zlib1g-dev pkg-config uap-core && rm -rf /var/lib/apt/lists/*
 WORKDIR /pushcart
 COPY Package.swift ./
 COPY Sources Sources

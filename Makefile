@@ -16,7 +16,7 @@ run: setup ## Build for debugging and start a private hub with samples, to try i
 build: setup ## Build the hub for production as one binary, .build/release/pushcart
 	swift build $(RELEASE) --product pushcart
 
-setup: ## Install what is missing: libpq, libnghttp2, libmaxminddb, libxml2 and PostgreSQL
+setup: ## Install what is missing: libpq, libnghttp2, libmaxminddb, libxml2, zlib and PostgreSQL
 	@.ci/setup
 
 test: ## Run all tests, on a private PostgreSQL that they start themselves

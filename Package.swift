@@ -131,11 +131,17 @@ let package = Package(
       "Outbox", imports: ["Providers", "Postgres", "Wire", "Locking", "Retrying", lifecycle, logging]),
 
     // 3rd floor
-    room(
-      "Sendouts",
-      imports: ["Registry", "Content", "Delivery", "Postgres", "Wire", "Locking", "Retrying", logging, lifecycle]),
+    room("Audience", imports: ["Registry", "Delivery", "Postgres", "Wire", "Locking", "Retrying"]),
 
     // 4th floor
+    room(
+      "Sendouts",
+      imports: [
+        "Registry", "Content", "Delivery", "Audience", "Postgres", "Wire", "Locking", "Retrying", crypto, logging,
+        lifecycle,
+      ]),
+
+    // 5th floor
     room(
       "Subscriptions",
       imports: [
@@ -147,19 +153,23 @@ let package = Package(
         "Registry", "Content", "Delivery", "Outbox", "Providers", "Sendouts", "Postgres", "Wire", "Locking", "Retrying",
         crypto, lifecycle, logging, metrics,
       ]),
-
-    // 5th floor
     room(
-      "Operations",
-      imports: [
-        "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "Wire", "Retrying", httpTypes,
-      ]),
+      "DataInOut",
+      imports: ["CZlib", "Registry", "Audience", "Postgres", "Wire", "Locking", "Retrying", lifecycle, logging]),
 
     // 6th floor
     room(
+      "Operations",
+      imports: [
+        "Registry", "Content", "Delivery", "Audience", "Sendouts", "Hybrid", "Subscriptions", "DataInOut", "Wire",
+        "Retrying", httpTypes,
+      ]),
+
+    // 7th floor
+    room(
       "Web",
       imports: [
-        "CMaxMindDB", "Embedded", "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions",
+        "CMaxMindDB", "Embedded", "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "DataInOut",
         "Operations", "Wire", "Locking", "XML", collections, crypto, httpTypes, hummingbird, lifecycle, logging,
         metrics, mustache, nioCore, nioHTTP1, nioHTTPTypesHTTP1, nioPosix,
       ]),
@@ -178,8 +188,9 @@ let package = Package(
     .executableTarget(
       name: "Pushcart",
       dependencies: [
-        "Postgres", "Wire", "Locking", "Embedded", "Registry", "Content", "Providers", "Delivery", "Outbox", "Sendouts",
-        "Hybrid", "Subscriptions", "Operations", "Web", "Simulator", arguments, configuration, crypto, lifecycle,
+        "Postgres", "Wire", "Locking", "Embedded", "Registry", "Content", "Providers", "Delivery", "Audience", "Outbox",
+        "Sendouts", "Hybrid", "Subscriptions", "DataInOut", "Operations", "Web", "Simulator", arguments, configuration,
+        crypto, lifecycle,
         logging, metrics,
       ],
       swiftSettings: strict
@@ -193,9 +204,10 @@ let package = Package(
     .target(
       name: "Support",
       dependencies: [
-        "Postgres", "Wire", "Locking", "Retrying", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Hybrid",
-        "Subscriptions", "Operations", "Web", "Simulator", crypto, httpClient, httpTypes, hummingbird, lifecycle,
-        logging,
+        "Postgres", "Wire", "Locking", "Retrying", "Registry", "Content", "Providers", "Delivery", "Audience",
+        "Sendouts",
+        "Hybrid", "Subscriptions", "DataInOut", "Operations", "Web", "Simulator", crypto, httpClient, httpTypes,
+        hummingbird, lifecycle, logging,
       ] + nio,
       path: "Tests/Support",
       swiftSettings: strict
@@ -221,10 +233,12 @@ let package = Package(
       ]),
     tests(of: "Outbox", imports: ["Outbox", "Postgres", "Wire", "Locking"]),
     tests(
+      of: "Audience", imports: ["Audience", "Delivery", "Registry", "Postgres", "Wire", "Locking"]),
+    tests(
       of: "Sendouts",
       imports: [
-        "Sendouts", "Delivery", "Registry", "Content", "Providers", "Simulator", "Postgres", "Wire", "Locking",
-        lifecycle, logging,
+        "Sendouts", "Audience", "Delivery", "Registry", "Content", "Providers", "Simulator", "Postgres", "Wire",
+        "Locking", lifecycle, logging,
       ]),
     tests(
       of: "Hybrid",
@@ -241,10 +255,12 @@ let package = Package(
         "PushcartClient", "Subscriptions", "Delivery", "Registry", "Providers", "Simulator", "Postgres", "Wire",
         "Locking", crypto,
       ] + nio),
+    tests(of: "DataInOut", imports: ["DataInOut", "Audience", "Registry", "Postgres", "Wire", "Locking", logging]),
     tests(
       of: "Web",
       imports: [
-        "Web", "Operations", "Embedded", "Hybrid", "Subscriptions", "Sendouts", "Delivery", "Registry", "Content",
+        "Web", "Operations", "Embedded", "Hybrid", "Subscriptions", "DataInOut", "Sendouts", "Delivery", "Registry",
+        "Content",
         "Providers", "Postgres", "Wire", "Locking", crypto, httpClient, httpTypes, hummingbird, logging, nioCore,
       ]),
     tests(
@@ -254,7 +270,8 @@ let package = Package(
       of: "Pushcart",
       imports: [
         "Pushcart", "Postgres", "Wire", "Locking", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Hybrid",
-        "Subscriptions", "Operations", "Web", "Simulator", arguments, httpClient, httpTypes, lifecycle, logging,
+        "Subscriptions", "DataInOut", "Operations", "Web", "Simulator", arguments, httpClient, httpTypes, lifecycle,
+        logging,
         metrics,
       ]),
     .executableTarget(
@@ -264,7 +281,9 @@ let package = Package(
     tests(
       of: "House",
       imports: [
-        "Postgres", "Registry", "Content", "Delivery", "Outbox", "Sendouts", "Hybrid", "Subscriptions", "Pushcart",
+        "Postgres", "Registry", "Content", "Delivery", "Audience", "Outbox", "Sendouts", "Hybrid", "Subscriptions",
+        "DataInOut",
+        "Pushcart",
       ]),
   ],
   swiftLanguageModes: [.v6]

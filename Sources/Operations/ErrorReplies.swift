@@ -1,4 +1,5 @@
 import Content
+import DataInOut
 import Delivery
 import HTTPTypes
 import Hybrid
@@ -18,8 +19,10 @@ public enum ErrorReplies {
     case let error as SendoutError: sendouts(error)
     case let error as HybridError: hybrid(error)
     case let error as SubscriptionsError: subscriptions(error)
+    case let error as DataInOutError: dataInOut(error)
+    case let error as FilterError: .badRequest("filter \(error).")
     case is DeliveryError, is CancellationError: .busy
-    case let problem as JSONProblem: .badRequest(problem.sentence + ".")
+    case let problem as JSONProblem: .badRequest(problem.sentence + (problem.sentence.hasSuffix("?") ? "" : "."))
     default: DatabaseUnavailable(error).map(unavailable)
     }
   }
@@ -39,6 +42,7 @@ public enum ErrorReplies {
     case .numberUnknown(let noun): .notFound("There is no \(noun) of this number.")
     case .nameTaken(let noun): .conflict("There is a \(noun) of this name already.")
     case .numberTaken(let noun): .conflict("There is a \(noun) of this number already.")
+    case .inUse(let noun, let user): .conflict("The \(noun) is used by \(user). Change or remove that first.")
     case .accessKeyRefused: .unauthorized
     case .roleRefused: .roleRefused
     case .userTaken: .conflict("There is a user of this email already.")
@@ -99,6 +103,10 @@ public enum ErrorReplies {
       .conflict("Sendout \(sendout) is \(state.rawValue). \(verb.rawValue) is not possible.")
     case .notDraft(let sendout, let state):
       .conflict("Sendout \(sendout) is \(state.rawValue). Only a draft can be changed: make a new sendout.")
+    case .changed(let sendout):
+      HTTPErrorResponse(
+        .conflict, "Sendout \(sendout) has changed since you looked at it. It is not started: look at it again.",
+        code: "changed")
     case .needsApproval(let sendout):
       HTTPErrorResponse(
         .forbidden, "You wrote sendout \(sendout), and this customer wants approval. Ask another user to start it.")
@@ -117,6 +125,20 @@ public enum ErrorReplies {
     case .noSMS: .conflict("No SMS can be sent: the customer has no provider of SMS, or the number takes none.")
     case .noCalls: .conflict("No call can be made: the customer's provider makes none.")
     case .callFailed: .conflict("The provider did not make the call. Try again, or ask for an SMS.")
+    }
+  }
+
+  private static func dataInOut(_ error: DataInOutError) -> HTTPErrorResponse {
+    switch error {
+    case .invalid(let field, let problem): .badRequest("\(field) \(problem).")
+    case .importUnknown: .notFound("There is no import of this number.")
+    case .wrongState(let number, let state, let wanted):
+      .conflict("Import \(number) is \(state.rawValue), and cannot be \(wanted).")
+    case .tooManyUploads(let limit):
+      .conflict("\(limit) files of this customer are on their way already. Send this one when one of them has arrived.")
+    case .brokenOff: .badRequest("The file broke off. The import waits for it again.")
+    case .overtaken:
+      .conflict("Another request sends the file of this import, or the import was cancelled. Nothing more is read here.")
     }
   }
 

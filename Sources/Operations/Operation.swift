@@ -1,3 +1,4 @@
+package import Audience
 package import HTTPTypes
 package import Registry
 package import Sendouts
@@ -192,20 +193,27 @@ package struct OperationParts: Sendable {
   /// For reads that may take long, so that they do not hold up others.
   package let slowReads: Database
   package let reports: Reports
+  /// Counts the contacts that filters mean.
+  package let counts: SegmentCounts
+  /// Days for which the hub keeps the ledger; `nil` for ever. A customer can have fewer.
+  package let retentionDays: Int32?
   /// Seals and opens secrets; `nil` for commands that need none.
   package let vault: Vault?
   /// Where providers of SMS may be.
   package let smsRule: EndpointRule
   /// Where providers of SMS post their status reports. A command reads it from the database that it is given.
   package let statusAddresses: @Sendable (Database) async throws -> SMSStatusAddresses
+  /// What hashes whom suppressions name. A command reads it from the database that it is given.
+  package let suppressionKey: @Sendable (Database) async throws -> SuppressionKey
   /// Asks an app's push service about its credentials. The answer is `nil` for an app that has none.
   package let checkCredentials: @Sendable (PushApp) async throws -> PushAppCheckReply?
   /// Previews, sends and finds single messages. It throws for a command without a master key.
   package let messages: @Sendable () throws -> MessageService
 
   package init(
-    database: Database, slowReads: Database, vault: Vault?, smsRule: EndpointRule,
+    database: Database, slowReads: Database, vault: Vault?, smsRule: EndpointRule, retentionDays: Int32? = nil,
     statusAddresses: @escaping @Sendable (Database) async throws -> SMSStatusAddresses,
+    suppressionKey: @escaping @Sendable (Database) async throws -> SuppressionKey,
     checkCredentials: @escaping @Sendable (PushApp) async throws -> PushAppCheckReply?,
     messages: @escaping @Sendable () throws -> MessageService
   ) {
@@ -214,9 +222,12 @@ package struct OperationParts: Sendable {
     self.vault = vault
     self.smsRule = smsRule
     self.statusAddresses = statusAddresses
+    self.suppressionKey = suppressionKey
     self.checkCredentials = checkCredentials
     self.messages = messages
+    self.retentionDays = retentionDays
     reports = Reports(slowReads)
+    counts = SegmentCounts(slowReads)
   }
 }
 

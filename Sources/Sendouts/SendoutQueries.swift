@@ -8,44 +8,56 @@ import Wire
 enum SendoutQueries {
   static let all: [Statement] = [
     create, rewrite, find, lock, list, change, halt, lockFreeze, freezable, frozen, finish, freezing, settled, stream,
-    openStream, reserve, requireRange, ofApp,
+    openStream, reserve, requireRange, ofSegment, ofApp,
   ]
 
   private static let columns = """
     customer_id, sendout_id, push_app_ids, name, state, halt_reason, audience, message, template_name, template_version,
     unknown_ids, on_uncertain, created_at, started_at, frozen_at, finished_at, expired_at, kind, state_changes, id_fields,
-    fallback_app_id, written_by
+    fallback_app_id, written_by, purpose
     """
 
   static let create = Statement(
     "sendout.create", .write,
     """
     INSERT INTO sendout (customer_id, push_app_ids, name, state, audience, message, template_name, template_version,
-                         unknown_ids, on_uncertain, written_by, started_at, changed_at)
+                         unknown_ids, on_uncertain, written_by, purpose, started_at, changed_at)
     VALUES ($1::bigint, $2::bigint[], $3::text, $4::text, $5::jsonb, $6::json, $7::text, $8::int4, $9::int4, $10::text, $11::bigint,
-            CASE WHEN $4::text = 'freezing' THEN now() END, CASE WHEN $4::text = 'freezing' THEN now() END)
+            $12::text, CASE WHEN $4::text = 'freezing' THEN now() END, CASE WHEN $4::text = 'freezing' THEN now() END)
     RETURNING \(columns)
     """)
 
   /// Replaces what the draft says: its apps `$3`, name `$4`, audience `$5`, message `$6`, template `$7` in its version `$8`, count of unknown
-  /// ids `$9` and policy `$10`, and by whom `$11` it is written.
+  /// ids `$9`, policy `$10` and purpose `$12`, and by whom `$11` it is written.
   static let rewrite = Statement(
     "sendout.rewrite", .write,
     """
     UPDATE sendout
        SET push_app_ids = $3::bigint[], name = $4::text, audience = $5::jsonb, message = $6::json, template_name = $7::text,
-           template_version = $8::int4, unknown_ids = $9::int4, on_uncertain = $10::text, written_by = $11::bigint
+           template_version = $8::int4, unknown_ids = $9::int4, on_uncertain = $10::text, written_by = $11::bigint,
+           purpose = $12::text
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
     RETURNING \(columns)
     """)
 
-  /// That a sendout or a stream of messages names the app `$2`.
+  /// The first sendout or stream of messages that names the app `$2`, and whether it is a stream.
   static let ofApp = Statement(
     "sendout.of_app", .read,
     """
-    SELECT 1 FROM sendout
+    SELECT sendout_id, kind = 'stream' FROM sendout
      WHERE customer_id = $1::bigint AND ($2::bigint = ANY (push_app_ids) OR fallback_app_id = $2::bigint)
-     LIMIT 1
+     ORDER BY sendout_id LIMIT 1
+    """)
+
+  /// A sendout whose audience is not frozen yet and names the segment `$2`.
+  static let ofSegment = Statement(
+    "sendout.of_segment", .read,
+    """
+    SELECT sendout_id FROM sendout
+     WHERE customer_id = $1::bigint AND kind = 'broadcast' AND frozen_at IS NULL AND state IN ('draft', 'freezing', 'paused')
+       AND (jsonb_path_exists(audience, '$.segmentId ? (@ == $number)', jsonb_build_object('number', $2::bigint))
+            OR jsonb_path_exists(audience, '$.**.segment ? (@ == $number)', jsonb_build_object('number', $2::bigint)))
+     ORDER BY sendout_id LIMIT 1
     """)
 
   static let find = Statement(
@@ -64,7 +76,7 @@ enum SendoutQueries {
     """
     SELECT customer_id, sendout_id, push_app_ids, name, state, halt_reason, '{"all":true}'::jsonb, '{}'::json,
            template_name, template_version, unknown_ids, on_uncertain, created_at, started_at, frozen_at, finished_at, expired_at, kind,
-           state_changes, id_fields, fallback_app_id, written_by
+           state_changes, id_fields, fallback_app_id, written_by, purpose
       FROM sendout
      WHERE customer_id = $1::bigint AND sendout_id < coalesce($2::bigint, \(Int64.max))
        AND ($4::text[] IS NULL OR state = ANY ($4::text[])) AND ($5::text IS NULL OR kind = $5::text)
@@ -153,14 +165,16 @@ enum SendoutQueries {
     "sendout.stream", .read, "SELECT \(columns) FROM sendout WHERE customer_id = $1::bigint AND stream = $2::text")
 
   /// Opens the stream `$2` of the apps `$3`, named `$4`, with the template `$5` in its version `$6`; nothing if another hub has. `$7` says
-  /// what becomes of uncertain pushes, `$8` are the fields of tracked messages with their ids, NULL for others, and `$9` is the app of their fallbacks.
+  /// what becomes of uncertain pushes, `$8` are the fields of tracked messages with their ids, NULL for others, `$9` is the app of
+  /// their fallbacks, and `$10` the purpose.
   static let openStream = Statement(
     "sendout.open_stream", .write,
     """
     INSERT INTO sendout (customer_id, kind, stream, push_app_ids, name, state, audience, message, template_name,
-                         template_version, started_at, changed_at, frozen_at, on_uncertain, id_fields, fallback_app_id)
+                         template_version, started_at, changed_at, frozen_at, on_uncertain, id_fields, fallback_app_id,
+                         purpose)
     VALUES ($1::bigint, 'stream', $2::text, $3::bigint[], $4::text, 'running', '{"all":true}', '{}', $5::text, $6::int4,
-            now(), now(), now(), $7::text, $8::text[], $9::bigint)
+            now(), now(), now(), $7::text, $8::text[], $9::bigint, $10::text)
     ON CONFLICT DO NOTHING
     RETURNING \(columns)
     """)
@@ -188,5 +202,5 @@ extension ChangeChannel {
 /// Every statement of this room, so that a test can prepare each of them on a real server.
 package enum SendoutStatements {
   package static let all: [Statement] =
-    SendoutQueries.all + Triggers.table.all + ReportQueries.all + RetentionQueries.all
+    SendoutQueries.all + Triggers.table.all + TriggerQueries.all + ReportQueries.all + RetentionQueries.all
 }

@@ -43,4 +43,6 @@ public enum SendoutError: Error, Sendable, Hashable {
   case notDraft(SendoutID, SendoutState)
   /// Another user has to start the sendout than the one who wrote it.
   case needsApproval(SendoutID)
+  /// The draft says something else than what whoever starts it has seen.
+  case changed(SendoutID)
 }

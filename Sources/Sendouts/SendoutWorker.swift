@@ -1,4 +1,5 @@
 import Retrying
+import Audience
 import Content
 import Delivery
 import Logging
@@ -95,11 +96,13 @@ struct SendoutWorker: Sendable {
       let sendout = try Sendout(row)
       let audience = try sendout.audience()
       var unknown: Int32?
-      if case .originalIds(let ids) = audience {
+      if case .originalIds(let ids) = audience.included {
         unknown = Int32(try await Audiences(database).unknownOriginalIDs(key.customer, among: ids))
       }
       let count = try await Ledger(database).freeze(
-        key, apps: sendout.apps, audience: audience, batchSize: settings.batchSize)
+        key, apps: sendout.apps,
+        audience: try await Segments(database).resolve(key.customer, audience).selection,
+        batchSize: settings.batchSize)
       let state = try await database.query(
         SendoutQueries.frozen, key.customer.rawValue, key.sendout.rawValue, unknown
       ).first?.decode(String.self)
@@ -368,14 +371,15 @@ extension Sendout {
   func content() throws -> MessageContent {
     let message = try message()
     var content = MessageContent(
-      template: try MessageTemplate(message), sendout: fields(of: message), hasPage: template != nil)
+      template: try MessageTemplate(message), sendout: fields(of: message), hasPage: template != nil,
+      purpose: purpose)
     content.expiresAt = startedAt.flatMap { MessageContent.expiry(of: message.ttl, from: $0) }
     return content
   }
 
   /// What the messages of a stream have in common.
   var traits: StreamTraits {
-    StreamTraits(sendout: key.sendout, name: name, hasPage: template != nil, idFields: idFields ?? [])
+    StreamTraits(sendout: key.sendout, name: name, hasPage: template != nil, purpose: purpose, idFields: idFields ?? [])
   }
 
   /// What templates can name of the sendout. A message cannot name its own alert and info.

@@ -323,3 +323,72 @@ end
 END
   wrk_rate 1 "$HUB" match.lua | awk '{ print 1000 / $1 }'
 }
+
+make_import_file() { # ten columns, as a shop has them
+  IMPORT_CUSTOMER=$("$PUSHCART" customer add --name import --json | field customerId)
+  IMPORT_YARDSTICK=$("$PUSHCART" customer add --name yardstick --json | field customerId)
+  IMPORT_KEY=$("$PUSHCART" key add --customer "$IMPORT_CUSTOMER" --name bench --scope admin --json | field token)
+  IMPORT_LIST=$("$PUSHCART" list add --customer "$IMPORT_CUSTOMER" --name all --json | field listId)
+  YARDSTICK_LIST=$("$PUSHCART" list add --customer "$IMPORT_YARDSTICK" --name all --json | field listId)
+  python3 - "$LARGE_DEVICES" >import.csv <<'END'
+import sys
+print("originalId,firstName,lastName,emailAddress,mobileNumber,dateOfBirth,city,zipcode,country,properties.food")
+for i in range(int(sys.argv[1])):
+    print(f"user{i},First{i},Last{i},user{i}@example.com,00467{i:08},19{i % 60 + 40}-0{i % 9 + 1}-1{i % 10},City {i % 500},{i % 90000 + 10000},SE,meat")
+END
+}
+
+forget_imported() {
+  psql -qc "DELETE FROM list_member WHERE customer_id IN ($IMPORT_CUSTOMER, $IMPORT_YARDSTICK)" \
+    -c "DELETE FROM contact WHERE customer_id IN ($IMPORT_CUSTOMER, $IMPORT_YARDSTICK)"
+  settle
+}
+
+import_yardstick() { # COPY, and the merge that somebody would write by hand, in one transaction
+  local start
+  start=$(date +%s.%N)
+  psql -qv ON_ERROR_STOP=1 -v c="$IMPORT_YARDSTICK" -v l="$YARDSTICK_LIST" <<'END'
+BEGIN;
+CREATE TEMP TABLE staging (original_id text COLLATE "C", first_name text, last_name text, email_address text, mobile_number text,
+  date_of_birth date, city text, zipcode text, country text, food text) ON COMMIT DROP;
+\copy staging FROM import.csv CSV HEADER
+ANALYZE staging;
+INSERT INTO contact AS c (customer_id, original_id, first_name, last_name, email_address, mobile_number, date_of_birth, city, zipcode,
+  country, properties)
+SELECT DISTINCT ON (original_id) :c, original_id, first_name, last_name, email_address, mobile_number, date_of_birth, city, zipcode,
+  country, json_build_object('food', food)
+FROM staging ORDER BY original_id
+ON CONFLICT (customer_id, original_id) DO UPDATE SET first_name = excluded.first_name, last_name = excluded.last_name,
+  email_address = excluded.email_address, mobile_number = excluded.mobile_number, date_of_birth = excluded.date_of_birth,
+  city = excluded.city, zipcode = excluded.zipcode, country = excluded.country, properties = excluded.properties, updated_at = now();
+INSERT INTO list_member (customer_id, list_id, contact_id)
+SELECT :c, :l, contact_id FROM staging JOIN contact USING (original_id) WHERE customer_id = :c
+ON CONFLICT DO NOTHING;
+COMMIT;
+END
+  rate_since "$start"
+}
+
+rate_since() { awk -v start="$1" -v end="$(date +%s.%N)" -v rows="$LARGE_DEVICES" 'BEGIN { print rows / (end - start) }'; }
+
+run_import() { # until all is merged
+  local id
+  id=$(curl -sf "$HUB/api/v1/imports" -H "Authorization: Bearer $IMPORT_KEY" -H 'Content-Type: application/json' \
+    -d "{\"listId\":$IMPORT_LIST}" | field importId)
+  curl -sf -T import.csv "$HUB/api/v1/imports/$id/file" -H "Authorization: Bearer $IMPORT_KEY" -H 'Content-Type: text/csv' >/dev/null
+  until [ "$(psql -Atc "SELECT state FROM import WHERE customer_id = $IMPORT_CUSTOMER AND import_id = $id")" = finished ]; do sleep 0.1; done
+}
+
+import_rate() { # from the first byte of the file
+  local start
+  start=$(date +%s.%N)
+  run_import
+  rate_since "$start"
+}
+
+p99_beside_import() { # while a file is imported; it takes longer than the requests
+  run_import &
+  local import=$!
+  p99 "$@"
+  wait $import
+}

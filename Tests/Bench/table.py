@@ -43,6 +43,8 @@ LARGE_PATHS = [
     ("large", f"sendout of {large:,} devices, ledger included", H2LOAD, ">= 0.3"),
     ("size", f"sendout of {large:,} devices", f"sendout of {devices:,} devices", "0.85 to 1.15"),
     ("freeze", f"freeze of {large:,} devices, until it is committed", "INSERT … SELECT of the same rows in psql, same partitions and indexes", ">= 0.5"),
+    ("import", f"import of {large:,} rows of ten columns, until all are merged, rows a second", "COPY and one merge by hand in psql, same tables", ">= 0.7"),
+    ("import-beside", "PUT pushdevices at half of its rate while a file is imported, p99 in ms", "without it, p99 in ms", "<= 3"),
 ]
 
 

@@ -8,6 +8,7 @@ enum House {
     "CNghttp2": [],
     "CMaxMindDB": [],
     "CLibXML2": [],
+    "CZlib": [],
     "Wire": [],
     "Locking": [],
     "Retrying": [],
@@ -19,25 +20,30 @@ enum House {
     "Providers": ["CNghttp2", "Wire", "Locking", "Retrying", "XML"],
     "Delivery": ["Registry", "Providers", "Content", "Postgres", "Wire", "Locking", "Retrying"],
     "Outbox": ["Providers", "Postgres", "Wire", "Locking", "Retrying"],
-    "Sendouts": ["Registry", "Content", "Delivery", "Postgres", "Wire", "Locking", "Retrying"],
+    "Audience": ["Registry", "Delivery", "Postgres", "Wire", "Locking", "Retrying"],
+    "Sendouts": ["Registry", "Content", "Delivery", "Audience", "Postgres", "Wire", "Locking", "Retrying"],
     "Hybrid": [
       "Registry", "Content", "Providers", "Delivery", "Outbox", "Sendouts", "Postgres", "Wire", "Locking", "Retrying",
     ],
     "Subscriptions": ["Registry", "Delivery", "Outbox", "Postgres", "Wire", "Locking", "Retrying"],
-    "Operations": ["Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "Wire", "Retrying"],
+    "DataInOut": ["CZlib", "Registry", "Audience", "Postgres", "Wire", "Locking", "Retrying"],
+    "Operations": [
+      "Registry", "Content", "Delivery", "Audience", "Sendouts", "Hybrid", "Subscriptions", "DataInOut", "Wire",
+      "Retrying",
+    ],
     "Web": [
-      "CMaxMindDB", "Embedded", "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "Operations",
-      "Wire", "Locking", "XML",
+      "CMaxMindDB", "Embedded", "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "DataInOut",
+      "Operations", "Wire", "Locking", "XML",
     ],
     "Simulator": ["Wire", "Locking", "XML"],
     "PushcartClient": ["Wire"],
     "Pushcart": [
-      "Postgres", "Wire", "Locking", "Embedded", "Registry", "Content", "Providers", "Delivery", "Outbox", "Sendouts",
-      "Hybrid", "Subscriptions", "Operations", "Web", "Simulator",
+      "Postgres", "Wire", "Locking", "Embedded", "Registry", "Content", "Providers", "Delivery", "Audience", "Outbox",
+      "Sendouts", "Hybrid", "Subscriptions", "DataInOut", "Operations", "Web", "Simulator",
     ],
   ]
   /// Headers of C libraries, without a file of Swift.
-  static let systemLibraries: Set<String> = ["CLibpq", "CNghttp2", "CMaxMindDB", "CLibXML2"]
+  static let systemLibraries: Set<String> = ["CLibpq", "CNghttp2", "CMaxMindDB", "CLibXML2", "CZlib"]
   static let rooms = mayImport.map(\.key)
   /// Targets that build the rooms and are none themselves.
   static let workshop: Set<String> = ["EmbedPlugin", "EmbedTool"]

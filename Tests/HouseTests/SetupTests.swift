@@ -62,6 +62,7 @@ import Testing
     #expect(outcome.calls.contains("pkg-config --exists libnghttp2"))
     #expect(outcome.calls.contains("pkg-config --exists libmaxminddb"))
     #expect(outcome.calls.contains("pkg-config --exists libxml-2.0"))
+    #expect(outcome.calls.contains("pkg-config --exists zlib"))
   }
 
   @Test func `A PostgreSQL that is too old is replaced by one that starts no server`() throws {
@@ -93,16 +94,16 @@ import Testing
     #expect(outcome.status == 0 && !outcome.calls.contains { $0.hasPrefix("sudo") })
     #expect(
       outcome.calls.contains(
-        "apt-get install -y -qq --no-install-recommends pkg-config libpq-dev libnghttp2-dev libmaxminddb-dev libxml2-dev"
+        "apt-get install -y -qq --no-install-recommends pkg-config libpq-dev libnghttp2-dev libmaxminddb-dev libxml2-dev zlib1g-dev"
       ),
       "\(outcome.calls)")
   }
 
   @Test(arguments: [
     (
-      "sudo", "Please install as root: apt-get install pkg-config libpq-dev libnghttp2-dev libmaxminddb-dev libxml2-dev"
+      "sudo", "Please install as root: apt-get install pkg-config libpq-dev libnghttp2-dev libmaxminddb-dev libxml2-dev zlib1g-dev"
     ),
-    ("apt-get", "are called: pkg-config libpq-dev libnghttp2-dev libmaxminddb-dev libxml2-dev"),
+    ("apt-get", "are called: pkg-config libpq-dev libnghttp2-dev libmaxminddb-dev libxml2-dev zlib1g-dev"),
     ("swift", "Swift 6.3 is missing"),
   ])
   func `A machine where nothing can be installed is told what to do`(tool: String, words: String) throws {

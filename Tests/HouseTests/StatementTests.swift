@@ -1,4 +1,6 @@
+import Audience
 import Content
+import DataInOut
 import Delivery
 import Foundation
 import Hybrid
@@ -14,8 +16,9 @@ import Testing
 @Suite struct StatementTests {
   static let all =
     PostgresStatements.all + RegistryStatements.all + TemplateQueries.all + DeliveryStatements.all
-    + PostQueries.all + SendoutStatements.all + HybridStatements.all + SubscriptionsStatements.all
-    + PushcartStatements.all
+    + AudienceStatements.all + PostQueries.all + SendoutStatements.all + HybridStatements.all
+    + SubscriptionsStatements.all
+    + DataInOutStatements.all + PushcartStatements.all
 
   @Test func `Every statement has a unique name that is short enough for PostgreSQL`() {
     let names = Self.all.map(\.name)
@@ -51,7 +54,8 @@ import Testing
       places == [
         "FreezeQueries.swift", "HistoryQueries.swift", "LedgerQueries.swift", "BatchQueries.swift",
         "MessageQueries.swift", "NumberedTable.swift", "PushAppQueries.swift", "ReportQueries.swift",
-        "SealedColumn.swift", "Audiences.swift", "ContactSearch.swift", "ContactStore.swift", "Listener.swift",
+        "SealedColumn.swift", "Audiences.swift", "ContactSearch.swift", "ContactStore.swift", "ImportQueries.swift",
+        "Listener.swift",
       ])
   }
 

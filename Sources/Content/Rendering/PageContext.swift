@@ -16,11 +16,13 @@ public struct PageContext: Sendable {
   public var url: String?
   /// `{{pushreadurl}}`: the address that marks the push as read.
   public var pushreadurl: String?
+  /// `{{unsubscribeUrl}}`: the page where the contact ends marketing.
+  public var unsubscribeUrl: String?
 
   public init(
     contact: ContactFields = ContactFields(), properties: Properties = Properties(),
     device: DeviceFields = DeviceFields(), app: AppFields = AppFields(), sendout: SendoutFields = SendoutFields(),
-    url: String? = nil, pushreadurl: String? = nil
+    url: String? = nil, pushreadurl: String? = nil, unsubscribeUrl: String? = nil
   ) {
     self.contact = contact
     self.properties = properties
@@ -29,6 +31,7 @@ public struct PageContext: Sendable {
     self.sendout = sendout
     self.url = url
     self.pushreadurl = pushreadurl
+    self.unsubscribeUrl = unsubscribeUrl
   }
 }
 
@@ -49,14 +52,19 @@ public struct DeviceFields: Sendable, Equatable {
   public var model: String?
   public var osVersion: String?
   public var country: String?
+  public var timeZone: String?
+  public var locale: String?
 
   public init(
-    manufacturer: String? = nil, model: String? = nil, osVersion: String? = nil, country: String? = nil
+    manufacturer: String? = nil, model: String? = nil, osVersion: String? = nil, country: String? = nil,
+    timeZone: String? = nil, locale: String? = nil
   ) {
     self.manufacturer = manufacturer
     self.model = model
     self.osVersion = osVersion
     self.country = country
+    self.timeZone = timeZone
+    self.locale = locale
   }
 }
 

@@ -4,9 +4,9 @@ import Registry
 /// Statements on `message` and `message_key`. `$1` is the customer, `$2` the stream.
 enum MessageQueries {
   static let all: [Statement] = [
-    accept.reading(RecipientColumns(.all)), acceptAny.reading(RecipientColumns(.all)),
-    acceptOnce.reading(RecipientColumns(.all)),
-    accepted.reading(RecipientColumns(.all)), repetitions, find, contents, expired, ofPush, forgetKeys,
+    accept.reading(RecipientColumns(.toSend)), acceptAny.reading(RecipientColumns(.toSend)),
+    acceptOnce.reading(RecipientColumns(.toSend)),
+    accepted.reading(RecipientColumns(.toSend)), repetitions, find, contents, expired, ofPush, forgetKeys,
   ]
 
   /// Accepts messages to contacts that are due now: writes them, their pushes and batches that the run `$6` has claimed already for `$7`
@@ -14,7 +14,8 @@ enum MessageQueries {
   /// committed. Without a run they are queued for any hub.
   ///
   /// `$3` are the apps; pushes are numbered from `$4` and batches from `$5`. Arrays have one item a message: `$9` holds numbers, `$10`
-  /// original ids, and `$11` to `$14` bodies, properties, seconds to live and references.
+  /// original ids, and `$11` to `$14` bodies, properties, seconds to live and references. The last two parameters are the pads of the key
+  /// of suppressions.
   ///
   /// Returns a row for each push with its recipient, and one for a message without pushes. The second column says what became of the
   /// message: 0 accepted, 1 nobody to send it to, 2 its idempotency key is taken.
@@ -47,12 +48,13 @@ enum MessageQueries {
         RETURNING message_no),
       """
     let isAny = form != .toContacts
+    let key = isOnce ? 20 : isAny ? 18 : 15
     let deliverAt = isAny ? "w.deliver_at" : "NULL::timestamptz"
     let arrays = isAny ? ", $15::bigint[], $16::bytea[], $17::timestamptz[]" : ""
     let names = isAny ? ", app, token_key, deliver_at" : ""
     let devices = """
       UNION ALL
-            SELECT \(columns.ofContact("contact")), device.device_id
+            SELECT \(columns.ofContactRow("contact")), device.device_id
               FROM device
               JOIN contact ON contact.customer_id = device.customer_id AND contact.contact_id = device.contact_id
              WHERE device.customer_id = $1::bigint AND device.push_app_id = w.app AND device.token_key = w.token_key
@@ -68,13 +70,13 @@ enum MessageQueries {
             AS w (message_no, named, body, own_properties, ttl, reference\(names)
                   \(isOnce ? ", idempotency_key, fingerprint" : ""))
           LEFT JOIN LATERAL (
-            SELECT \(columns.ofContact("contact")), NULL::bigint AS device_id
+            SELECT \(columns.ofContactRow("contact")), NULL::bigint AS device_id
               FROM contact
              WHERE customer_id = $1::bigint AND original_id = w.named\(isAny ? " AND w.token_key IS NULL" : "")
             \(isAny ? devices : "")) c ON true),
       \(isOnce ? taken : "")
       numbered AS MATERIALIZED (
-        SELECT w.message_no, \(deliverAt) AS deliver_at, w.contact_id, \(columns.ofDevice("d")),
+        SELECT w.message_no, \(deliverAt) AS deliver_at, w.contact_id, \(columns.ofDevice("d"))\(columns.andSuppression(ofDevice: "d", key: key)),
                ($4::int4 + row_number() OVER (ORDER BY d.push_app_id, d.sandbox, \(deliverAt), w.message_no, d.device_id)
                      - 1)::int4 AS push_no,
                ($5::int4 + dense_rank() OVER (ORDER BY d.push_app_id, d.sandbox, \(deliverAt)) - 1)::int4 AS batch_no,
@@ -119,13 +121,13 @@ enum MessageQueries {
   }
 
   /// The same rows as `accept` for the messages `$3`, of which a reply was lost: 0 for those that are there. The last column says whether
-  /// a push waits, as a fallback does.
+  /// a push waits, as a fallback does. `$4` and `$5` are the pads of the key of suppressions.
   static let accepted = RecipientStatement { columns in
     Statement(
       "message.accepted", .read,
       """
       SELECT w.message_no, CASE WHEN m.message_no IS NULL THEN 1 ELSE 0 END::int2,
-             \(columns.all(contact: "c", device: "d")), p.push_no, p.batch_no, coalesce(p.state = 'waiting', false)
+             \(columns.all(contactRow: "c", device: "d")), p.push_no, p.batch_no, coalesce(p.state = 'waiting', false)
         FROM unnest($3::int4[]) AS w (message_no)
         LEFT JOIN LATERAL (SELECT message_no, push_nos FROM message
                             WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND message_no = w.message_no
@@ -135,7 +137,8 @@ enum MessageQueries {
                             LIMIT \(Device.maximumOfContact)) p ON true
         LEFT JOIN LATERAL (SELECT * FROM contact WHERE customer_id = $1::bigint AND contact_id = p.contact_id LIMIT 1) c
           ON true
-        LEFT JOIN LATERAL (SELECT * FROM device WHERE customer_id = $1::bigint AND device_id = p.device_id LIMIT 1) d ON true
+        LEFT JOIN LATERAL (SELECT device.*\(columns.andSuppression(ofDevice: "device", key: 4)) FROM device
+                            WHERE device.customer_id = $1::bigint AND device.device_id = p.device_id LIMIT 1) d ON true
        ORDER BY p.push_no
       """)
   }

@@ -141,8 +141,9 @@ struct ManagementStores: Sendable {
   private var parts: OperationParts {
     OperationParts(
       database: pool, slowReads: pool, vault: settings.masterKeys.map { Vault($0) },
-      smsRule: settings.pushServices.endpoints.sms,
+      smsRule: settings.pushServices.endpoints.sms, retentionDays: settings.retentionDays,
       statusAddresses: { try await SMSStatusAddresses.load($0, vault: try vault, publicURL: settings.publicURL) },
+      suppressionKey: { try await SuppressionKey.load($0, vault: try vault) },
       checkCredentials: check, messages: { try messages })
   }
 

@@ -1,3 +1,5 @@
+import Audience
+import DataInOut
 import Delivery
 import Hybrid
 import Logging
@@ -90,6 +92,18 @@ struct Housekeeping: Service {
     }
     try await customers.forEach("delete the old lines of notifications", logger: logger) {
       try await NotificationRunner.forgetExpired($0.id, in: pool)
+    }
+    try await customers.forEach("delete the old counts of segments", logger: logger) {
+      try await SegmentCounts.forgetOld($0.id, in: pool)
+    }
+    try await customers.forEach("delete the devices of removed apps", logger: logger) {
+      try await PushApps(pool).removeOrphans(of: $0.id)
+    }
+    try await customers.forEach("delete the suppressions that have ended", logger: logger) {
+      try await Suppressions.forgetEnded($0.id, in: pool)
+    }
+    try await customers.forEach("delete what old imports have of people", logger: logger) {
+      try await Imports.forgetExpired($0.id, in: pool)
     }
     try await customers.forEach("delete the old counts of days", logger: logger) {
       try await DayCounts(pool).forgetOld($0.id)

@@ -6,6 +6,7 @@ public struct Contact: Sendable, Equatable {
   public let id: ContactID
   /// The customer's own id of the user; compared exactly.
   public let originalID: String
+  /// The lowest of the lists that the contact is on: Carma's API has room for one.
   public let listID: ListID?
   /// `nil` for what is not known.
   public let texts: ContactTexts
@@ -31,7 +32,8 @@ extension ContactField {
     case .lastName: "last_name"
     case .emailAddress: "email_address"
     case .mobileNumber: "mobile_number"
-    case .country, .title, .city, .zipcode, .sex: name
+    case .timeZone: "time_zone"
+    case .country, .title, .city, .zipcode, .sex, .language: name
     }
   }
 }
@@ -124,13 +126,14 @@ enum ContactQueries {
     SELECT EXISTS (SELECT FROM contact WHERE customer_id = $1::bigint AND original_id = $2::text)
     """)
 
-  /// In the order of registrations, so that none waits for the other in a circle.
+  /// In the order of registrations, so that none waits for the other in a circle. Returns those that were not there.
   static let add = Statement(
     "contact.add", .write,
     """
     INSERT INTO contact (customer_id, original_id)
     SELECT $1::bigint, named.original_id FROM unnest($2::text[]) AS named (original_id) ORDER BY named.original_id COLLATE "C"
     ON CONFLICT (customer_id, original_id) DO NOTHING
+    RETURNING contact_id
     """)
 
   static let all: [Statement] = [find, findMany, add, mergeProperties]

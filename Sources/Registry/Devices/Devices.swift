@@ -57,22 +57,34 @@ public struct Devices: Sendable {
   /// - Parameters:
   ///   - app: that of SMS.
   ///   - key: the access key of the request.
-  /// - Returns: when and why it had; nil if it had not.
+  /// - Returns: its device, and when and why it had; nil if it had not.
   package func allow(
     _ customer: CustomerID, _ number: PhoneNumber, in app: PushAppID, by key: AccessKeyID?
-  ) async throws -> (optedOutAt: Date, reason: String?)? {
+  ) async throws -> (device: DeviceID, optedOutAt: Date, reason: String?)? {
     let token = try DeviceToken(number.e164, type: .sms, field: "number")
     return try await database.query(
       DeviceQueries.allow, customer.rawValue, app.rawValue, Bytes(token.key), key?.rawValue
-    ).first.map { try $0.decode(Date.self, String?.self) }
+    ).first.map { row in
+      let (device, optedOutAt, reason) = try row.decode(Int64.self, Date.self, String?.self)
+      return (DeviceID(device), optedOutAt, reason)
+    }
   }
 
   /// The devices with what is known of their contacts, in no order; quick for a thousand at a time. Those that are not there are left
   /// out.
-  /// - Parameter fields: what they come with, of up to `fields.maximumSize` bytes each; the rest of them is empty.
+  /// - Parameters:
+  ///   - fields: what they come with, of up to `fields.maximumSize` bytes each; the rest of them is empty.
+  ///   - key: looks up what suppressions stop; `nil` where nothing is sent.
   public func recipients(
-    _ customer: CustomerID, _ devices: [DeviceID], with fields: RecipientFields = .all
+    _ customer: CustomerID, _ devices: [DeviceID], with fields: RecipientFields = .all,
+    suppressedBy key: SuppressionKey? = nil
   ) async throws -> [Recipient] {
+    if let key {
+      let columns = RecipientColumns(fields.union(.suppression))
+      return try await database.query(
+        DeviceQueries.recipients.reading(columns), customer.rawValue, devices.map(\.rawValue), key.inner, key.outer
+      ).compactMap { try columns.recipient($0) }
+    }
     let columns = RecipientColumns(fields)
     return try await database.query(
       DeviceQueries.recipients.reading(columns), customer.rawValue, devices.map(\.rawValue)

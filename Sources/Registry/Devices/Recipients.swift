@@ -1,13 +1,15 @@
 import FoundationEssentials
 package import Postgres
 import Locking
-import Wire
+public import Wire
 
 /// Who gets a push, and on what.
 public struct Recipient: Sendable {
   /// Without its devices.
   public let contact: Contact
   public let device: Device
+  /// What the customer's suppressions stop of what goes to it; `nil` for nothing, or if that was not asked for.
+  public let suppression: SuppressionScope?
 }
 
 /// What is read of recipients besides ids, token, environment and validity, which always are.
@@ -26,8 +28,12 @@ public struct RecipientFields: OptionSet, Hashable, Sendable {
   static let listID = RecipientFields(afterTexts: 1)
   static let dateOfBirth = RecipientFields(afterTexts: 2)
   static let properties = RecipientFields(afterTexts: 3)
-  /// Manufacturer, model, version and country.
+  /// Manufacturer, model, version, country, time zone and locale.
   static let device = RecipientFields(afterTexts: 4)
+  /// What the customer's suppressions stop. It is none of `all`, as only what sends asks for it.
+  package static let suppression = RecipientFields(afterTexts: 5)
+  /// All that a push can need.
+  package static let toSend: RecipientFields = [.all, .suppression]
   static let texts = RecipientFields(ContactField.allCases.map { RecipientFields($0) })
   static let contact: RecipientFields = [.texts, .originalID, .listID, .dateOfBirth, .properties]
   public static let all: RecipientFields = [.contact, .device]
@@ -53,7 +59,7 @@ public struct RecipientFields: OptionSet, Hashable, Sendable {
     if contains(.originalID) { size += 4 * Registration.maximumOriginalID }
     size += 4 * ContactField.maximum * ContactField.allCases.count { contains(RecipientFields($0)) }
     if contains(.properties) { size += Contact.maximumPropertiesSize }
-    if contains(.device) { size += 4 * 4 * DeviceRegistration.maximum }
+    if contains(.device) { size += 4 * RecipientColumns.deviceDetails.count * DeviceRegistration.maximum }
     return size
   }
 }
@@ -65,20 +71,29 @@ package struct RecipientColumns: Sendable {
 
   package init(_ fields: RecipientFields) { self.fields = fields }
 
+  private static let listColumn = "list_id"
   private static let contactColumns: [(field: RecipientFields, name: String)] =
     [
-      (.originalID, "original_id"), (.listID, "list_id"), (.dateOfBirth, "date_of_birth"), (.properties, "properties"),
+      (.originalID, "original_id"), (.listID, listColumn), (.dateOfBirth, "date_of_birth"), (.properties, "properties"),
     ] + ContactField.allCases.map { (RecipientFields($0), $0.column) }
 
   private static let deviceColumns = [
     "device_id", "push_app_id", "token", "sandbox", "registered_at", "invalidated_at", "invalidation_type",
   ]
-  private static let deviceDetails = ["manufacturer", "model", "os_version", "country"]
+  static let deviceDetails = ["manufacturer", "model", "os_version", "country", "time_zone", "locale"]
 
   /// The columns of a contact's row, its id first.
-  package func ofContact(_ alias: String) -> String {
-    (["contact_id"] + Self.contactColumns.filter { fields.contains($0.field) }.map(\.name)).map { "\(alias).\($0)" }
-      .joined(separator: ", ")
+  package func ofContact(_ alias: String) -> String { contactNames.map { "\(alias).\($0)" }.joined(separator: ", ") }
+
+  /// The same of a row of table `contact`, which has all of them but the list. That is looked up; `$1` is the customer.
+  package func ofContactRow(_ alias: String) -> String {
+    contactNames.map {
+      $0 == Self.listColumn ? "\(ContactColumns.lowestList(alias)) AS \($0)" : "\(alias).\($0)"
+    }.joined(separator: ", ")
+  }
+
+  private var contactNames: [String] {
+    ["contact_id"] + Self.contactColumns.filter { fields.contains($0.field) }.map(\.name)
   }
 
   /// The columns of a device's row.
@@ -88,12 +103,27 @@ package struct RecipientColumns: Sendable {
   }
 
   /// All of them in the order that `recipient` wants, by the aliases of rows that have them.
-  package func all(contact: String, device: String) -> String { "\(ofContact(contact)), \(ofDevice(device))" }
+  package func all(contact: String, device: String) -> String { all(ofContact(contact), device) }
+
+  /// The same, where the contact's row is one of table `contact`.
+  package func all(contactRow: String, device: String) -> String { all(ofContactRow(contactRow), device) }
+
+  private func all(_ contact: String, _ device: String) -> String {
+    "\(contact), \(ofDevice(device))\(fields.contains(.suppression) ? ", \(device).suppression" : "")"
+  }
+
+  /// The column `suppression` of `all`, behind others of a query on a row of `device`; empty if it is not asked for.
+  /// - Parameters:
+  ///   - device: the alias of the row.
+  ///   - key: the number of the first of two parameters, the pads of `SuppressionKey`.
+  package func andSuppression(ofDevice device: String, key: Int) -> String {
+    fields.contains(.suppression) ? ", \(SuppressionSQL.scope(ofDevice: device, key: key)) AS suppression" : ""
+  }
 
   /// How many there are.
   package var count: Int {
     1 + Self.contactColumns.count { fields.contains($0.field) } + Self.deviceColumns.count
-      + (fields.contains(.device) ? Self.deviceDetails.count : 0)
+      + (fields.contains(.device) ? Self.deviceDetails.count : 0) + (fields.contains(.suppression) ? 1 : 0)
   }
 
   /// - Parameter first: where the columns of `all` begin.
@@ -128,8 +158,9 @@ package struct RecipientColumns: Sendable {
         id: DeviceID(device), app: PushAppID(app), token: token, isSandbox: isSandbox,
         manufacturer: hasDetails ? try next() : nil, model: hasDetails ? try next() : nil,
         osVersion: hasDetails ? try next() : nil, country: hasDetails ? try next() : nil,
-        registeredAt: registeredAt, invalidatedAt: invalidatedAt?.milliseconds,
-        invalidationType: InvalidationType(rawValue: invalidationType)))
+        timeZone: hasDetails ? try next() : nil, locale: hasDetails ? try next() : nil, registeredAt: registeredAt,
+        invalidatedAt: invalidatedAt?.milliseconds, invalidationType: InvalidationType(rawValue: invalidationType)),
+      suppression: fields.contains(.suppression) ? (try next() as String?).flatMap(SuppressionScope.init) : nil)
   }
 }
 

@@ -16,11 +16,19 @@ public struct Triggers: NumberedStore {
   package static let table = NumberedTable(
     "trigger",
     columns: [
-      "name": "text", "description": "text", "app_ids": "text[]", "message": "json", "template": "text",
+      "name": "text", "description": "text", "app_ids": "text[]", "message": "json", "purpose": "text",
+      "template": "text",
       "active": "bool",
     ], size: "octet_length(message::text)")
 
-  package static let initial = TriggerRequest(active: true)
+  package static let initial = TriggerRequest(purpose: .transactional, active: true)
+
+  /// The first trigger that goes to the app, active or not; `nil` if there is none.
+  package func first(naming appID: String, of customer: CustomerID) async throws -> TriggerID? {
+    try await database.query(TriggerQueries.ofApp, customer.rawValue, appID).first.map {
+      TriggerID(try $0.decode(Int64.self))
+    }
+  }
 
   package func applied(_ request: TriggerRequest, to before: TriggerReply) throws -> TriggerRequest {
     var trigger = try request.applied(to: before)
@@ -45,7 +53,19 @@ public struct Triggers: NumberedStore {
     _ = try await SendoutRules.currentTemplate(customer, trigger.template, in: database)
     return [
       "name": name, "description": trigger.description, "app_ids": appIDs, "message": JSONDocument(body.json),
-      "template": trigger.template, "active": trigger.active,
+      "purpose": (trigger.purpose ?? .transactional).rawValue, "template": trigger.template, "active": trigger.active,
     ]
   }
+}
+
+/// Statements on `trigger` beside those that all numbered things have. `$1` is the customer.
+enum TriggerQueries {
+  /// The first that goes to the app `$2`.
+  static let ofApp = Statement(
+    "trigger.of_app", .read,
+    """
+    SELECT trigger_id FROM trigger WHERE customer_id = $1::bigint AND $2::text = ANY (app_ids) ORDER BY trigger_id LIMIT 1
+    """)
+
+  static let all: [Statement] = [ofApp]
 }

@@ -59,8 +59,9 @@ extension APIDescription {
       too. Every reply carries an `X-Request-Id`; the hub's log names it for each 5xx reply.
       """,
     operations: [
-      [MessageOperations.send.description], ManagementOperations.all.map(\.description), PushDeviceOperations.all,
-      CarmaTriggerOperations.all, GatewayOperations.all, HybridOperations.all, GeoIPOperations.all,
+      [MessageOperations.send.description], ManagementOperations.all.map(\.description), ImportFileOperations.all,
+      PushDeviceOperations.all, CarmaListOperations.all, CarmaTriggerOperations.all, GatewayOperations.all,
+      HybridOperations.all, GeoIPOperations.all,
       SoftphoneOperations.all, DataTreeOperations.all, SMSStatusOperations.all, PageOperations.all,
       HealthOperations.all,
     ].flatMap(\.self).byTag)

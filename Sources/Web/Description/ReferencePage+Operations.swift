@@ -47,9 +47,12 @@ extension ReferencePage {
   }
 
   private func body(_ operation: APIOperation) -> String {
+    if let csv = operation.csvBody {
+      return "<h4>Body: <code>text/csv</code></h4><pre>\(csv.htmlEscaped)</pre>"
+    }
     guard let body = operation.requestBody else { return "" }
     return """
-      <h4>Body: \(type(body.schema))</h4>
+      <h4>Body\(body.isRequired ? "" : ", if any"): \(type(body.schema))</h4>
       \(examples(body))
       \(operation.xmlBody.map { "<p>Or as <code>application/xml</code>:</p><pre>\($0.htmlEscaped)</pre>" } ?? "")
       """

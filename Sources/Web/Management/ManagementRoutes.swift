@@ -1,4 +1,5 @@
 import Hummingbird
+package import DataInOut
 package import Hybrid
 package import Operations
 package import Registry
@@ -8,11 +9,13 @@ package import Sendouts
 public struct ManagementRoutes: RouteSet {
   let operations: OperationRoutes
   let messages: MessageRoutes
+  let imports: ImportRoutes
 
   /// - Parameters:
   ///   - pushApps: the hub's, which forget what is changed here. So do `hybridApps`.
   package init(
     authenticator: Authenticator, replies: IdempotentReplies, parts: OperationParts, messages: MessageService,
+    upload: ImportUpload,
     pushApps: PushAppCache, hybridApps: HybridAppCache
   ) {
     operations = OperationRoutes(
@@ -28,10 +31,14 @@ public struct ManagementRoutes: RouteSet {
       }
     }
     self.messages = MessageRoutes(authenticator: authenticator, messages: messages)
+    imports = ImportRoutes(
+      authenticator: authenticator, endpoint: IdempotentEndpoint(replies: replies), database: parts.database,
+      upload: upload)
   }
 
   public func addRoutes(to routes: RouteTable) {
     operations.addRoutes(to: routes)
+    imports.addRoutes(to: routes)
     routes.fast(.post, "/api/v1/messages", bound: .ownApp, use: messages.send)
   }
 }

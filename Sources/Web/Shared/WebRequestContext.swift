@@ -57,6 +57,9 @@ extension HTTPField.Name {
   /// `Referrer-Policy`: whether links on a page tell where they stood.
   static let referrerPolicy = known("Referrer-Policy")
 
+  /// `X-Pushcart-Next`: the `after` of the next page, where a reply is no JSON.
+  static let nextRow = known("X-Pushcart-Next")
+
   private static func known(_ name: StaticString) -> HTTPField.Name {
     guard let name = HTTPField.Name("\(name)") else { preconditionFailure("not a field name: \(name)") }
     return name

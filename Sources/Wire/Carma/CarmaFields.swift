@@ -149,3 +149,17 @@ extension PushDevicesBody {
     properties = kept == "{}" ? nil : kept
   }
 }
+
+/// What a property may be called, for those that do not come as JSON.
+public enum PropertyRule {
+  /// Most properties of one request, or of one row.
+  public static let count = PropertyLimits.count
+  /// Longest value, in bytes of UTF-8.
+  public static let value = PropertyLimits.value
+
+  /// Whether a property may have that name.
+  public static func allows(name: String) -> Bool {
+    !name.isEmpty && name.unicodeScalars.count <= PropertyLimits.name && !name.utf8.contains(0)
+      && CombiningMarks.areFew(in: name)
+  }
+}

@@ -4,14 +4,14 @@ public enum CarmaSchemas {
   public static let registration = Schema.openObject(
     [
       originalId,
-      maybe("listId", either(.id, .string(matching: "^(0*[1-9][0-9]*)?$")), "The contact's list. `\"\"` removes it."),
+      maybe("listId", either(.id, .string(matching: "^(0*[1-9][0-9]*)?$")), "A list that the contact joins. It stays on its others; `\"\"` takes it off all."),
       maybe("dateOfBirth", date, "Milliseconds since 1970, or as in 1980-02-29. `\"\"` clears it."),
       maybe(
         "properties", Schema(.object([], others: property, count: 0...PropertyLimits.count)),
         "Further fields, merged key by key. Null removes a key."),
     ]
       + ContactField.allCases.map {
-        maybe($0.name, text(0...ContactField.maximum), "Absent or null keeps it, `\"\"` clears it.")
+        maybe($0.name, text(0...ContactField.maximum), "\($0.meaning) Absent or null keeps it, `\"\"` clears it.")
       }
       + [devices(registeredDevice, "The contact's devices.")],
     name: "PushDevicesRequest", "A contact and its devices.")
@@ -48,12 +48,34 @@ public enum CarmaSchemas {
     `forceCreateMissingProperties`: a trigger has one message, and properties need no declaration.
     """)
 
+  /// Body of `PUT …/lists/{id}/contacts/{originalId}/update`.
+  public static let contactUpdate = Schema.openObject(
+    [
+      maybe("originalId", either(.string(), Schema(.number)), "As in the path, if it is there. `originalid` is accepted too."),
+      maybe("dateOfBirth", date, "Milliseconds since 1970, or as in 1980-02-29. `\"\"` clears it."),
+      maybe(
+        "properties", Schema(.object([], others: property, count: 0...PropertyLimits.count)),
+        "Further fields, merged key by key. Null removes a key."),
+      maybe(
+        "namedProperties", Schema(.object([], others: property, count: 0...PropertyLimits.count)),
+        "The same as `properties`."),
+      maybe(
+        "unsubscribed", flag,
+        "True: the contact gets no marketing from now on. False changes nothing: only the management API lifts that."),
+      maybe("mobileUnsubscribed", flag, "The same as `unsubscribed`, since all messages go to phones."),
+    ]
+      + ContactField.allCases.map {
+        maybe($0.name, text(0...ContactField.maximum), "\($0.meaning) Absent or null keeps it, `\"\"` clears it.")
+      },
+    name: "CarmaContactRequest",
+    "What to change about a contact of a list. Unknown fields are ignored, and so are those that Carma's clients write back.")
+
   /// A `ContactReply`.
   public static let contact = Schema(
     .object(
       [Schema.Field("originalId", .string(), "The contact's id in the customer's own system.")]
         + ContactField.allCases.map { Schema.Field($0.name, .string().orNull) } + [
-          Schema.Field("listId", .id.orNull, "The contact's list."),
+          Schema.Field("listId", .id.orNull, "The list that the request names, else the lowest that the contact is on."),
           Schema.Field("dateOfBirth", .integer(CarmaDate.range).orNull, "Midnight UTC, in milliseconds since 1970."),
           Schema.Field("properties", Schema(.object([], others: property, count: nil)), "Further fields."),
           Schema.Field("deviceInfo", Schema(.array(of: device, count: nil)), "The contact's devices in this app."),
@@ -97,6 +119,9 @@ public enum CarmaSchemas {
       maybe("manufacturer", text(0...255)), maybe("model", text(0...255)), maybe("osVersion", text(0...255)),
       maybe("country", text(0...255)),
       maybe(
+        "timezone", text(0...255), "A name of the IANA database, such as Europe/Berlin. `timeZone` is accepted too."),
+      maybe("locale", text(0...255), "A locale such as pt-BR or pt_BR."),
+      maybe(
         "invalidationType", either(.integer(0...Int64(Int16.max)), .string(matching: "^[0-9]{0,4}$")),
         "0 valid. Any other number invalidates the device: 1 by the app or its user."),
       dateOfInvalidation,
@@ -121,6 +146,8 @@ public enum CarmaSchemas {
         Schema.Field("sandboxToken", Schema(.strings(["true", "false"])), "A string, as in Carma."),
         Schema.Field("manufacturer", .string().orNull), Schema.Field("model", .string().orNull),
         Schema.Field("osVersion", .string().orNull), Schema.Field("country", .string().orNull),
+        Schema.Field("timezone", .string().orNull, "A name of the IANA database."),
+        Schema.Field("locale", .string().orNull, "A language tag."),
         Schema.Field(
           "dateOfInvalidation", .integer(CarmaDate.range).orNull, "Milliseconds since 1970. Null while it is valid."),
         Schema.Field(

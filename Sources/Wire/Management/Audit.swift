@@ -65,9 +65,23 @@ public enum AuditAction: String, Sendable, Codable, CaseIterable {
   case changeContact = "contact.change"
   /// A device that gets nothing more until it registers again.
   case retireDevice = "device.retire"
+  case addSuppression = "suppression.add"
+  /// A contact, a number or a device that is sent to again.
+  case removeSuppression = "suppression.remove"
+  /// What was suppressed of a contact, a number or a device.
+  case liftSuppressions = "suppression.lift"
   case addList = "list.add"
   /// Contacts put on a list, or taken off it.
   case changeMembers = "list.change_members"
+  case addSegment = "segment.add"
+  case changeSegment = "segment.change"
+  case removeSegment = "segment.remove"
+  /// Contacts put into a static segment, or taken out of it.
+  case changeSegmentContacts = "segment.change_contacts"
+  case addImport = "import.add"
+  /// A file that has arrived.
+  case receiveImport = "import.receive"
+  case cancelImport = "import.cancel"
   case saveTemplate = "template.save"
   case addSendout = "sendout.add"
   /// What a draft says.

@@ -18,7 +18,7 @@ import Testing
   /// lane to the next by recursion, which Citus runs for one customer only: there a hub has to ask for each. Without recursion they would
   /// read all that waits in lanes whose service is away, once a second and on every hub.
   private static let ofEverybody: Set = [
-    "ledger.due", "sendout.freezing", "sendout.settled", "hybrid.due_reports", "notification.due",
+    "ledger.due", "sendout.freezing", "sendout.settled", "hybrid.due_reports", "notification.due", "import.due",
   ]
 
   @Test func `No statement has a form that Citus refuses`() async throws {
@@ -53,7 +53,7 @@ import Testing
     ("SELECT 1 FROM push WHERE sendout_id = $1::bigint", ["push"]),
     ("DELETE FROM device_event WHERE at < now() AND customer_id > $1::bigint", ["device_event"]),
     (
-      "DELETE FROM contact USING list WHERE list.customer_id = $1::bigint AND list.list_id = contact.list_id",
+      "DELETE FROM contact USING list WHERE list.customer_id = $1::bigint AND list.name = contact.title",
       ["contact"]
     ),
     ("SELECT 1 FROM device d JOIN contact c USING (customer_id, contact_id) WHERE c.customer_id = $1::bigint", []),

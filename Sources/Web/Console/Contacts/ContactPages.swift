@@ -53,29 +53,31 @@ enum ContactPages {
     [
       "href": "/console/contacts/\(contact.contactId)", "originalId": contact.originalId,
       "name": contact.fullName ?? "", "email": contact.texts[.emailAddress] ?? "",
-      "number": contact.texts[.mobileNumber] ?? "", "list": contact.listId?.description ?? "",
+      "number": contact.texts[.mobileNumber] ?? "", "lists": contact.listIds.map { ["id": $0] },
       "since": call.zone.time(contact.createdAt), "remove": PercentEncoding.encode(contact.originalId),
     ]
   }
 
   // MARK: One contact
 
+  /// Addresses of pages have numbers of contacts, as their originalIds stand in no log. The API names contacts by those.
+  private static func originalID(_ call: ConsoleCall) async throws -> String {
+    try await ContactStore(call.parts.operations.database).originalID(call.customer, of: try call.number())
+  }
+
   private static let contact = ConsolePage(
     path: "/console/contacts/{id}", title: "Contact", section: .contacts, reads: [AnyOperation(ContactOperations.show)],
     query: ["events"]
   ) { call in
-    let contact = try await call.read(ContactOperations.show, try call.number())
+    let contact = try await call.read(ContactOperations.show, try await originalID(call))
     let mayChange = call.user.seesPersonal && call.allows(ContactOperations.change)
     var values: [String: Any] = [
       "id": contact.contactId, "originalId": contact.originalId, "name": contact.fullName ?? "",
       "fields": fields(of: contact), "since": call.zone.time(contact.createdAt),
       "changed": call.zone.time(contact.updatedAt), "hidesPersonal": !call.user.seesPersonal,
       "mayChange": mayChange, "maySend": mayChange && contact.devices?.contains { $0.invalidatedAt == nil } == true,
-      "apps": apps(of: contact, call), "list": [], "seesTimeline": call.user.seesPersonal,
+      "apps": apps(of: contact, call), "lists": try await lists(of: contact, call), "seesTimeline": call.user.seesPersonal,
     ]
-    if let list = contact.listId {
-      values["list"] = [["href": "/console/lists/\(list)", "name": try await listName(list, call)]]
-    }
     if call.user.seesPersonal, call.allows(ReportOperations.show) {
       let limit = try call.query.integer("events", in: 1...events.most) ?? events.few
       let report = try await call.read(
@@ -93,9 +95,17 @@ enum ContactPages {
         """)
   }
 
-  private static func listName(_ list: ListID, _ call: ConsoleCall) async throws -> String {
-    guard call.allows(ListOperations.show) else { return "List \(list)" }
-    return try await call.read(ListOperations.show, list).name
+  /// The lists that the contact is on, by their names where the user sees lists.
+  private static func lists(of contact: ContactDetails, _ call: ConsoleCall) async throws -> [[String: Any]] {
+    var names: [ListID: String] = [:]
+    if call.allows(ListOperations.list) {
+      for list in contact.listIds where names[list] == nil {
+        // Whoever is on many lists is often on neighbours.
+        let page = PageRequest(after: ListID(list.rawValue - 1), limit: 100)
+        for found in try await call.read(ListOperations.list, page).items { names[found.listId] = found.name }
+      }
+    }
+    return contact.listIds.map { ["href": "/console/lists/\($0)", "name": names[$0] ?? "List \($0)"] }
   }
 
   /// What is known, in the order of the API's fields.
@@ -122,6 +132,8 @@ enum ContactPages {
     case .zipcode: "Zip code"
     case .sex: "Sex"
     case .mobileNumber: "Mobile number"
+    case .timeZone: "Time zone"
+    case .language: "Language"
     }
   }
 
@@ -169,12 +181,14 @@ enum ContactPages {
     reads: [AnyOperation(ContactOperations.show), AnyOperation(ContactOperations.change)]
   ) { call in
     guard call.user.seesPersonal else { throw HTTPErrorResponse.personalRefused }
-    let contact = try await call.read(ContactOperations.show, try call.number())
+    let contact = try await call.read(ContactOperations.show, try await originalID(call))
+    var call = call
+    if call.refusal != nil { call.form = ContactForm.merged(call.form, contact) }
     return ConsoleView(
       title: "Change a contact", template: "contact-edit",
       values: [
         "id": contact.contactId, "originalId": contact.originalId,
-        "form": call.formView(ContactForm.fields, ContactForm.initial(contact)),
+        "form": call.formView(ContactForm.fields + ContactForm.hidden, ContactForm.initial(contact)),
       ])
   }
 
@@ -184,8 +198,8 @@ enum ContactPages {
   ) { call in
     guard call.user.seesPersonal else { throw HTTPErrorResponse.personalRefused }
     let id: ContactID = try call.number()
-    let known = try await call.read(ContactOperations.show, id)
-    _ = try await call.change(ContactOperations.change, id, try ContactForm.request(call.form, known))
+    let known = try await call.read(ContactOperations.show, try await originalID(call))
+    _ = try await call.change(ContactOperations.change, known.originalId, try ContactForm.request(call.form, known))
     return .see("/console/contacts/\(id)", notice: "The contact is changed.")
   }
 
@@ -207,7 +221,7 @@ enum ContactPages {
     reads: [AnyOperation(ContactOperations.show), AnyOperation(ContactOperations.change)]
   ) { call in
     guard call.user.seesPersonal else { throw HTTPErrorResponse.personalRefused }
-    let contact = try await call.read(ContactOperations.show, try call.number())
+    let contact = try await call.read(ContactOperations.show, try await originalID(call))
     let apps = Set((contact.devices ?? []).filter { $0.invalidatedAt == nil }.map { UTF8String($0.appId) }).sorted()
     var fields = messageFields
     fields[0].kind = .choices(apps.map { FormField.Choice($0.text) })
@@ -234,7 +248,7 @@ enum ContactPages {
     form: "/console/contacts/{id}/message"
   ) { call in
     guard call.user.seesPersonal else { throw HTTPErrorResponse.personalRefused }
-    let contact = try await call.read(ContactOperations.show, try call.number())
+    let contact = try await call.read(ContactOperations.show, try await originalID(call))
     let apps = call.form.all("appIds")
     guard !apps.isEmpty else { throw HTTPErrorResponse.badRequest("appIds is missing: tick an app.") }
     guard let alert = call.form.text("alert") else { throw HTTPErrorResponse.badRequest("alert is empty.") }

@@ -1,0 +1,261 @@
+package import Postgres
+package import Registry
+import Retrying
+package import Wire
+
+/// Does what there is to do of imports whose files have come: finds duplicates, merges rows, registers tokens, and ends them.
+///
+/// A step is a transaction that begins by locking the import's row and moves its counts. A hub that is killed has done a step or not, and any
+/// hub does the next one.
+package struct ImportWork: Sendable {
+  private let pool: Pool
+  private let suppressions: SuppressionKey
+  /// How many rows a step merges. They are locked for as long as it takes, some 50 ms.
+  private let portion: Int64
+
+  package init(_ pool: Pool, suppressions: SuppressionKey, portion: Int64 = 2000) {
+    self.pool = pool
+    self.suppressions = suppressions
+    self.portion = portion
+  }
+
+  /// The imports of all customers that have something to do, or to be cleared.
+  package func due() async throws -> [(customer: CustomerID, number: ImportID)] {
+    try await pool.query(ImportQueries.due).map { row in
+      let (customer, number) = try row.decode(Int64.self, Int64.self)
+      return (CustomerID(customer), ImportID(number))
+    }
+  }
+
+  /// Somebody else wrote what a step was about. It was rolled back, and is to be run again.
+  struct Raced: Error {}
+
+  /// What of an import its steps go by.
+  private struct Progress {
+    let state: ImportState
+    let attempt: Int32
+    let request: ImportRequest
+    let headings: [String]
+    let moment: PostgresTimestamp
+    let staged: Int64
+    let merged: Int64
+    let registered: Int64
+    let hasDevices: Bool
+    let isTrial: Bool
+    let mode: ImportMode
+    let identity: ImportIdentity
+    let list: Int64?
+    let segment: Int64?
+    let rejected: Int64
+    let isExpired: Bool
+
+    init(_ row: Row) throws {
+      state = ImportState(rawValue: try row.column(0)) ?? .failed
+      attempt = try row.column(1)
+      request = try ImportRequest(stored: try row.column(2))
+      headings = try row.column(3) ?? []
+      moment = try row.column(4)
+      staged = try row.column(5)
+      merged = try row.column(6)
+      registered = try row.column(7)
+      hasDevices = try row.column(8)
+      isTrial = try row.column(9)
+      mode = ImportMode(rawValue: try row.column(10)) ?? .upsert
+      identity = ImportIdentity(rawValue: try row.column(11)) ?? .originalId
+      list = try row.column(12)
+      segment = try row.column(13)
+      rejected = try row.column(14)
+      isExpired = try row.column(15)
+    }
+
+    /// Whether later steps ask which contacts rows became.
+    var notesContacts: Bool { mode == .replace || hasDevices && mode != .suppress }
+
+    /// As the file has them, for rejects.
+    func heading(of column: ImportColumn) -> String {
+      let found = try? ImportHeadings(headings, request)
+      return found?.place(of: column).map { headings[$0] } ?? column.target ?? ""
+    }
+  }
+
+  /// Does the next thing.
+  /// - Returns: whether there may be more to do at once. It is false, too, if another hub is at it.
+  /// - Throws: `PostgresError`. It is to be tried again later.
+  package func step(_ customer: CustomerID, _ number: ImportID) async throws -> Bool {
+    var tries = 0
+    while true {
+      do {
+        return try await pool.transaction(of: customer.rawValue, limit: Self.limit) { transaction in
+          try await transaction.query(ImportQueries.unlimit)
+          guard let row = try await transaction.query(ImportQueries.lock, customer.rawValue, number.rawValue).first
+          else {
+            return false
+          }
+          let step = Step(
+            customer: customer, number: number, progress: try Progress(row), transaction: transaction, portion: portion,
+            suppressions: suppressions)
+          return try await step.run()
+        }
+      } catch  where tries < 3 && Self.isRaced(error) {
+        tries += 1
+      }
+    }
+  }
+
+  /// How long a statement may take: those that look at all rows of a file, or of a list, take seconds.
+  private static let limit = Duration.seconds(600)
+
+  private static func isRaced(_ error: any Error) -> Bool {
+    if error is Raced || ImportedDevices.isRaced(error) { return true }
+    guard case PostgresError.server(let error) = error else { return false }
+    return [ServerError.uniqueViolation, ServerError.deadlockDetected, ServerError.checkViolation].contains(
+      error.sqlState)
+  }
+
+  /// A step of one import, in its transaction.
+  private struct Step {
+    let customer: CustomerID
+    let number: ImportID
+    let progress: Progress
+    let transaction: Transaction
+    let portion: Int64
+    let suppressions: SuppressionKey
+
+    func run() async throws -> Bool {
+      switch progress.state {
+      case .receiving:
+        if progress.isExpired { try await transaction.query(ImportQueries.expire, customer.rawValue, number.rawValue) }
+        return progress.isExpired
+      case .waiting, .finished, .failed, .cancelled: return try await clear()
+      case .checking:
+        try await markDuplicates()
+        return true
+      case .merging:
+        if progress.merged < progress.staged {
+          try await progress.mode == .suppress ? suppress() : merge()
+        } else if progress.hasDevices, progress.mode != .suppress, progress.registered < progress.staged {
+          try await register()
+        } else {
+          try await end()
+        }
+        return true
+      }
+    }
+
+    // MARK: Steps
+
+    private func clear() async throws -> Bool {
+      let rows = try await transaction.query(
+        ImportQueries.clear, customer.rawValue, number.rawValue, progress.attempt)
+      if rows.affected > 0 { return true }
+      try await transaction.query(ImportQueries.cleared, customer.rawValue, number.rawValue)
+      return false
+    }
+
+    private func markDuplicates() async throws {
+      try await transaction.query(ImportQueries.joinByHash)
+      try await transaction.query(ImportQueries.markDuplicates, customer.rawValue, number.rawValue, progress.attempt)
+      if progress.identity != .originalId {
+        try await transaction.query(
+          ImportQueries.markSameOriginalIDs, customer.rawValue, number.rawValue, progress.attempt)
+      }
+      try await transaction.query(ImportQueries.beginMerging, customer.rawValue, number.rawValue)
+    }
+
+    private var until: Int64 { min(progress.merged + portion, progress.staged) }
+
+    private var rejectHeadings: [String] {
+      [progress.heading(of: progress.identity.column), progress.heading(of: .originalID)]
+    }
+
+    private func merge() async throws {
+      let row = try await transaction.query(
+        ImportQueries.merge(by: progress.identity), customer.rawValue, number.rawValue, progress.attempt,
+        progress.merged,
+        until, progress.moment, progress.mode.rawValue, progress.list, progress.segment, progress.isTrial,
+        progress.notesContacts, rejectHeadings)[0]
+      let (added, updated, unchanged, duplicates, skipped, rejected, isRaced) = try row.decode(
+        Int64.self, Int64.self, Int64.self, Int64.self, Int64.self, Int64.self, Bool.self)
+      guard !isRaced else { throw Raced() }
+      try await transaction.query(
+        ImportQueries.advance, customer.rawValue, number.rawValue, until, added, updated, unchanged, duplicates,
+        skipped,
+        rejected)
+    }
+
+    private func suppress() async throws {
+      let row = try await transaction.query(
+        ImportQueries.suppress(by: progress.identity), customer.rawValue, number.rawValue, progress.attempt,
+        progress.merged, until, progress.isTrial, rejectHeadings, suppressions.inner, suppressions.outer)[0]
+      let (updated, unchanged, duplicates, rejected) = try row.decode(Int64.self, Int64.self, Int64.self, Int64.self)
+      try await transaction.query(
+        ImportQueries.advance, customer.rawValue, number.rawValue, until, Int64(0), updated, unchanged, duplicates,
+        Int64(0), rejected)
+    }
+
+    private func register() async throws {
+      let until = min(progress.registered + portion, progress.staged)
+      let apps = Dictionary(
+        try await PushApps(transaction).list(customer).map { ($0.id.rawValue, $0) }, uniquingKeysWith: { $1 })
+      let rows = try await transaction.query(
+        ImportQueries.tokens, customer.rawValue, number.rawValue, progress.attempt, progress.registered, until)
+      let devices: [ImportedDevice] = try rows.compactMap { row in
+        let (originalID, device) = try row.decode(String.self, [String].self)
+        // An app that was removed meanwhile has no devices.
+        guard device.count == 3, let app = Int64(device[0]).flatMap({ apps[$0] }) else { return nil }
+        return ImportedDevice(
+          originalID: originalID, app: app, token: try DeviceToken(device[1], type: app.type, field: "deviceToken"),
+          isSandbox: device[2] == "t")
+      }
+      let count = try await ImportedDevices(transaction).register(
+        customer, devices, asOf: progress.moment, isTrial: progress.isTrial)
+      try await transaction.query(
+        ImportQueries.advanceTokens, customer.rawValue, number.rawValue, until, Int64(count))
+    }
+
+    // MARK: The end
+
+    private func end() async throws {
+      var (removed, error): (Int64, String?) = (0, nil)
+      if progress.mode == .replace {
+        if let refusal = try await refusalToReplace() {
+          error = refusal
+        } else {
+          removed = try await removeOthers()
+        }
+      }
+      try await transaction.query(ImportQueries.end, customer.rawValue, number.rawValue, removed, error)
+    }
+
+    /// Why nobody is taken off the list; `nil` if those are who are not in the file.
+    private func refusalToReplace() async throws -> String? {
+      if progress.staged == 0 {
+        return progress.request.allowEmpty == true
+          ? nil : "The file has headings alone, which would take everybody off. Say allowEmpty if that is meant."
+      }
+      let hasGoodRows = try await transaction.query(
+        ImportQueries.hasGoodRows, customer.rawValue, number.rawValue, progress.attempt)[0].decode(Bool.self)
+      return hasGoodRows ? nil : "All rows of the file are rejected, so nobody was taken off."
+    }
+
+    private func removeOthers() async throws -> Int64 {
+      try await transaction.query(ImportQueries.joinByHash)
+      var removed: Int64 = 0
+      for (number, count, remove) in [
+        (progress.list, ImportQueries.othersOnList, ImportQueries.removeFromList),
+        (progress.segment, ImportQueries.othersInSegment, ImportQueries.removeFromSegment),
+      ] {
+        guard let number else { continue }
+        if progress.isTrial {
+          removed += try await transaction.query(
+            count, customer.rawValue, self.number.rawValue, progress.attempt, number)[0].decode(Int64.self)
+        } else {
+          removed += Int64(
+            try await transaction.query(remove, customer.rawValue, self.number.rawValue, progress.attempt, number)
+              .affected)
+        }
+      }
+      return removed
+    }
+  }
+}

@@ -1,0 +1,128 @@
+package import Wire
+
+/// How statements of the customer `$1` that merge many rows at once find and write contacts. All arguments are SQL.
+///
+/// A row has `original_id`, `texts` (in the order of `ContactField`), `date_of_birth` and `properties`, as a registration's parameters have them:
+/// NULL leaves a field as it is, "" and an infinite date clear it.
+package enum ContactMerge {
+  private static let columns = ContactField.allCases.map(\.column)
+  private static let fields = ContactField.allCases
+
+  private static func text(_ field: ContactField, of row: String) -> String { "\(row).texts[\(field.rawValue + 1)]" }
+
+  /// A subquery with the contact that a row is about: its columns, and how many contacts the row fits. It has no row for nobody.
+  ///
+  /// Whom neither e-mail address nor number leads to is looked for by the original id.
+  /// - Parameters:
+  ///   - key: an original id, an e-mail address in lower case, or the digits of a number without zeros before them.
+  ///   - originalID: the original id that the row names, or NULL.
+  package static func contact(by identity: ImportIdentity, _ key: String, originalID: String) -> String {
+    let columns =
+      "contact_id, original_id, updated_at, date_of_birth, properties, \(Self.columns.joined(separator: ", "))"
+    func one(_ id: String) -> String {
+      """
+      SELECT \(columns), 1::bigint AS matches FROM contact
+                 WHERE customer_id = $1::bigint AND original_id = \(id) LIMIT 1
+      """
+    }
+    func first(_ search: SearchKey) -> String {
+      """
+      SELECT * FROM (
+                SELECT * FROM (
+                  SELECT found.*, count(*) OVER () AS matches FROM (
+                    SELECT \(columns) FROM contact
+                     WHERE customer_id = $1::bigint AND \(search.sql) = \(key) AND \(search.condition) LIMIT 2) AS found
+                   LIMIT 1) AS by_key
+                UNION ALL
+                SELECT * FROM (\(one(originalID))) AS by_original_id) AS either LIMIT 1
+      """
+    }
+    return switch identity {
+    case .originalId: one(key)
+    case .emailAddress: first(.emailAddress)
+    case .mobileNumber: first(.mobileNumber)
+    }
+  }
+
+  /// Whether a row would change nothing of its contact.
+  package static func isUnchanged(_ contact: String, by row: String) -> String {
+    """
+    ((\(row).date_of_birth IS NULL OR \(row).date_of_birth = coalesce(\(contact).date_of_birth, 'infinity'))
+        \(fields.map { "AND (\(text($0, of: row)) IS NULL OR \(text($0, of: row)) = coalesce(\(contact).\($0.column), ''))" }
+          .joined(separator: "\n    "))
+        AND (\(row).properties IS NULL
+          OR merged_properties(\(contact).properties, \(row).properties)::text = \(contact).properties::text))
+    """
+  }
+
+  /// Whether the contact would have more properties than it may.
+  package static func isTooLarge(_ contact: String, by row: String) -> String {
+    """
+    (\(row).properties IS NOT NULL AND octet_length(
+          merged_properties(coalesce(\(contact).properties, '{}'), \(row).properties)::text) > \(Contact.maximumPropertiesSize))
+    """
+  }
+
+  /// Merges rows into contacts that were not written since a moment, as of which they are from then on. So of two files that are merged at the
+  /// same time the later one wins, whichever is done first.
+  /// - Parameter rows: a query that has a row for each contact, in the order of original ids.
+  package static func update(by rows: String, asOf moment: String) -> String {
+    """
+    UPDATE contact c SET
+          date_of_birth = CASE WHEN isfinite(coalesce(r.date_of_birth, c.date_of_birth))
+            THEN coalesce(r.date_of_birth, c.date_of_birth) END,
+          properties = CASE WHEN r.properties IS NULL THEN c.properties ELSE merged_properties(c.properties, r.properties) END,
+          \(fields.map { "\($0.column) = nullif(coalesce(\(text($0, of: "r")), c.\($0.column)), '')" }.joined(separator: ",\n      ")),
+          updated_at = \(moment)
+        FROM (\(rows)) r
+        WHERE c.customer_id = $1::bigint AND c.original_id = r.original_id AND c.updated_at <= \(moment)
+        RETURNING c.contact_id
+    """
+  }
+
+  /// Adds contacts, but for those that somebody else added meanwhile.
+  /// - Parameter rows: a query, in the order of original ids, whose rows have `contact_id`, too.
+  package static func insert(_ rows: String, asOf moment: String) -> String {
+    """
+    INSERT INTO contact (customer_id, contact_id, original_id, date_of_birth, properties, updated_at, \(columns.joined(separator: ", ")))
+        SELECT $1::bigint, r.contact_id, r.original_id, nullif(r.date_of_birth, 'infinity'),
+          coalesce(merged_properties('{}', r.properties), '{}'), \(moment),
+          \(fields.map { "nullif(\(text($0, of: "r")), '')" }.joined(separator: ", "))
+        FROM (\(rows)) r
+        ON CONFLICT (customer_id, original_id) DO NOTHING
+        RETURNING contact_id
+    """
+  }
+
+  /// The number of a new contact. It stands in a step of its own, as Citus wants it.
+  package static let nextNumber = "nextval('contact_contact_id_seq')"
+
+  /// Locks contacts against being erased, so that they can join something, and gives those that are still there.
+  /// - Parameter rows: a query of original ids, in their order.
+  package static func hold(_ rows: String) -> String {
+    """
+    SELECT c.contact_id FROM (\(rows)) r
+        CROSS JOIN LATERAL (
+          SELECT contact_id FROM contact WHERE customer_id = $1::bigint AND original_id = r.original_id LIMIT 1 FOR KEY SHARE) c
+    """
+  }
+}
+
+/// How statements of the customer `$1` change who is on a list. All arguments are SQL.
+package enum ListMembership {
+  package static func isMember(_ contact: String, of list: String) -> String {
+    """
+    EXISTS (SELECT FROM list_member
+            WHERE customer_id = $1::bigint AND list_id = \(list) AND list_member.contact_id = \(contact))
+    """
+  }
+
+  /// - Parameter contacts: a query of contacts' numbers, each locked or made in the same statement.
+  package static func join(_ list: String, _ contacts: String) -> String {
+    """
+    INSERT INTO list_member (customer_id, list_id, contact_id)
+        SELECT $1::bigint, \(list), joining.contact_id FROM (\(contacts)) AS joining WHERE \(list) IS NOT NULL
+        ON CONFLICT DO NOTHING
+    """
+  }
+}
