@@ -54,7 +54,10 @@ public struct HubRoutes: Sendable {
 
   /// What apps, their back ends and phones ask for.
   public var clients: [any RouteSet] {
-    [carma, carmaLists, carmaTriggers, hybrid, gateway, geoIP, softphone, dataTree, pages, unsubscribe, smsStatus, health]
+    [
+      carma, carmaLists, carmaTriggers, hybrid, gateway, geoIP, softphone, dataTree, pages, unsubscribe, smsStatus,
+      health,
+    ]
   }
 
   /// What operators ask for: management, its description, the console and metrics. Both listeners tell their health.

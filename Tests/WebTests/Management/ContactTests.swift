@@ -75,7 +75,8 @@ import Wire
       )
       #expect(added.status == 200 && (try added.json.string("originalId")) == "a/b å", "\(added.text)")
       #expect(try added.json.string("language") == "sv-SE" && added.json.array("devices") == [])
-      try await register(managed, #"{"originalId":"a/b å","dateOfBirth":"1980-02-29","deviceInfo":[{"devicetoken":"aa"}]}"#)
+      try await register(
+        managed, #"{"originalId":"a/b å","dateOfBirth":"1980-02-29","deviceInfo":[{"devicetoken":"aa"}]}"#)
       let replaced = try await managed.send("PUT", path, json: #"{"city":"Lund","properties":{"size":"XL"}}"#).json
       #expect(replaced.string("city") == "Lund" && replaced["properties"] == ["size": "XL"])
       for name in ["firstName", "timeZone", "language", "dateOfBirth"] { #expect(replaced[name] == nil, "\(name)") }

@@ -14,7 +14,8 @@ enum CarmaListOperations {
     summary: "List the lists in Carma's form",
     description: "Lists every list by number. There are no test lists, which are Carma's `typeId` 2.",
     parameters: [
-      customer, .query("typeId", .integer(1...2), "1 for ordinary lists, which is the default, 2 for none.", example: 1),
+      customer,
+      .query("typeId", .integer(1...2), "1 for ordinary lists, which is the default, 2 for none.", example: 1),
     ], responses: [.ok("The lists.", of: CarmaList(.example, contacts: 1250))])
 
   private static let show = APIOperation(
@@ -22,7 +23,8 @@ enum CarmaListOperations {
     summary: "Show a list in Carma's form",
     description: """
       With the counts of its contacts. They are absent where counting takes more than ten seconds.
-      """, parameters: [customer, listID], responses: [.ok("The list.", CarmaList.example)], errors: [ListOperations.unknown])
+      """, parameters: [customer, listID], responses: [.ok("The list.", CarmaList.example)],
+    errors: [ListOperations.unknown])
 
   private static let everybody = contacts("all", id: "listCarmaContacts", "List a list's contacts in Carma's form")
   private static let unsubscribed = contacts(
@@ -40,7 +42,8 @@ enum CarmaListOperations {
         """,
       parameters: [
         customer, listID,
-        .query("lastId", .integer(-1...Int64.max), "Begins behind this contact. -1 if absent: at the first.", example: -1),
+        .query(
+          "lastId", .integer(-1...Int64.max), "Begins behind this contact. -1 if absent: at the first.", example: -1),
         .query(
           "pageSize", .integer(1...Int64(ListedContacts.mostOfPage)), "Most contacts of the page. 1,000 if absent.",
           example: 100),
@@ -53,7 +56,8 @@ enum CarmaListOperations {
     method: .get, path: "/rest/{customerId}/lists/{listId}/contacts/{originalId}", id: "showCarmaContact", tag: .lists,
     security: .key(.backend), summary: "Show a contact of a list in Carma's form",
     description: "A contact whose id is `all`, `unsubscribed` or `bounced` is shown by the management API alone.",
-    parameters: [customer, listID, originalID], responses: [.ok("The contact.", CarmaContact.example)], errors: [unknown])
+    parameters: [customer, listID, originalID], responses: [.ok("The contact.", CarmaContact.example)],
+    errors: [unknown])
 
   private static let update = APIOperation(
     method: .put, path: "/rest/{customerId}/lists/{listId}/contacts/{originalId}/update", id: "updateCarmaContact",
@@ -70,7 +74,9 @@ enum CarmaListOperations {
     ],
     requestBody: APIContent(
       CarmaSchemas.contactUpdate,
-      examples: [["originalId": "lars@example.com", "firstName": "Lars", "properties": ["food": "meat"], "unsubscribed": false]]),
+      examples: [
+        ["originalId": "lars@example.com", "firstName": "Lars", "properties": ["food": "meat"], "unsubscribed": false]
+      ]),
     responses: [.ok("The contact.", CarmaContact.example)], errors: [unknown])
 
   private static let properties = APIOperation(
