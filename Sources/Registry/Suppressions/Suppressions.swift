@@ -1,4 +1,4 @@
-public import FoundationEssentials
+package import FoundationEssentials
 public import Postgres
 public import Wire
 
