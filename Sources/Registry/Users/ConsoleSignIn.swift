@@ -109,7 +109,7 @@ package struct SignInClient: Sendable {
   }
 }
 
-/// A session that was just begun, and the only sight of its token.
+/// A session that was just begun, or got another token, and the only sight of that.
 package struct NewSession: Sendable, Equatable {
   /// For the browser's cookie.
   package let token: String

@@ -13,6 +13,8 @@ import Wire
       _ = try await other.post(
         "/console/sign-in", [("email", "mia@example.com"), ("password", ConsoleServer.password)])
       #expect(try await other.get("/console/account").status == 200)
+      let thief = ConsoleBrowser(console.server)
+      thief.session = browser.session
 
       _ = try await browser.get("/console/account")
       let wrong = try await browser.post(
@@ -27,6 +29,9 @@ import Wire
       #expect(try await browser.get("/console/account").text.contains("The password is changed."))
       #expect(!(try await browser.get("/console/account").text.contains("The password is changed.")))
       #expect(try await other.get("/console/account").status == 303)
+      #expect(try await thief.get("/console/account").status == 303)
+      // The forms go with the new cookie.
+      #expect(try await browser.post("/console/account/appearance").header("Location") == "/console/account")
     }
   }
 
@@ -48,6 +53,8 @@ import Wire
         ])
       let codes = on.text.firstMatch(of: /<pre[^>]*>([^<]+)/)?.1.split(separator: "\n") ?? []
       #expect(codes.count == 10, "\(on.text)")
+      // The page that shows them has forms of the session's new token.
+      #expect(try await browser.post("/console/account/appearance").status == 303)
 
       for isFirst in [true, false] {
         let other = ConsoleBrowser(console.server)

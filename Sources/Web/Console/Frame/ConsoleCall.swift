@@ -7,7 +7,7 @@ import Wire
 
 /// One request of a signed-in user.
 struct ConsoleCall: Sendable {
-  let user: SignedIn
+  var user: SignedIn
   let customer: CustomerID
   let role: Role
   /// The customer's name, time zone, threshold and so on.

@@ -85,7 +85,7 @@ extension ConsoleRoutes {
 
   private func entered(_ session: NewSession, _ visit: ConsoleVisit, to path: String) -> Response {
     ConsoleReply.see(
-      path, setting: [visit.setting(.session, session.token, for: 14 * 86_400), visit.setting(.form, "")])
+      path, setting: [visit.setting(session), visit.setting(.form, "")])
   }
 
   // MARK: Customers
@@ -205,6 +205,9 @@ extension ConsoleVisit {
     else { return "/console" }
     return path
   }
+
+  /// A field that sets the cookie of a session, for as long as one can last.
+  func setting(_ session: NewSession) -> HTTPField { setting(.session, session.token, for: 14 * 86_400) }
 
   /// Whom a sign-in comes from.
   fileprivate var client: SignInClient {
