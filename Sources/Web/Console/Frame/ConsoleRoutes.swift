@@ -131,6 +131,10 @@ public struct ConsoleRoutes: RouteSet {
     guard visit.has(call.user.csrfToken, in: form) else { return sendAgain(action, form, call, visit) }
     do {
       guard call.allows(action.operation) else { throw HTTPErrorResponse.refused(action.operation, to: call.role) }
+      if let missing = form.text(Self.left) {
+        throw HTTPErrorResponse.badRequest(
+          "\(missing) has to be given again: it was not kept while nobody was signed in.")
+      }
       switch try await action.perform(call) {
       case .see(let path, let notice):
         return ConsoleReply.see(path, setting: notice.map { [visit.setting(.notice, $0, for: 60)] } ?? [])
@@ -142,17 +146,25 @@ public struct ConsoleRoutes: RouteSet {
     }
   }
 
-  /// Of a form that is older than the session: nothing was done, and all that was typed can be sent again, but for passwords.
+  /// The field that tells which secret was left out.
+  private static let left = "left"
+
+  /// Of a form that is older than the session: nothing was done, and all that was typed can be sent again. Secrets are left out; the form asks
+  /// for them once more.
   private func sendAgain(
     _ action: ConsoleAction, _ form: FormValues, _ call: ConsoleCall?, _ visit: ConsoleVisit
   ) -> Response {
-    let hidden = ["csrf"] + action.fields.filter(\.isSecret).map(\.name)
-    let fields = form.names.filter { !hidden.contains($0) }.flatMap { name in
-      form.all(name).map { ["name": name, "value": $0] }
-    }
+    let secrets = action.fields.filter(\.isSecret).map(\.name)
+    let missing = secrets.filter { form.text($0) != nil }.prefix(1)
+    let fields =
+      form.names.filter { !(secrets + ["csrf", Self.left]).contains($0) }.flatMap { name in
+        form.all(name).map { ["name": name, "value": $0] }
+      } + missing.map { ["name": Self.left, "value": $0] }
     let view = ConsoleView(
       title: call == nil ? "Your session has ended" : "Send it again?", template: "again",
-      values: ["action": visit.request.uri.path, "fields": fields, "hasSession": call != nil])
+      values: [
+        "action": visit.request.uri.path, "fields": fields, "hasSession": call != nil, "isWhole": missing.isEmpty,
+      ])
     return ConsoleReply.html(render(view, section: nil, call, visit), call == nil ? .unauthorized : .forbidden)
   }
 
