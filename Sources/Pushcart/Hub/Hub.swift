@@ -205,8 +205,8 @@ struct Hub: Sendable {
         replies: IdempotentReplies(pool, vault: vault)),
       management: management,
       console: ConsoleRoutes(
-        management: management, users: consoleUsers(parts), publicURL: settings.consoleURL,
-        commands: OperationNames.commands),
+        management: management, users: consoleUsers(parts), consoleURL: settings.consoleURL,
+        publicURL: settings.publicURL, commands: OperationNames.commands),
       pages: pages(parts),
       smsStatus: SMSStatusRoutes(sms, parts.smsAddresses),
       description: try DescriptionRoutes(publicURL: settings.publicURL),

@@ -113,7 +113,7 @@ public struct WholeWebServer: Sendable {
           users: ConsoleUsers(
             signIn: ConsoleSignIn(pool, vault: vault, passwords: Self.passwords), sessions: Sessions(pool),
             account: OwnAccount(pool, vault: vault, passwords: Self.passwords)),
-          publicURL: consoleURL,
+          consoleURL: consoleURL, publicURL: Self.publicURL,
           commands: ["listKeys": "key list"]),
         pages: pages,
         smsStatus: SMSStatusRoutes(

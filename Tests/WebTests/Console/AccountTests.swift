@@ -71,6 +71,21 @@ import Wire
     }
   }
 
+  @Test func `Too many wrong passwords are told when to try again`() async throws {
+    try await withConsole { console in
+      let browser = try await console.browser()
+      _ = try await browser.get("/console/account")
+      func change() async throws -> TestReply {
+        try await browser.post(
+          "/console/account/password", [("current", "wrong"), ("password", "eight lanterns over sand")])
+      }
+      for _ in 0..<10 { #expect(try await change().status == 403) }
+      let refused = try await change()
+      #expect(refused.status == 429)
+      #expect(refused.header("Retry-After").flatMap { Int($0) }.map((800...900).contains) == true)
+    }
+  }
+
   @Test func `A user ends another session of theirs, and no other user's`() async throws {
     try await withConsole { console in
       let browser = try await console.browser()

@@ -79,7 +79,7 @@ extension ConsoleRoutes {
         }
         call.refusal = refusal
         if path == "/console/account/totp", let totp = form.text("secret").flatMap({ TOTP(base32: $0) }) {
-          return ConsoleReply.html(render(totpView(totp, call), section: nil, call, visit), refusal.status)
+          return ConsoleReply.html(render(totpView(totp, call), section: nil, call, visit), refusing: refusal)
         }
         return try await showAccount(call, visit, at: path)
       }
@@ -117,7 +117,7 @@ extension ConsoleRoutes {
         },
       ])
     return ConsoleReply.html(
-      render(view, section: nil, call, visit), call.refusal?.status ?? .ok,
+      render(view, section: nil, call, visit), refusing: call.refusal,
       setting: visit[.notice] == nil ? [] : [visit.setting(.notice, "")])
   }
 

@@ -11,10 +11,14 @@ public struct ConsoleRoutes: RouteSet {
 
   /// - Parameters:
   ///   - management: whose operations, messages and caches it uses.
-  ///   - publicURL: where people reach the console and scripts the management API, without a slash at its end.
+  ///   - consoleURL: where people reach the console and scripts the management API, without a slash at its end.
+  ///   - publicURL: where apps and their back ends reach the hub, without a slash at its end.
   ///   - commands: the words of the command that calls an operation, by the operation's id.
-  package init(management: ManagementRoutes, users: ConsoleUsers, publicURL: String, commands: [String: String]) {
-    parts = management.consoleParts(publicURL: publicURL, commands: commands)
+  package init(
+    management: ManagementRoutes, users: ConsoleUsers, consoleURL: String, publicURL: String,
+    commands: [String: String]
+  ) {
+    parts = management.consoleParts(consoleURL: consoleURL, publicURL: publicURL, commands: commands)
     self.users = users
   }
 
@@ -38,7 +42,7 @@ public struct ConsoleRoutes: RouteSet {
       }
     }
     routes.showErrors(below: "/console") { request, context, error in
-      let visit = ConsoleVisit(request, context, publicURL: parts.publicURL)
+      let visit = ConsoleVisit(request, context, consoleURL: parts.consoleURL)
       return page(for: error.status == .notFound ? Self.nothing : error, visit, nil)
     }
   }
@@ -62,7 +66,7 @@ public struct ConsoleRoutes: RouteSet {
     _ answer: @escaping @Sendable (ConsoleVisit) async throws -> Response
   ) {
     routes.add(method, RouterPath(path), bound: .noKey) { request, context in
-      let visit = ConsoleVisit(request, context, publicURL: parts.publicURL)
+      let visit = ConsoleVisit(request, context, consoleURL: parts.consoleURL)
       do {
         return try await answer(visit)
       } catch let elsewhere as Elsewhere {
@@ -180,7 +184,9 @@ public struct ConsoleRoutes: RouteSet {
     (call.refusal, call.refused) = (refusal, action.path)
     do {
       try Self.require(page, call)
-      return reply(try await page.show(call), page, call, visit, refusal.status)
+      var reply = reply(try await page.show(call), page, call, visit, refusal.status)
+      reply.headers[.retryAfter] = refusal.headers[.retryAfter]
+      return reply
     } catch let second {
       return try problem(second, visit, call)
     }
@@ -248,10 +254,10 @@ public struct ConsoleRoutes: RouteSet {
 
 extension ManagementRoutes {
   /// What the console works with.
-  func consoleParts(publicURL: String, commands: [String: String]) -> ConsoleParts {
+  func consoleParts(consoleURL: String, publicURL: String, commands: [String: String]) -> ConsoleParts {
     ConsoleParts(
       operations: operations.parts, replies: operations.endpoint.replies, messages: messages.messages,
-      publicURL: publicURL, commands: commands, forget: operations.forget)
+      consoleURL: consoleURL, publicURL: publicURL, commands: commands, forget: operations.forget)
   }
 }
 

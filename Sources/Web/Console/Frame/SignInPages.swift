@@ -145,11 +145,8 @@ extension ConsoleRoutes {
         "csrf": token, "text": asked.text, "button": asked.button, "action": visit.request.uri.path,
         "next": asked.next ?? "", "form": FormView(asked.fields, [:], form, refusal).values,
       ])
-    var reply = ConsoleReply.html(
-      render(view, section: nil, nil, visit), refusal?.status ?? .ok,
-      setting: [visit.setting(.form, token, for: 86_400)])
-    reply.headers[.retryAfter] = refusal?.headers[.retryAfter]
-    return reply
+    return ConsoleReply.html(
+      render(view, section: nil, nil, visit), refusing: refusal, setting: [visit.setting(.form, token, for: 86_400)])
   }
 }
 
