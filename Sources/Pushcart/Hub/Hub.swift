@@ -214,11 +214,9 @@ struct Hub: Sendable {
   }
 
   private func consoleUsers(_ parts: HubParts) -> ConsoleUsers {
-    let passwords = Passwords()
-    return ConsoleUsers(
-      signIn: ConsoleSignIn(parts.pool, vault: parts.vault, passwords: passwords),
-      sessions: Sessions(parts.requestDatabase),
-      account: OwnAccount(parts.pool, vault: parts.vault, passwords: passwords))
+    ConsoleUsers(
+      signIn: ConsoleSignIn(parts.pool, vault: parts.vault, passwords: Passwords()),
+      sessions: Sessions(parts.requestDatabase))
   }
 
   private func pages(_ parts: HubParts) -> PageRoutes {

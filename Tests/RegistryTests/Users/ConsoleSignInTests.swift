@@ -181,7 +181,7 @@ import Wire
       for (index, code) in codes.enumerated() {
         let session = try #require(try await console.sessions.find(try await console.begin().token))
         try await console.signIn.enter(code: code.lowercased(), in: session)
-        #expect(try await console.account.security(of: user).recoveryCodesLeft == 9 - index)
+        #expect(try await console.signIn.security(of: user).recoveryCodesLeft == 9 - index)
         let again = try #require(try await console.sessions.find(try await console.begin().token))
         await #expect(throws: RegistryError.codeRefused) { try await console.signIn.enter(code: code, in: again) }
         try await console.database.query("DELETE FROM sign_in_attempt")

@@ -76,13 +76,13 @@ import Wire
       let second = try await console.begin().token
       let session = try #require(try await console.sessions.find(first))
       await #expect(throws: RegistryError.passwordRefused) {
-        try await console.account.changePassword(session, from: "wrong", to: "another horse battery")
+        try await console.signIn.changePassword(session, from: "wrong", to: "another horse battery")
       }
       await #expect(throws: RegistryError.self) {
-        try await console.account.changePassword(session, from: TestConsole.password, to: "short")
+        try await console.signIn.changePassword(session, from: TestConsole.password, to: "short")
       }
       #expect(try await console.sessions.find(second) != nil)
-      let renewed = try await console.account.changePassword(
+      let renewed = try await console.signIn.changePassword(
         session, from: TestConsole.password, to: "another horse battery")
       let kept = try #require(try await console.sessions.find(renewed.token))
       #expect(kept.session == session.session && kept.customer == session.customer && !kept.needsCode)
@@ -179,27 +179,27 @@ import Wire
       let session = try #require(try await console.sessions.find(token))
       let totp = TOTP()
       await #expect(throws: RegistryError.passwordRefused) {
-        try await console.account.turnOnTOTP(session, totp, code: console.code(totp), password: "wrong")
+        try await console.signIn.turnOnTOTP(session, totp, code: console.code(totp), password: "wrong")
       }
       await #expect(throws: RegistryError.codeRefused) {
-        try await console.account.turnOnTOTP(session, totp, code: "12345", password: TestConsole.password)
+        try await console.signIn.turnOnTOTP(session, totp, code: "12345", password: TestConsole.password)
       }
       #expect(
-        try await console.account.security(of: user)
+        try await console.signIn.security(of: user)
           == AccountSecurity(hasPassword: true, usesTOTP: false, recoveryCodesLeft: 0))
       let elsewhere = try await console.begin().token
-      let (_, on) = try await console.account.turnOnTOTP(
+      let (_, on) = try await console.signIn.turnOnTOTP(
         session, totp, code: console.code(totp), password: TestConsole.password)
       #expect(
-        try await console.account.security(of: user)
+        try await console.signIn.security(of: user)
           == AccountSecurity(hasPassword: true, usesTOTP: true, recoveryCodesLeft: 10))
       for token in [token, elsewhere] { #expect(try await console.sessions.find(token) == nil) }
       let renewed = try #require(try await console.sessions.find(on.token))
       #expect(renewed.session == session.session && !renewed.needsCode)
       await #expect(throws: RegistryError.passwordRefused) {
-        try await console.account.turnOffTOTP(renewed, password: "wrong")
+        try await console.signIn.turnOffTOTP(renewed, password: "wrong")
       }
-      let off = try await console.account.turnOffTOTP(renewed, password: TestConsole.password)
+      let off = try await console.signIn.turnOffTOTP(renewed, password: TestConsole.password)
       #expect(try await console.sessions.find(on.token) == nil)
       #expect(try await console.sessions.find(off.token)?.session == session.session)
       #expect(try await console.begin().needsCode == false)

@@ -117,7 +117,7 @@ import Wire
       await #expect(throws: RegistryError.signInRefused) { try await console.begin() }
       let found = try await console.users.find(other, user)
       #expect(!found.hasPassword && !found.totp)
-      #expect(try await console.account.security(of: user).recoveryCodesLeft == 0)
+      #expect(try await console.signIn.security(of: user).recoveryCodesLeft == 0)
       // Or they have kept it.
       let kept = try await console.invite("noah@example.com")
       try await share("noah@example.com")

@@ -1,26 +1,10 @@
-import Crypto
-package import FoundationEssentials
-package import Postgres
+import FoundationEssentials
+import Postgres
 package import Wire
 
-/// What users change about themselves, in a session of theirs. Whoever finds a console open cannot do so: each change needs the password.
+/// What users change about how they sign in, in a session of theirs. Whoever finds a console open cannot do so: each change needs the password.
 /// It ends every other session, and gives this one a new token, as somebody may have a copy of the one that it had.
-package struct OwnAccount: Sendable {
-  private let database: any Querying
-  private let passwords: Passwords
-  private let factors: SecondFactors
-  private let date: @Sendable () -> Date
-
-  /// - Parameter date: the wall clock that codes go by, which tests steer.
-  package init(
-    _ database: any Querying, vault: Vault, passwords: Passwords, date: @escaping @Sendable () -> Date = { Date() }
-  ) {
-    self.database = database
-    self.passwords = passwords
-    factors = SecondFactors(database, vault: vault)
-    self.date = date
-  }
-
+extension ConsoleSignIn {
   /// How the user signs in.
   package func security(of user: UserID) async throws -> AccountSecurity {
     let found = try await factors.find(user)
