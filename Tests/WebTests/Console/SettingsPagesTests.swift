@@ -122,7 +122,7 @@ import Wire
         ("gateway", "\(WholeWebServer.publicURL)/gateway.ashx"), ("send", "http://127.0.0.1/api/v1/messages"),
         ("admin", "http://127.0.0.1/api/v1/apps"),
       ] {
-        let made = try await browser.post("/console/keys", ["name": "Key", "scope": scope])
+        let made = try await browser.post("/console/keys", ["name": "Key of \(scope)", "scope": scope])
         #expect(made.status == 200 && made.shows(address), "\(scope): \(made.text)")
       }
     }
