@@ -51,7 +51,8 @@ import Testing
       places == [
         "FreezeQueries.swift", "HistoryQueries.swift", "LedgerQueries.swift", "BatchQueries.swift",
         "MessageQueries.swift", "NumberedTable.swift", "PushAppQueries.swift", "ReportQueries.swift",
-        "SealedColumn.swift", "Audiences.swift", "ContactSearch.swift", "ContactStore.swift", "Listener.swift",
+        "SealedColumn.swift", "Audiences.swift", "ContactSearch.swift", "ContactStore.swift", "UserQueries.swift",
+        "Listener.swift",
       ])
   }
 
