@@ -107,9 +107,10 @@ import Wire
   ])
   func `A POST that asks for neither changes nothing`(body: String) async throws {
     try await withPage { page in
-      #expect(try await page.post(body).status == 400)
-      #expect(try await page.post(Self.unsubscribe, type: "text/plain").status == 400)
-      #expect(try await page.post(Self.unsubscribe, type: "application/json").status == 400)
+      for reply in [
+        try await page.post(body), try await page.post(Self.unsubscribe, type: "text/plain"),
+        try await page.post(Self.unsubscribe, type: "application/json"),
+      ] { #expect(reply.status == 400) }
       #expect(try await page.count() == 0)
     }
   }
@@ -117,7 +118,8 @@ import Wire
   @Test func `A body that is too long is refused`() async throws {
     try await withPage { page in
       let body = "\(Self.unsubscribe)&x=\(String(repeating: "x", count: 17 * 1024))"
-      #expect(try await page.post(body).status == 413)
+      let reply = try await page.post(body)
+      #expect(reply.status == 413)
       #expect(try await page.count() == 0)
     }
   }
