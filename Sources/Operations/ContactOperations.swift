@@ -1,5 +1,6 @@
 import HTTPTypes
 import Registry
+import Sendouts
 package import Wire
 
 extension APIOperation.Tag {

@@ -11,17 +11,24 @@ package enum DayCount: String, Sendable, CaseIterable {
   /// Pushes opened by a person for the first time.
   case opened
 
-  /// A data-modifying common table expression that adds the customer `$1`'s rows of an earlier one. It locks its row, and none if there is
-  /// nothing to count. PostgreSQL runs expressions that nobody reads in reverse: all statements lock this row before those written before it.
-  /// - Parameter condition: which rows count, as SQL.
-  package func add(_ rows: String, where condition: String) -> String {
-    """
-    INSERT INTO day_count AS known (customer_id, day, slot, \(rawValue))
-    SELECT $1::bigint, (now() AT TIME ZONE 'UTC')::date, \(DayCounts.slot), counted.number
-      FROM (SELECT count(*) AS number FROM \(rows) WHERE \(condition)) AS counted
-     WHERE counted.number > 0
-    ON CONFLICT (customer_id, day, slot) DO UPDATE SET \(rawValue) = known.\(rawValue) + excluded.\(rawValue)
-    """
+  /// A data-modifying common table expression that adds the customer `$1`'s rows of an earlier one. It locks its row last, for as long as the
+  /// commit takes, and none if there is nothing to count: whoever has it waits for nobody.
+  ///
+  /// PostgreSQL promises no order of such expressions, "the order in which the specified updates actually happen is unpredictable" (its
+  /// manual, 7.8.4). What it does: those that the main query does not read run after it, the last one first (`ExecPostprocessPlan`). But
+  /// nothing can be counted before it is there. So this one counts what each other one returns, and these are done by then.
+  /// - Parameters:
+  ///   - condition: which rows count, as SQL.
+  ///   - others: all expressions that write and that neither `rows` nor one of these reads as a whole. Each has to return something.
+  package func add(_ rows: String, where condition: String, after others: [String]) -> String {
+    let areDone = others.map { " AND (SELECT count(*) FROM \($0)) >= 0" }.joined()
+    return """
+      INSERT INTO day_count AS known (customer_id, day, slot, \(rawValue))
+      SELECT $1::bigint, (now() AT TIME ZONE 'UTC')::date, \(DayCounts.slot), counted.number
+        FROM (SELECT count(*) AS number FROM \(rows) WHERE \(condition)) AS counted
+       WHERE counted.number > 0\(areDone)
+      ON CONFLICT (customer_id, day, slot) DO UPDATE SET \(rawValue) = known.\(rawValue) + excluded.\(rawValue)
+      """
   }
 }
 

@@ -162,7 +162,7 @@ CREATE TABLE device_day (
   sandbox_devices bigint NOT NULL,
   PRIMARY KEY (customer_id, push_app_id, day)
 );
-COMMENT ON TABLE  device_day                 IS 'How many valid devices an app has, counted once a day soon after it has begun. A day without devices has no row.';
+COMMENT ON TABLE  device_day                 IS 'How many valid devices an app has, counted once a day soon after it has begun. An app that had none is there, too: its row tells that it was counted.';
 COMMENT ON COLUMN device_day.customer_id     IS 'The customer that owns the app.';
 COMMENT ON COLUMN device_day.push_app_id     IS 'The app on its platform.';
 COMMENT ON COLUMN device_day.day             IS 'The day, in UTC.';

@@ -188,7 +188,7 @@ enum LedgerQueries {
        WHERE push_batch.customer_id = $1::bigint AND push_batch.sendout_id = $2::bigint
          AND push_batch.batch_no = rest.batch_no AND push_batch.state = 'claimed'
       RETURNING 1),
-    day_counted AS (\(DayCount.sent.add("unanswered", where: "is_first")))
+    day_counted AS (\(DayCount.sent.add("unanswered", where: "is_first", after: ["released", "reported"])))
     SELECT (SELECT count(*) FROM released), (SELECT count(*) FROM unanswered)
     """)
 

@@ -11,7 +11,8 @@ enum OpenQueries {
   /// push.
   ///
   /// Returns one row of two arrays: the positions of the known opens in the input, and the contacts of their pushes. Both are
-  /// NULL if none is known. Locks events, then batches, then pushes, each in key order, as settlements do.
+  /// NULL if none is known. Locks events, then batches, then pushes, each in key order, as settlements do, and then the rows that
+  /// count hours and days.
   static let record = Statement(
     "open.record", .write,
     """
@@ -61,7 +62,8 @@ enum OpenQueries {
         FROM (SELECT sendout_id, batch_no, count(*) AS count, count(*) FILTER (WHERE is_accepted) AS accepted
                 FROM firsts GROUP BY sendout_id, batch_no) AS first
        WHERE push_batch.customer_id = $1::bigint AND push_batch.sendout_id = first.sendout_id
-         AND push_batch.batch_no = first.batch_no),
+         AND push_batch.batch_no = first.batch_no
+      RETURNING 1),
     hour_counted AS (
       INSERT INTO open_hour AS known (customer_id, sendout_id, hour, slot, opens, first_opens, by_machines)
       SELECT $1::bigint, sendout_id, date_trunc('hour', now(), 'UTC'), \(DayCounts.slot),
@@ -75,8 +77,9 @@ enum OpenQueries {
        ORDER BY sendout_id
       ON CONFLICT (customer_id, sendout_id, hour, slot)
         DO UPDATE SET opens = known.opens + excluded.opens, first_opens = known.first_opens + excluded.first_opens,
-                      by_machines = known.by_machines + excluded.by_machines),
-    day_counted AS (\(DayCount.opened.add("firsts", where: "true")))
+                      by_machines = known.by_machines + excluded.by_machines
+      RETURNING 1),
+    day_counted AS (\(DayCount.opened.add("firsts", where: "true", after: ["counted", "hour_counted"])))
     SELECT array_agg(place), array_agg(contact_id) FROM known
     """)
 

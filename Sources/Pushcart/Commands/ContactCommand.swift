@@ -114,7 +114,8 @@ struct ContactCommand: AsyncParsableCommand {
 struct ContactOptions: ParsableArguments {
   @Option(
     name: .customLong("field"), parsing: .upToNextOption,
-    help: ArgumentHelp("A text: \(ContactField.allCases.map(\.name).joined(separator: ", ")).", valueName: "name=value"))
+    help: ArgumentHelp("A text: \(ContactField.allCases.map(\.name).joined(separator: ", ")).", valueName: "name=value")
+  )
   var fields: [String] = []
   @Option(
     name: .customLong("property"), parsing: .upToNextOption,

@@ -218,8 +218,8 @@ struct Hub: Sendable {
         replies: IdempotentReplies(pool, vault: vault)),
       management: management,
       console: ConsoleRoutes(
-        management: management, users: consoleUsers(parts), publicURL: settings.consoleURL,
-        commands: OperationNames.commands),
+        management: management, users: consoleUsers(parts), consoleURL: settings.consoleURL,
+        publicURL: settings.publicURL, commands: OperationNames.commands),
       pages: pages(parts),
       unsubscribe: UnsubscribeRoutes(
         Suppressions(parts.requestDatabase, key: parts.suppressions), customers: Customers(parts.requestDatabase),
@@ -230,11 +230,9 @@ struct Hub: Sendable {
   }
 
   private func consoleUsers(_ parts: HubParts) -> ConsoleUsers {
-    let passwords = Passwords()
-    return ConsoleUsers(
-      signIn: ConsoleSignIn(parts.pool, vault: parts.vault, passwords: passwords),
-      sessions: Sessions(parts.requestDatabase),
-      account: OwnAccount(parts.pool, vault: parts.vault, passwords: passwords))
+    ConsoleUsers(
+      signIn: ConsoleSignIn(parts.pool, vault: parts.vault, passwords: Passwords()),
+      sessions: Sessions(parts.requestDatabase))
   }
 
   private func pages(_ parts: HubParts) -> PageRoutes {

@@ -16,7 +16,8 @@ public struct ContactStore: Sendable {
   /// The customer's own id of the contact of this number.
   /// - Throws: `RegistryError.numberUnknown`.
   package func originalID(_ customer: CustomerID, of id: ContactID) async throws -> String {
-    guard let row = try await database.query(ContactStoreQueries.originalID, customer.rawValue, id.rawValue).first else {
+    guard let row = try await database.query(ContactStoreQueries.originalID, customer.rawValue, id.rawValue).first
+    else {
       throw RegistryError.numberUnknown("contact")
     }
     return try row.decode(String.self)

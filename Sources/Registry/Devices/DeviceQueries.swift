@@ -211,16 +211,22 @@ enum DeviceQueries {
     "device.is_counted", .read,
     "SELECT 1 FROM device_day WHERE customer_id = $1::bigint AND day = (now() AT TIME ZONE 'UTC')::date LIMIT 1")
 
-  /// Counts the valid devices of each app, for the day. Of two hubs that do so at once, one writes.
+  /// Counts the valid devices of each app, for the day; 0 tells that an app without any is counted. Of two hubs that do so at once, one
+  /// writes.
   static let countDay = Statement(
     "device.count_day", .write,
     """
     INSERT INTO device_day (customer_id, push_app_id, day, devices, sandbox_devices)
-    SELECT $1::bigint, push_app_id, (now() AT TIME ZONE 'UTC')::date, count(*) FILTER (WHERE NOT sandbox),
-      count(*) FILTER (WHERE sandbox)
-    FROM device
-    WHERE customer_id = $1::bigint AND invalidated_at IS NULL
-    GROUP BY push_app_id
+    SELECT $1::bigint, app.push_app_id, (now() AT TIME ZONE 'UTC')::date, coalesce(counted.devices, 0),
+      coalesce(counted.sandbox_devices, 0)
+    FROM push_app AS app
+    LEFT JOIN (
+      SELECT push_app_id, count(*) FILTER (WHERE NOT sandbox) AS devices,
+        count(*) FILTER (WHERE sandbox) AS sandbox_devices
+      FROM device
+      WHERE customer_id = $1::bigint AND invalidated_at IS NULL
+      GROUP BY push_app_id) AS counted ON counted.push_app_id = app.push_app_id
+    WHERE app.customer_id = $1::bigint
     ON CONFLICT (customer_id, push_app_id, day) DO NOTHING
     """)
 

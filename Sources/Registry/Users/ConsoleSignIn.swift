@@ -3,14 +3,14 @@ package import FoundationEssentials
 package import Postgres
 package import Wire
 
-/// Signs users in to the console: by a password, and then by a code of their authenticator app if they use one.
+/// Signs users in to the console: by a password, and then by a code of their authenticator app if they use one. Changes both for them.
 ///
 /// What is refused looks and takes the same whether there is such a user or not.
 package struct ConsoleSignIn: Sendable {
-  private let database: any Querying
-  private let passwords: Passwords
-  private let factors: SecondFactors
-  private let date: @Sendable () -> Date
+  let database: any Querying
+  let passwords: Passwords
+  let factors: SecondFactors
+  let date: @Sendable () -> Date
 
   /// - Parameter date: the wall clock that codes go by, which tests steer.
   package init(
@@ -109,7 +109,7 @@ package struct SignInClient: Sendable {
   }
 }
 
-/// A session that was just begun, and the only sight of its token.
+/// A session that was just begun, or got another token, and the only sight of that.
 package struct NewSession: Sendable, Equatable {
   /// For the browser's cookie.
   package let token: String

@@ -1,8 +1,8 @@
 package import Postgres
 package import Wire
 
-/// The sessions of the console. One ends 12 hours after its last request, 14 days after it began, or when its user ends it, changes their
-/// password or belongs to no customer any more.
+/// The sessions of the console. One ends 12 hours after its last request, 14 days after it began, or when its user ends it or
+/// belongs to no customer any more. A change of their password, or of their authenticator app, ends all but the one where it is made.
 package struct Sessions: Sendable {
   private let database: any Querying
 

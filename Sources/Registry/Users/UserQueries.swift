@@ -37,18 +37,33 @@ enum UserQueries {
     FROM console_user WHERE user_id = $1::bigint
     """)
 
-  /// Sets a password, and ends every session but `$3` of the user `$1`.
-  static let setPassword = Statement(
-    "console_user.set_password", .write,
-    """
-    WITH person AS (
-      UPDATE console_user SET password_hash = $2::text WHERE user_id = $1::bigint RETURNING user_id
-    ), ended AS (
-      DELETE FROM console_session USING person
-      WHERE console_session.user_id = person.user_id AND session_id IS DISTINCT FROM $3::bigint
-    )
-    DELETE FROM password_link USING person WHERE password_link.user_id = person.user_id
-    """)
+  /// Changes what the user `$1` signs in with. Every session of theirs ends but `$2`, whose token becomes `$3`: a copy of the one that it had
+  /// opens nothing any more. So does a link that sets their password.
+  private static func renewing(_ name: String, _ change: String) -> Statement {
+    Statement(
+      name, .write,
+      """
+      WITH person AS (
+        UPDATE console_user SET \(change) WHERE user_id = $1::bigint RETURNING user_id
+      ), ended AS (
+        DELETE FROM console_session USING person
+        WHERE console_session.user_id = person.user_id AND session_id IS DISTINCT FROM $2::bigint
+      ), unlinked AS (
+        DELETE FROM password_link USING person WHERE password_link.user_id = person.user_id
+      )
+      UPDATE console_session SET token_hash = $3::bytea FROM person
+      WHERE console_session.user_id = person.user_id AND session_id = $2::bigint
+      """)
+  }
+
+  static let setPassword = renewing("console_user.set_password", "password_hash = $4::text")
+
+  /// Turns the authenticator app on, whose code of the step `$5` was right.
+  static let turnOnTOTP = renewing(
+    "console_user.turn_on_totp",
+    "totp_secret = $4::bytea, totp_last_step = $5::bigint, recovery_hashes = $6::bytea[]")
+
+  static let turnOffTOTP = renewing("console_user.turn_off_totp", "totp_secret = NULL, recovery_hashes = '{}'")
 
   /// Takes everything from the user `$1` that they sign in with, and ends their sessions.
   static let reset = Statement(
@@ -61,18 +76,6 @@ enum UserQueries {
     )
     DELETE FROM console_session USING person WHERE console_session.user_id = person.user_id
     """)
-
-  /// Turns the authenticator app of the user `$1` on, whose code of the step `$3` was right.
-  static let turnOnTOTP = Statement(
-    "console_user.turn_on_totp", .write,
-    """
-    UPDATE console_user SET totp_secret = $2::bytea, totp_last_step = $3::bigint, recovery_hashes = $4::bytea[]
-    WHERE user_id = $1::bigint
-    """)
-
-  static let turnOffTOTP = Statement(
-    "console_user.turn_off_totp", .write,
-    "UPDATE console_user SET totp_secret = NULL, recovery_hashes = '{}' WHERE user_id = $1::bigint")
 
   /// Takes the code of the step `$2`; no row if it, or a later one, was taken before.
   static let takeStep = Statement(

@@ -230,7 +230,8 @@ public struct CarmaContact: APIObject, Equatable {
 
   private enum CodingKeys: String, CodingKey {
     case id, listId, originalId, dateOfBirth, unsubscribed, bounced, mobileUnsubscribed, audioUnsubscribed
-    case preferredContentVersionId, optOutDate, optOutMobileDate, optOutAudioDate, dateOfInvalidation, active, dateCreated
+    case preferredContentVersionId, optOutDate, optOutMobileDate, optOutAudioDate, dateOfInvalidation, active,
+      dateCreated
     case dateModified, properties, namedProperties, mobileNumberValid
   }
 

@@ -241,7 +241,8 @@ public struct DeviceDetails: APIObject, Equatable {
   public init(
     deviceId: DeviceID, contactId: ContactID, appId: String, appType: AppType, sandbox: Bool = false,
     manufacturer: String? = nil, model: String? = nil, osVersion: String? = nil, country: String? = nil,
-    timeZone: String? = nil, locale: String? = nil, registeredAt: Timestamp, invalidatedAt: Timestamp? = nil, invalidationReason: String? = nil
+    timeZone: String? = nil, locale: String? = nil, registeredAt: Timestamp, invalidatedAt: Timestamp? = nil,
+    invalidationReason: String? = nil
   ) {
     self.deviceId = deviceId
     self.contactId = contactId

@@ -5,6 +5,7 @@ import Registry
 import Sendouts
 import Support
 import Testing
+import Wire
 
 /// The planner goes by the ledger's keys, whatever it knows of the tables.
 @Suite struct PlanTests {

@@ -79,7 +79,8 @@ struct ManagedCommand {
   /// By names of commands, arguments that name what another customer has, and what nobody has.
   static let crossings: [String: [(foreign: [String], absent: [String])]] = {
     let names = [
-      "id": ("1", "999999"), "originalId": ("secretive@example.com", "nobody"), "appId": ("com.secretive.app", "com.nothing"),
+      "id": ("1", "999999"), "originalId": ("secretive@example.com", "nobody"),
+      "appId": ("com.secretive.app", "com.nothing"),
     ]
     var crossings: [String: [(foreign: [String], absent: [String])]] = [:]
     for command in all {

@@ -127,7 +127,10 @@ import Wire
           try await put(more, device)
         } else {
           let error = await #expect(throws: RegistryError.self) { try await put(more, device) }
-          guard case .invalid(let named, _) = error else { return Issue.record("\(String(describing: error))") }
+          guard case .invalid(let named, _) = error else {
+            Issue.record("\(String(describing: error))")
+            return
+          }
           #expect(named == field)
         }
       }
@@ -353,7 +356,8 @@ import Wire
       let fixture = try await RegistryFixture(database)
       let lists = ContactLists(database.pool)
       let (low, high) = (
-        try await lists.add(fixture.customer, name: "low").listId, try await lists.add(fixture.customer, name: "high").listId
+        try await lists.add(fixture.customer, name: "low").listId,
+        try await lists.add(fixture.customer, name: "high").listId
       )
       func put(_ id: String, _ list: String) async throws -> ListID? {
         let registration = try fixture.registration(

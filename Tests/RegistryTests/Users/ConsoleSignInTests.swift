@@ -141,7 +141,7 @@ import Wire
   @Test func `With an authenticator app, a session waits for its code, which is taken once`() async throws {
     try await withConsole { console in
       let (_, token) = try await console.user()
-      let (totp, _) = try await console.turnOnTOTP(token)
+      let (totp, _, _) = try await console.turnOnTOTP(token)
       let code = console.code(totp)
       let session = try await console.begin()
       let waiting = try #require(try await console.sessions.find(session.token))
@@ -159,7 +159,7 @@ import Wire
   @Test func `A code that two sessions send at once is taken from one of them`() async throws {
     try await withConsole { console in
       let (_, token) = try await console.user()
-      let (totp, _) = try await console.turnOnTOTP(token)
+      let (totp, _, _) = try await console.turnOnTOTP(token)
       let code = console.code(totp)
       var sessions: [SignedIn] = []
       for _ in 0..<4 { sessions.append(try #require(try await console.sessions.find(try await console.begin().token))) }
@@ -176,12 +176,12 @@ import Wire
   @Test func `Each of ten recovery codes signs in once`() async throws {
     try await withConsole { console in
       let (user, token) = try await console.user()
-      let (_, codes) = try await console.turnOnTOTP(token)
+      let (_, codes, _) = try await console.turnOnTOTP(token)
       #expect(codes.count == 10 && Set(codes).count == 10)
       for (index, code) in codes.enumerated() {
         let session = try #require(try await console.sessions.find(try await console.begin().token))
         try await console.signIn.enter(code: code.lowercased(), in: session)
-        #expect(try await console.account.security(of: user).recoveryCodesLeft == 9 - index)
+        #expect(try await console.signIn.security(of: user).recoveryCodesLeft == 9 - index)
         let again = try #require(try await console.sessions.find(try await console.begin().token))
         await #expect(throws: RegistryError.codeRefused) { try await console.signIn.enter(code: code, in: again) }
         try await console.database.query("DELETE FROM sign_in_attempt")
@@ -194,7 +194,7 @@ import Wire
   @Test func `A user takes five wrong codes in 15 minutes`() async throws {
     try await withConsole { console in
       let (_, token) = try await console.user()
-      let (totp, _) = try await console.turnOnTOTP(token)
+      let (totp, _, _) = try await console.turnOnTOTP(token)
       let session = try #require(try await console.sessions.find(try await console.begin().token))
       for _ in 0..<5 {
         await #expect(throws: RegistryError.codeRefused) { try await console.signIn.enter(code: "12345", in: session) }
@@ -214,7 +214,7 @@ import Wire
       let user = try await console.invite()
       let link = TestConsole.token(user)
       let session = try await console.signIn.setPassword(TestConsole.password, ofLink: link, from: TestConsole.client())
-      let (totp, _) = try await console.turnOnTOTP(session.token)
+      let (totp, _, _) = try await console.turnOnTOTP(session.token)
       let dump = try await console.database.dump()
       let hidden = totp.secret.bytes.map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
       for secret in [link, session.token, TestConsole.password, totp.base32, hidden] {
@@ -226,7 +226,7 @@ import Wire
   @Test func `The app's secret is sealed anew under a new master key`() async throws {
     try await withConsole { console in
       let (_, token) = try await console.user()
-      let (totp, _) = try await console.turnOnTOTP(token)
+      let (totp, _, _) = try await console.turnOnTOTP(token)
       let other = try Vault.fresh()
       let signIn = ConsoleSignIn(console.database.pool, vault: other, passwords: console.passwords) {
         [date = console.date] in date.now

@@ -70,21 +70,25 @@ import Wire
     }
   }
 
-  @Test func `A new password ends every other session, and the old one opens nothing`() async throws {
+  @Test func `A new password ends every other session, renews its own, and the old one opens nothing`() async throws {
     try await withConsole { console in
       let (_, first) = try await console.user()
       let second = try await console.begin().token
       let session = try #require(try await console.sessions.find(first))
       await #expect(throws: RegistryError.passwordRefused) {
-        try await console.account.changePassword(session, from: "wrong", to: "another horse battery")
+        try await console.signIn.changePassword(session, from: "wrong", to: "another horse battery")
       }
       await #expect(throws: RegistryError.self) {
-        try await console.account.changePassword(session, from: TestConsole.password, to: "short")
+        try await console.signIn.changePassword(session, from: TestConsole.password, to: "short")
       }
       #expect(try await console.sessions.find(second) != nil)
-      try await console.account.changePassword(session, from: TestConsole.password, to: "another horse battery")
-      #expect(try await console.sessions.find(first) != nil)
-      #expect(try await console.sessions.find(second) == nil)
+      let renewed = try await console.signIn.changePassword(
+        session, from: TestConsole.password, to: "another horse battery")
+      let kept = try #require(try await console.sessions.find(renewed.token))
+      #expect(kept.session == session.session && kept.customer == session.customer && !kept.needsCode)
+      #expect(kept.csrfToken != session.csrfToken)
+      // Nor does a copy of its own cookie open anything.
+      for token in [first, second] { #expect(try await console.sessions.find(token) == nil) }
       await #expect(throws: RegistryError.signInRefused) { try await console.begin() }
       _ = try await console.begin("mia@example.com", "another horse battery")
     }
@@ -95,7 +99,8 @@ import Wire
       let (user, _) = try await console.user()
       let begun = try await console.database.withPool { other in
         try await other.transaction { transaction in
-          try await transaction.query(UserQueries.setPassword, user.rawValue, "another hash", Int64?.none)
+          try await transaction.query(
+            UserQueries.setPassword, user.rawValue, Int64?.none, Bytes(ConsoleToken().hash), "another hash")
           let begun = Task { try? await console.begin() }
           try await console.database.someoneWaits(as: other)
           return begun
@@ -174,23 +179,29 @@ import Wire
       let session = try #require(try await console.sessions.find(token))
       let totp = TOTP()
       await #expect(throws: RegistryError.passwordRefused) {
-        try await console.account.turnOnTOTP(session, totp, code: console.code(totp), password: "wrong")
+        try await console.signIn.turnOnTOTP(session, totp, code: console.code(totp), password: "wrong")
       }
       await #expect(throws: RegistryError.codeRefused) {
-        try await console.account.turnOnTOTP(session, totp, code: "12345", password: TestConsole.password)
+        try await console.signIn.turnOnTOTP(session, totp, code: "12345", password: TestConsole.password)
       }
       #expect(
-        try await console.account.security(of: user)
+        try await console.signIn.security(of: user)
           == AccountSecurity(hasPassword: true, usesTOTP: false, recoveryCodesLeft: 0))
-      _ = try await console.account.turnOnTOTP(
+      let elsewhere = try await console.begin().token
+      let (_, on) = try await console.signIn.turnOnTOTP(
         session, totp, code: console.code(totp), password: TestConsole.password)
       #expect(
-        try await console.account.security(of: user)
+        try await console.signIn.security(of: user)
           == AccountSecurity(hasPassword: true, usesTOTP: true, recoveryCodesLeft: 10))
+      for token in [token, elsewhere] { #expect(try await console.sessions.find(token) == nil) }
+      let renewed = try #require(try await console.sessions.find(on.token))
+      #expect(renewed.session == session.session && !renewed.needsCode)
       await #expect(throws: RegistryError.passwordRefused) {
-        try await console.account.turnOffTOTP(session, password: "wrong")
+        try await console.signIn.turnOffTOTP(renewed, password: "wrong")
       }
-      try await console.account.turnOffTOTP(session, password: TestConsole.password)
+      let off = try await console.signIn.turnOffTOTP(renewed, password: TestConsole.password)
+      #expect(try await console.sessions.find(on.token) == nil)
+      #expect(try await console.sessions.find(off.token)?.session == session.session)
       #expect(try await console.begin().needsCode == false)
     }
   }

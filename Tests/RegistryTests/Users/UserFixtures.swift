@@ -21,9 +21,6 @@ struct TestConsole: Sendable {
   var signIn: ConsoleSignIn {
     ConsoleSignIn(database.pool, vault: vault, passwords: passwords) { [date] in date.now }
   }
-  var account: OwnAccount {
-    OwnAccount(database.pool, vault: vault, passwords: passwords) { [date] in date.now }
-  }
 
   static func client(_ network: String = "203.0.113.7") -> SignInClient {
     SignInClient(address: network, network: network, userAgent: "Firefox")
@@ -55,13 +52,14 @@ struct TestConsole: Sendable {
   }
 
   /// Turns an authenticator app on, and lets its step pass.
-  func turnOnTOTP(_ token: String) async throws -> (totp: TOTP, codes: [String]) {
+  /// - Returns: also the session's new token.
+  func turnOnTOTP(_ token: String) async throws -> (totp: TOTP, codes: [String], token: String) {
     let totp = TOTP()
     guard let session = try await sessions.find(token) else { throw RegistryError.signInRefused }
     let code = totp.code(in: TOTP.step(at: date.now))
-    let codes = try await account.turnOnTOTP(session, totp, code: code, password: Self.password)
+    let (codes, new) = try await signIn.turnOnTOTP(session, totp, code: code, password: Self.password)
     date.now.addTimeInterval(30)
-    return (totp, codes)
+    return (totp, codes, new.token)
   }
 
   /// What the app shows now.

@@ -109,14 +109,15 @@ import Wire
         _ = try await console.operators.add(other, UserRequest(email: email, role: .owner))
       }
       // The owner of the first customer has used the link, and made the account theirs.
-      let (user, token) = try await console.user()
-      _ = try await console.turnOnTOTP(token)
+      let (user, begun) = try await console.user()
+      let token = try await console.turnOnTOTP(begun).token
+      #expect(try await console.sessions.find(token) != nil)
       try await share("mia@example.com")
       #expect(try await console.sessions.find(token) == nil)
       await #expect(throws: RegistryError.signInRefused) { try await console.begin() }
       let found = try await console.users.find(other, user)
       #expect(!found.hasPassword && !found.totp)
-      #expect(try await console.account.security(of: user).recoveryCodesLeft == 0)
+      #expect(try await console.signIn.security(of: user).recoveryCodesLeft == 0)
       // Or they have kept it.
       let kept = try await console.invite("noah@example.com")
       try await share("noah@example.com")
@@ -132,8 +133,9 @@ import Wire
   @Test func `A user who belongs to no customer any more comes back with a new link and nothing else`() async throws {
     try await withConsole { console in
       let other = try await console.database.customer("Other")
-      let (user, token) = try await console.user()
-      _ = try await console.turnOnTOTP(token)
+      let (user, begun) = try await console.user()
+      let token = try await console.turnOnTOTP(begun).token
+      #expect(try await console.sessions.find(token) != nil)
       _ = try await console.users.remove(console.customer, user)
       #expect(try await console.sessions.find(token) == nil)
       let back = try await console.invite(to: other)
@@ -145,8 +147,9 @@ import Wire
 
   @Test func `A reset takes password, app and sessions, and a new link replaces the one before`() async throws {
     try await withConsole { console in
-      let (user, token) = try await console.user()
-      _ = try await console.turnOnTOTP(token)
+      let (user, begun) = try await console.user()
+      let token = try await console.turnOnTOTP(begun).token
+      #expect(try await console.sessions.find(token) != nil)
       let first = try await console.users.reset(console.customer, user)
       #expect(first.before.hasPassword && first.before.totp)
       #expect(!first.after.hasPassword && !first.after.totp)

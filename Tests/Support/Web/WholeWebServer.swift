@@ -121,9 +121,8 @@ public struct WholeWebServer: Sendable {
         console: ConsoleRoutes(
           management: management,
           users: ConsoleUsers(
-            signIn: ConsoleSignIn(pool, vault: vault, passwords: Self.passwords), sessions: Sessions(pool),
-            account: OwnAccount(pool, vault: vault, passwords: Self.passwords)),
-          publicURL: consoleURL,
+            signIn: ConsoleSignIn(pool, vault: vault, passwords: Self.passwords), sessions: Sessions(pool)),
+          consoleURL: consoleURL, publicURL: Self.publicURL,
           commands: ["listKeys": "key list"]),
         pages: pages,
         unsubscribe: UnsubscribeRoutes(

@@ -36,7 +36,8 @@ import Wire
     func contacts(_ kind: String, pageSize: Int = 1000) async throws -> [String] {
       var (found, last): ([String], Int64) = ([], -1)
       while true {
-        let page = try await send("GET", "lists/\(list)/contacts/\(kind)?pageSize=\(pageSize)&lastId=\(last)&channel=MIXED")
+        let page = try await send(
+          "GET", "lists/\(list)/contacts/\(kind)?pageSize=\(pageSize)&lastId=\(last)&channel=MIXED")
         guard case .array(let items) = try page.json, let end = items.last?.integer("id") else { return found }
         #expect(items.count <= pageSize)
         found += items.compactMap { $0.string("originalId") }
@@ -72,21 +73,25 @@ import Wire
       #expect(contact["lastName"] == .null && contact["optOutDate"] == .null)
       #expect(try await fed.send("GET", "lists/\(fed.list)/contacts/lars%40example.com").json == contact)
       // By now it is there, and needs no force.
-      let changed = try await fed.update("lars%40example.com", #"{"firstName":"","properties":{"food":null}}"#, force: false)
+      let changed = try await fed.update(
+        "lars%40example.com", #"{"firstName":"","properties":{"food":null}}"#, force: false)
       #expect(try changed.json["firstName"] == .null && changed.json["properties"] == ["visits": "3"])
     }
   }
 
   @Test func `A contact that is known but not on the list joins it by force, and stays on its others`() async throws {
     try await withList { fed in
-      let other = try await fed.managed.send("POST", "/api/v1/lists", json: #"{"name":"offers"}"#).json.integer("listId")
+      let other = try await fed.managed.send("POST", "/api/v1/lists", json: #"{"name":"offers"}"#).json.integer(
+        "listId")
       try await fed.register("a", "aa")
       let path = "lists/\(try #require(other))/contacts/a/update"
       #expect(try await fed.send("PUT", path, "{}").status == 404)
       #expect(try await fed.send("PUT", "\(path)?force=true", "{}").json.integer("listId") == other)
       let lists = try await fed.managed.send("GET", "/api/v1/contacts/a").json.array("listIds")?.map { $0.integer }
       #expect(lists == [fed.list, other])
-      for (list, json) in [("999999", "{}"), ("\(fed.list)", #"{"timeZone":"CET"}"#), ("\(fed.list)", #"{"originalId":"b"}"#)] {
+      for (list, json) in [
+        ("999999", "{}"), ("\(fed.list)", #"{"timeZone":"CET"}"#), ("\(fed.list)", #"{"originalId":"b"}"#),
+      ] {
         let refused = try await fed.send("PUT", "lists/\(list)/contacts/a/update?force=true", json)
         #expect(refused.status == (list == "999999" ? 404 : 400), "\(refused.text)")
       }
@@ -116,7 +121,8 @@ import Wire
   @Test func `A list's contacts come in pages by lastId, whatever their kind`() async throws {
     try await withList { fed in
       for number in 1...5 { try await fed.register("c\(number)", "a\(number)") }
-      _ = try await fed.managed.send("PUT", "/api/v1/contacts/c2", json: #"{"emailAddress":"c2@example.com","properties":{"n":1}}"#)
+      _ = try await fed.managed.send(
+        "PUT", "/api/v1/contacts/c2", json: #"{"emailAddress":"c2@example.com","properties":{"n":1}}"#)
       try await fed.managed.database.query(
         """
         UPDATE device SET invalidated_at = now(), invalidation_type = 2, invalidation_reason = 'Unregistered'
@@ -130,7 +136,10 @@ import Wire
       #expect(try await fed.contacts("unsubscribed") == [])
       let found = try await fed.send(
         "GET", "lists/\(fed.list)/contacts/all?email=c2%40example.com&includeProperties=false")
-      guard case .array(let items) = try found.json else { return Issue.record("\(found.text)") }
+      guard case .array(let items) = try found.json else {
+        Issue.record("\(found.text)")
+        return
+      }
       #expect(items.map { $0.string("originalId") } == ["c2"] && items.first?["properties"] == [:])
       for query in ["pageSize=0", "pageSize=1001", "lastId=x", "includeProperties=maybe"] {
         #expect(try await fed.send("GET", "lists/\(fed.list)/contacts/all?\(query)").status == 400, "\(query)")
@@ -144,7 +153,10 @@ import Wire
       try await fed.register("a", "aa")
       _ = try await fed.update("a", #"{"emailAddress":"a@example.com","unsubscribed":true}"#)
       _ = try await fed.update("b", #"{"mobileNumber":"+31612345678"}"#)
-      guard case .array(let lists) = try await fed.send("GET", "lists").json else { return Issue.record("no array") }
+      guard case .array(let lists) = try await fed.send("GET", "lists").json else {
+        Issue.record("no array")
+        return
+      }
       #expect(lists.map { $0.integer("id") } == [fed.list] && lists.first?.integer("contacts") == 2)
       #expect(lists.first?["permissions"] == ["read": true, "write": true, "execute": true])
       #expect(try await fed.send("GET", "lists?typeId=1").json == .array(lists))
@@ -165,7 +177,8 @@ import Wire
       _ = try await fed.update("a", #"{"properties":{"food":"meat","visits":3,"mixed":1}}"#)
       _ = try await fed.update("b", #"{"properties":{"mixed":"x","rate":1.5}}"#)
       guard case .array(let properties) = try await fed.send("GET", "properties").json else {
-        return Issue.record("no array")
+        Issue.record("no array")
+        return
       }
       #expect(properties.map { $0.string("name") } == ["food", "mixed", "rate", "visits"])
       #expect(properties.map { $0.string("dataType") } == ["STRING", "STRING", "STRING", "BIGINT"])
@@ -173,7 +186,8 @@ import Wire
         "POST", "/api/v1/sendouts",
         json: #"{"name":"Spring","appId":"com.acme.app","audience":{"all":true},"message":{"alert":"Hi"}}"#)
       guard case .array(let campaigns) = try await fed.send("GET", "campaigns").json else {
-        return Issue.record("no array")
+        Issue.record("no array")
+        return
       }
       #expect(campaigns.map { $0.string("name") } == ["Spring"])
       #expect(campaigns.first?.integer("campaignTypeId") == 20 && campaigns.first?["locked"] == false)

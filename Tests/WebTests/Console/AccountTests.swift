@@ -13,6 +13,8 @@ import Wire
       _ = try await other.post(
         "/console/sign-in", [("email", "mia@example.com"), ("password", ConsoleServer.password)])
       #expect(try await other.get("/console/account").status == 200)
+      let thief = ConsoleBrowser(console.server)
+      thief.session = browser.session
 
       _ = try await browser.get("/console/account")
       let wrong = try await browser.post(
@@ -27,6 +29,9 @@ import Wire
       #expect(try await browser.get("/console/account").text.contains("The password is changed."))
       #expect(!(try await browser.get("/console/account").text.contains("The password is changed.")))
       #expect(try await other.get("/console/account").status == 303)
+      #expect(try await thief.get("/console/account").status == 303)
+      // The forms go with the new cookie.
+      #expect(try await browser.post("/console/account/appearance").header("Location") == "/console/account")
     }
   }
 
@@ -48,6 +53,8 @@ import Wire
         ])
       let codes = on.text.firstMatch(of: /<pre[^>]*>([^<]+)/)?.1.split(separator: "\n") ?? []
       #expect(codes.count == 10, "\(on.text)")
+      // The page that shows them has forms of the session's new token.
+      #expect(try await browser.post("/console/account/appearance").status == 303)
 
       for isFirst in [true, false] {
         let other = ConsoleBrowser(console.server)
@@ -61,6 +68,21 @@ import Wire
         #expect(code.status == (isFirst ? 303 : 403))
         #expect(try await other.get("/console/account").status == (isFirst ? 200 : 303))
       }
+    }
+  }
+
+  @Test func `Too many wrong passwords are told when to try again`() async throws {
+    try await withConsole { console in
+      let browser = try await console.browser()
+      _ = try await browser.get("/console/account")
+      func change() async throws -> TestReply {
+        try await browser.post(
+          "/console/account/password", [("current", "wrong"), ("password", "eight lanterns over sand")])
+      }
+      for _ in 0..<10 { #expect(try await change().status == 403) }
+      let refused = try await change()
+      #expect(refused.status == 429)
+      #expect(refused.header("Retry-After").flatMap { Int($0) }.map((800...900).contains) == true)
     }
   }
 

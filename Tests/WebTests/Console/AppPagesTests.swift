@@ -176,6 +176,17 @@ import Wire
     }
   }
 
+  @Test func `A customer without devices is counted once a day, too`() async throws {
+    try await withManagementServer { managed in
+      let id = try await managed.addApp()
+      let counting = CountingDatabase(managed.database.pool)
+      for _ in 0..<3 { try await DeviceCounts(counting).countDay(managed.customer) }
+      #expect(counting.count(of: "device.count_day") == 1)
+      let page = try await managed.send("GET", "/api/v1/device-counts?pushAppId=\(id)").json
+      #expect(page.array("items")?.first?.array("days")?.map { $0.integer("devices") } == [0])
+    }
+  }
+
   @Test func `A marketer sees apps and changes none, and an analyst sees none`() async throws {
     try await withManagementServer { managed in
       let id = try await managed.addApp()

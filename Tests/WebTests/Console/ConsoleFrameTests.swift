@@ -78,6 +78,36 @@ import Wire
     }
   }
 
+  @Test func `The page of a session that has ended has no secret of a form, and sent again the form asks for it`()
+    async throws
+  {
+    try await withConsole { console in
+      var tried = 0
+      for action in ConsolePages.actions {
+        for field in action.fields where field.isSecret {
+          tried += 1
+          let path = action.path.replacing(#/\{\w+\}/#, with: "1")
+          let ended = try await ConsoleBrowser(console.server).post(
+            path, [(field.name, "hush-hush"), ("name", "Acme")])
+          #expect(ended.status == 401 && !ended.text.contains("hush-hush"), "\(path) \(field.name)")
+          #expect(ended.text.contains("asks for them again"), "\(path) \(field.name)")
+        }
+      }
+      #expect(tried > 5)
+      let browser = try await console.browser()
+      _ = try await browser.get("/console/account")
+      let path = "/console/new-app/ios"
+      let fields = [("name", "Acme"), ("appId", "com.acme.app"), ("signingKey", "hush-hush")]
+      let older = try await browser.post(path, fields, token: "x")
+      #expect(older.status == 403 && !older.text.contains("hush-hush"), "\(older.text)")
+      #expect(older.text.contains(#"name="left" value="signingKey""#), "\(older.text)")
+      let again = try await browser.post(path, [("name", "Acme"), ("appId", "com.acme.app"), ("left", "signingKey")])
+      #expect(again.status == 400 && again.text.contains(#"value="com.acme.app""#), "\(again.text)")
+      #expect(again.text.contains("has to be given again"), "\(again.text)")
+      #expect(try await console.database.query("SELECT FROM push_app").isEmpty)
+    }
+  }
+
   @Test func `Paths of pages and of actions are unique`() {
     let pages = ConsolePages.all.map(\.path)
     #expect(Set(pages).count == pages.count)

@@ -113,6 +113,21 @@ import Wire
     #expect(AuditDifference.rows(nil, ["a": 1]).count == 1 && AuditDifference.rows(nil, nil).isEmpty)
   }
 
+  @Test func `A line that uses a key goes to where its scope is served`() async throws {
+    try await withConsole { console in
+      let browser = try await console.browser()
+      _ = try await browser.get("/console/account")
+      for (scope, address) in [
+        ("device", "\(WholeWebServer.publicURL)/rest/"), ("backend", "\(WholeWebServer.publicURL)/rest/"),
+        ("gateway", "\(WholeWebServer.publicURL)/gateway.ashx"), ("send", "http://127.0.0.1/api/v1/messages"),
+        ("admin", "http://127.0.0.1/api/v1/apps"),
+      ] {
+        let made = try await browser.post("/console/keys", ["name": "Key of \(scope)", "scope": scope])
+        #expect(made.status == 200 && made.shows(address), "\(scope): \(made.text)")
+      }
+    }
+  }
+
   @Test func `An owner invites a user, whose link is shown once, and changes and disables them`() async throws {
     try await withManagementServer { managed in
       let browser = try await managed.browser()

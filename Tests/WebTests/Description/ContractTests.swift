@@ -161,14 +161,16 @@ private struct Tour: Sendable {
       "\(rest)/lists", list, "\(list)/contacts/all", "\(list)/contacts/unsubscribed", "\(list)/contacts/bounced",
       "\(list)/contacts/lars%40example.com", "\(rest)/properties", "\(rest)/campaigns",
     ] { try await send("GET", path) }
-    try await send("PUT", "\(list)/contacts/lars%40example.com/update?force=true", #"{"city":"Lund","unsubscribed":false}"#)
+    try await send(
+      "PUT", "\(list)/contacts/lars%40example.com/update?force=true", #"{"city":"Lund","unsubscribed":false}"#)
   }
 
   private func contacts() async throws {
     try await send("GET", "/api/v1/contacts?query=lars&field=originalId&limit=1")
     let contact = try await send("GET", "/api/v1/contacts/lars%40example.com").json
     try await send("PUT", "/api/v1/contacts/mia%40example.com", #"{"city":"Lund","language":"sv","listIds":[]}"#)
-    try await send("PATCH", "/api/v1/contacts/lars%40example.com", #"{"city":"Lund","properties":{"visits":4,"vip":null}}"#)
+    try await send(
+      "PATCH", "/api/v1/contacts/lars%40example.com", #"{"city":"Lund","properties":{"visits":4,"vip":null}}"#)
     let devices = try #require(contact.array("devices"))
     #expect(devices.count == 2)
     let invalid = try #require(devices.first { $0["invalidatedAt"] != nil }?.integer("deviceId"))

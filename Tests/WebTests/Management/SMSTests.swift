@@ -1,6 +1,7 @@
 import Crypto
 import Delivery
 import FoundationEssentials
+import Postgres
 import Registry
 import Sendouts
 import Providers

@@ -93,7 +93,8 @@ import Wire
     try await withPage { page in
       let parts = "--b\r\nContent-Disposition: form-data; name=\"List-Unsubscribe\"\r\n\r\nOne-Click\r\n--b--\r\n"
       let reply = try await page.post(parts, type: "multipart/form-data; boundary=b")
-      #expect(try await reply.status == 200 && page.count() == 1)
+      #expect(reply.status == 200)
+      #expect(try await page.count() == 1)
       _ = try await page.post(Self.subscribe)
       #expect(try await page.post("List%2DUnsubscribe=One%2DClick").status == 200)
       #expect(try await page.count() == 1)
@@ -106,9 +107,10 @@ import Wire
   ])
   func `A POST that asks for neither changes nothing`(body: String) async throws {
     try await withPage { page in
-      #expect(try await page.post(body).status == 400)
-      #expect(try await page.post(Self.unsubscribe, type: "text/plain").status == 400)
-      #expect(try await page.post(Self.unsubscribe, type: "application/json").status == 400)
+      for reply in [
+        try await page.post(body), try await page.post(Self.unsubscribe, type: "text/plain"),
+        try await page.post(Self.unsubscribe, type: "application/json"),
+      ] { #expect(reply.status == 400) }
       #expect(try await page.count() == 0)
     }
   }
@@ -116,7 +118,8 @@ import Wire
   @Test func `A body that is too long is refused`() async throws {
     try await withPage { page in
       let body = "\(Self.unsubscribe)&x=\(String(repeating: "x", count: 17 * 1024))"
-      #expect(try await page.post(body).status == 413)
+      let reply = try await page.post(body)
+      #expect(reply.status == 413)
       #expect(try await page.count() == 0)
     }
   }

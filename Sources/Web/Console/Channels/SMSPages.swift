@@ -51,7 +51,7 @@ enum SMSPages {
       "authToken", label: "Auth Token (Twilio)", kind: .password, hint: "console.twilio.com, Account Info."),
     SMSSettingsRequest.form.field("url", label: "Address for messages", kind: .text),
     SMSSettingsRequest.form.field("voiceUrl", label: "Address for calls", kind: .text),
-    SMSSettingsRequest.form.field("template", label: "Request of another provider, as JSON", kind: .area(rows: 8)),
+    SMSSettingsRequest.form.field("template", label: "Request of another provider, as JSON", kind: .file(["json"])),
   ]
 
   private static let form = ConsolePage(

@@ -95,7 +95,7 @@ struct Composer: Sendable {
     guard let json = try? JSONCoding.encode(request) else { return nil }
     let options = options(request)
     let method = draft == nil ? "POST" : "PUT"
-    let url = call.parts.publicURL + "/api/v1/sendouts" + (draft.map { "/\($0.sendoutId)" } ?? "")
+    let url = call.parts.consoleURL + "/api/v1/sendouts" + (draft.map { "/\($0.sendoutId)" } ?? "")
     let body = String(decoding: json, as: UTF8.self).replacing("'", with: #"'\''"#)
     return ConsoleLink(
       api: """

@@ -76,7 +76,8 @@ enum ContactPages {
       "fields": fields(of: contact), "since": call.zone.time(contact.createdAt),
       "changed": call.zone.time(contact.updatedAt), "hidesPersonal": !call.user.seesPersonal,
       "mayChange": mayChange, "maySend": mayChange && contact.devices?.contains { $0.invalidatedAt == nil } == true,
-      "apps": apps(of: contact, call), "lists": try await lists(of: contact, call), "seesTimeline": call.user.seesPersonal,
+      "apps": apps(of: contact, call), "lists": try await lists(of: contact, call),
+      "seesTimeline": call.user.seesPersonal,
     ]
     if call.user.seesPersonal, call.allows(ReportOperations.show) {
       let limit = try call.query.integer("events", in: 1...events.most) ?? events.few

@@ -127,7 +127,7 @@ struct ContentForm: Sendable {
   /// The curl line and the command that save a template.
   private var link: ConsoleLink {
     let name = template?.name ?? "offer"
-    let url = "\(call.parts.publicURL)/api/v1/templates/\(name)"
+    let url = "\(call.parts.consoleURL)/api/v1/templates/\(name)"
     return ConsoleLink(
       api: """
         jq -Rs '{body: .}' \(name).html | curl -X PUT -H "Authorization: Bearer $KEY" \\

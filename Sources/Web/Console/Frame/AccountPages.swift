@@ -11,9 +11,9 @@ extension ConsoleRoutes {
       try await showAccount(try await call(visit, for: "/console/account"), visit)
     }
     own("/console/account/password", routes) { call, _ in
-      try await users.account.changePassword(
+      let session = try await users.signIn.changePassword(
         call.user, from: call.form.text("current") ?? "", to: call.form.text("password") ?? "")
-      return .see("/console/account", notice: "The password is changed. All other sessions have ended.")
+      return (.see("/console/account", notice: "The password is changed. All other sessions have ended."), session)
     }
     get("/console/account/totp", routes) { visit in
       let call = try await call(visit, for: "/console/account/totp")
@@ -23,21 +23,21 @@ extension ConsoleRoutes {
       guard let totp = call.form.text("secret").flatMap({ TOTP(base32: $0) }) else {
         throw HTTPErrorResponse.badRequest("secret is none.")
       }
-      let codes = try await users.account.turnOnTOTP(
+      let (codes, session) = try await users.signIn.turnOnTOTP(
         call.user, totp, code: call.form.text("code") ?? "", password: call.form.text("current") ?? "")
-      return .show(
-        ConsoleView(
-          title: "Recovery codes", template: "recovery", values: ["codes": codes.map { ["code": $0] }]))
+      let view = ConsoleView(
+        title: "Recovery codes", template: "recovery", values: ["codes": codes.map { ["code": $0] }])
+      return (.show(view), session)
     }
     own("/console/account/totp/off", routes) { call, _ in
-      try await users.account.turnOffTOTP(call.user, password: call.form.text("current") ?? "")
-      return .see("/console/account", notice: "You sign in with your password alone now.")
+      let session = try await users.signIn.turnOffTOTP(call.user, password: call.form.text("current") ?? "")
+      return (.see("/console/account", notice: "You sign in with your password alone now."), session)
     }
     own("/console/account/sessions/{id}/end", routes) { call, _ in
       let session = try call.number("id", SessionID.self)
       try await users.sessions.end(session, of: call.user.user)
-      return .see(
-        session == call.user.session ? "/console/sign-in" : "/console/account", notice: "The session has ended.")
+      let next = session == call.user.session ? "/console/sign-in" : "/console/account"
+      return (.see(next, notice: "The session has ended."), nil)
     }
     post("/console/account/appearance", routes) { visit in
       let form = try await visit.form()
@@ -54,19 +54,24 @@ extension ConsoleRoutes {
   }
 
   /// A form of the account's pages, which is shown again if it is refused.
+  /// - Parameter work: also returns the session, if it has another token now.
   private func own(
     _ path: String, _ routes: RouteTable,
-    _ work: @escaping @Sendable (ConsoleCall, ConsoleVisit) async throws -> ConsoleDone
+    _ work: @escaping @Sendable (ConsoleCall, ConsoleVisit) async throws -> (ConsoleDone, NewSession?)
   ) {
     post(path, routes) { visit in
       let form = try await visit.form()
       var call = try await call(visit, for: path, form: form)
       do {
         try visit.require(call.user.csrfToken, in: form)
-        switch try await work(call, visit) {
+        let (done, session) = try await work(call, visit)
+        // Forms of the next page carry what follows from the new token.
+        if let session { call.user = try await users.sessions.find(session.token) ?? call.user }
+        let cookies = session.map { [visit.setting($0)] } ?? []
+        switch done {
         case .see(let path, let notice):
-          return ConsoleReply.see(path, setting: notice.map { [visit.setting(.notice, $0, for: 60)] } ?? [])
-        case .show(let view): return ConsoleReply.html(render(view, section: nil, call, visit))
+          return ConsoleReply.see(path, setting: cookies + (notice.map { [visit.setting(.notice, $0, for: 60)] } ?? []))
+        case .show(let view): return ConsoleReply.html(render(view, section: nil, call, visit), setting: cookies)
         }
       } catch {
         guard let refusal = ErrorReplies.response(for: error), refusal.status.code < 500 else {
@@ -74,7 +79,7 @@ extension ConsoleRoutes {
         }
         call.refusal = refusal
         if path == "/console/account/totp", let totp = form.text("secret").flatMap({ TOTP(base32: $0) }) {
-          return ConsoleReply.html(render(totpView(totp, call), section: nil, call, visit), refusal.status)
+          return ConsoleReply.html(render(totpView(totp, call), section: nil, call, visit), refusing: refusal)
         }
         return try await showAccount(call, visit, at: path)
       }
@@ -85,7 +90,7 @@ extension ConsoleRoutes {
   private func showAccount(
     _ call: ConsoleCall, _ visit: ConsoleVisit, at path: String? = nil
   ) async throws -> Response {
-    let security = try await users.account.security(of: call.user.user)
+    let security = try await users.signIn.security(of: call.user.user)
     let sessions = try await users.sessions.list(call.user.user)
     var fresh = call
     fresh.refusal = nil
@@ -112,7 +117,7 @@ extension ConsoleRoutes {
         },
       ])
     return ConsoleReply.html(
-      render(view, section: nil, call, visit), call.refusal?.status ?? .ok,
+      render(view, section: nil, call, visit), refusing: call.refusal,
       setting: visit[.notice] == nil ? [] : [visit.setting(.notice, "")])
   }
 

@@ -7,7 +7,7 @@ import Wire
 
 /// One request of a signed-in user.
 struct ConsoleCall: Sendable {
-  let user: SignedIn
+  var user: SignedIn
   let customer: CustomerID
   let role: Role
   /// The customer's name, time zone, threshold and so on.
@@ -107,6 +107,8 @@ struct ConsoleParts: Sendable {
   let replies: IdempotentReplies
   let messages: MessageService
   /// Of console and management API, without a slash at its end.
+  let consoleURL: String
+  /// Of what apps and their back ends ask for, without a slash at its end.
   let publicURL: String
   /// The words of the command that calls an operation, by the operation's id: `key list` for `listKeys`.
   let commands: [String: String]
@@ -120,7 +122,7 @@ struct ConsoleParts: Sendable {
     let (path, query) = operation.written(target)
     let verb = operation.description.method.rawValue
     let url =
-      publicURL + path
+      consoleURL + path
       + (query.isEmpty ? "" : "?" + query.map { "\($0)=\(PercentEncoding.encode($1))" }.joined(separator: "&"))
     let method = verb == "GET" ? "" : "-X \(verb) "
     var command: String?

@@ -42,6 +42,15 @@ enum ConsoleReply {
     return reply
   }
 
+  /// A page that says why something was refused, and when to try again where the refusal does.
+  static func html(
+    _ html: String, refusing refusal: HTTPErrorResponse?, setting cookies: [HTTPField] = []
+  ) -> Response {
+    var reply = self.html(html, refusal?.status ?? .ok, setting: cookies)
+    reply.headers[.retryAfter] = refusal?.headers[.retryAfter]
+    return reply
+  }
+
   static func see(_ path: String, setting cookies: [HTTPField] = []) -> Response {
     var headers: HTTPFields = [.location: path, .cacheControl: "no-store", .referrerPolicy: "same-origin"]
     for cookie in cookies { headers.append(cookie) }

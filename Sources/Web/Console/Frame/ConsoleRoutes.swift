@@ -11,10 +11,14 @@ public struct ConsoleRoutes: RouteSet {
 
   /// - Parameters:
   ///   - management: whose operations, messages and caches it uses.
-  ///   - publicURL: where people reach the console and scripts the management API, without a slash at its end.
+  ///   - consoleURL: where people reach the console and scripts the management API, without a slash at its end.
+  ///   - publicURL: where apps and their back ends reach the hub, without a slash at its end.
   ///   - commands: the words of the command that calls an operation, by the operation's id.
-  package init(management: ManagementRoutes, users: ConsoleUsers, publicURL: String, commands: [String: String]) {
-    parts = management.consoleParts(publicURL: publicURL, commands: commands)
+  package init(
+    management: ManagementRoutes, users: ConsoleUsers, consoleURL: String, publicURL: String,
+    commands: [String: String]
+  ) {
+    parts = management.consoleParts(consoleURL: consoleURL, publicURL: publicURL, commands: commands)
     self.users = users
   }
 
@@ -38,7 +42,7 @@ public struct ConsoleRoutes: RouteSet {
       }
     }
     routes.showErrors(below: "/console") { request, context, error in
-      let visit = ConsoleVisit(request, context, publicURL: parts.publicURL)
+      let visit = ConsoleVisit(request, context, consoleURL: parts.consoleURL)
       return page(for: error.status == .notFound ? Self.nothing : error, visit, nil)
     }
   }
@@ -62,7 +66,7 @@ public struct ConsoleRoutes: RouteSet {
     _ answer: @escaping @Sendable (ConsoleVisit) async throws -> Response
   ) {
     routes.add(method, RouterPath(path), bound: .noKey) { request, context in
-      let visit = ConsoleVisit(request, context, publicURL: parts.publicURL)
+      let visit = ConsoleVisit(request, context, consoleURL: parts.consoleURL)
       do {
         return try await answer(visit)
       } catch let elsewhere as Elsewhere {
@@ -131,6 +135,10 @@ public struct ConsoleRoutes: RouteSet {
     guard visit.has(call.user.csrfToken, in: form) else { return sendAgain(action, form, call, visit) }
     do {
       guard call.allows(action.operation) else { throw HTTPErrorResponse.refused(action.operation, to: call.role) }
+      if let missing = form.text(Self.left) {
+        throw HTTPErrorResponse.badRequest(
+          "\(missing) has to be given again: it was not kept while nobody was signed in.")
+      }
       switch try await action.perform(call) {
       case .see(let path, let notice):
         return ConsoleReply.see(path, setting: notice.map { [visit.setting(.notice, $0, for: 60)] } ?? [])
@@ -142,17 +150,25 @@ public struct ConsoleRoutes: RouteSet {
     }
   }
 
-  /// Of a form that is older than the session: nothing was done, and all that was typed can be sent again, but for passwords.
+  /// The field that tells which secret was left out.
+  private static let left = "left"
+
+  /// Of a form that is older than the session: nothing was done, and all that was typed can be sent again. Secrets are left out; the form asks
+  /// for them once more.
   private func sendAgain(
     _ action: ConsoleAction, _ form: FormValues, _ call: ConsoleCall?, _ visit: ConsoleVisit
   ) -> Response {
-    let hidden = ["csrf"] + action.fields.filter(\.isSecret).map(\.name)
-    let fields = form.names.filter { !hidden.contains($0) }.flatMap { name in
-      form.all(name).map { ["name": name, "value": $0] }
-    }
+    let secrets = action.fields.filter(\.isSecret).map(\.name)
+    let missing = secrets.filter { form.text($0) != nil }.prefix(1)
+    let fields =
+      form.names.filter { !(secrets + ["csrf", Self.left]).contains($0) }.flatMap { name in
+        form.all(name).map { ["name": name, "value": $0] }
+      } + missing.map { ["name": Self.left, "value": $0] }
     let view = ConsoleView(
       title: call == nil ? "Your session has ended" : "Send it again?", template: "again",
-      values: ["action": visit.request.uri.path, "fields": fields, "hasSession": call != nil])
+      values: [
+        "action": visit.request.uri.path, "fields": fields, "hasSession": call != nil, "isWhole": missing.isEmpty,
+      ])
     return ConsoleReply.html(render(view, section: nil, call, visit), call == nil ? .unauthorized : .forbidden)
   }
 
@@ -168,7 +184,9 @@ public struct ConsoleRoutes: RouteSet {
     (call.refusal, call.refused) = (refusal, action.path)
     do {
       try Self.require(page, call)
-      return reply(try await page.show(call), page, call, visit, refusal.status)
+      var reply = reply(try await page.show(call), page, call, visit, refusal.status)
+      reply.headers[.retryAfter] = refusal.headers[.retryAfter]
+      return reply
     } catch let second {
       return try problem(second, visit, call)
     }
@@ -236,10 +254,10 @@ public struct ConsoleRoutes: RouteSet {
 
 extension ManagementRoutes {
   /// What the console works with.
-  func consoleParts(publicURL: String, commands: [String: String]) -> ConsoleParts {
+  func consoleParts(consoleURL: String, publicURL: String, commands: [String: String]) -> ConsoleParts {
     ConsoleParts(
       operations: operations.parts, replies: operations.endpoint.replies, messages: messages.messages,
-      publicURL: publicURL, commands: commands, forget: operations.forget)
+      consoleURL: consoleURL, publicURL: publicURL, commands: commands, forget: operations.forget)
   }
 }
 

@@ -4,11 +4,9 @@ package import Registry
 package struct ConsoleUsers: Sendable {
   let signIn: ConsoleSignIn
   let sessions: Sessions
-  let account: OwnAccount
 
-  package init(signIn: ConsoleSignIn, sessions: Sessions, account: OwnAccount) {
+  package init(signIn: ConsoleSignIn, sessions: Sessions) {
     self.signIn = signIn
     self.sessions = sessions
-    self.account = account
   }
 }

@@ -12,11 +12,11 @@ struct ConsoleVisit: Sendable {
   let isSecure: Bool
   private let cookies: [String: String]
 
-  /// - Parameter publicURL: a hub that is known by https has it at its own name; elsewhere the proxy says.
-  init(_ request: Request, _ context: WebRequestContext, publicURL: String) {
+  /// - Parameter consoleURL: a console that is known by https has it at its own name; elsewhere the proxy says.
+  init(_ request: Request, _ context: WebRequestContext, consoleURL: String) {
     self.request = request
     self.context = context
-    let secureName = publicURL.hasPrefix("https://") ? publicURL.dropFirst(8).prefix { $0 != "/" } : ""
+    let secureName = consoleURL.hasPrefix("https://") ? consoleURL.dropFirst(8).prefix { $0 != "/" } : ""
     isSecure =
       request.headers[.forwardedProto] == "https"
       || !secureName.isEmpty && request.head.authority.map { secureName.hasSameBytes(as: $0) } == true

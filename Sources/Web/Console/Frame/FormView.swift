@@ -74,7 +74,7 @@ extension FormField {
       "name": name, "id": id, "label": label, "hint": hint, "error": error ?? "", "required": isRequired,
       "described": described.joined(separator: " "), "autocomplete": autocomplete ?? "", "maximum": "", "most": "",
       "isFile": false,
-      "value": isSecret ? "" : current.last ?? "", "isChecked": current.last.map { $0 != "false" } ?? false,
+      "value": isHidden ? "" : current.last ?? "", "isChecked": current.last.map { $0 != "false" } ?? false,
     ]
     for kind in ["isInput", "isArea", "isChoice", "isChoices", "isFlag", "isHidden"] { values[kind] = false }
     switch kind {
@@ -109,7 +109,16 @@ extension FormField {
   }
 
   /// Whether it is never shown again.
-  var isSecret: Bool { if case .password = kind { true } else { false } }
+  private var isHidden: Bool { if case .password = kind { true } else { false } }
+
+  /// Whether it may hold a secret: a page for somebody who is not signed in has nothing of it. A form that is refused still has the file that
+  /// was chosen.
+  var isSecret: Bool {
+    switch kind {
+    case .password, .file: true
+    default: false
+    }
+  }
 
   /// Most UTF-16 units that a browser lets in: a character of the API can be two.
   private var longest: String {

@@ -85,7 +85,7 @@ extension ConsoleRoutes {
 
   private func entered(_ session: NewSession, _ visit: ConsoleVisit, to path: String) -> Response {
     ConsoleReply.see(
-      path, setting: [visit.setting(.session, session.token, for: 14 * 86_400), visit.setting(.form, "")])
+      path, setting: [visit.setting(session), visit.setting(.form, "")])
   }
 
   // MARK: Customers
@@ -145,11 +145,8 @@ extension ConsoleRoutes {
         "csrf": token, "text": asked.text, "button": asked.button, "action": visit.request.uri.path,
         "next": asked.next ?? "", "form": FormView(asked.fields, [:], form, refusal).values,
       ])
-    var reply = ConsoleReply.html(
-      render(view, section: nil, nil, visit), refusal?.status ?? .ok,
-      setting: [visit.setting(.form, token, for: 86_400)])
-    reply.headers[.retryAfter] = refusal?.headers[.retryAfter]
-    return reply
+    return ConsoleReply.html(
+      render(view, section: nil, nil, visit), refusing: refusal, setting: [visit.setting(.form, token, for: 86_400)])
   }
 }
 
@@ -205,6 +202,9 @@ extension ConsoleVisit {
     else { return "/console" }
     return path
   }
+
+  /// A field that sets the cookie of a session, for as long as one can last.
+  func setting(_ session: NewSession) -> HTTPField { setting(.session, session.token, for: 14 * 86_400) }
 
   /// Whom a sign-in comes from.
   fileprivate var client: SignInClient {

@@ -144,7 +144,7 @@ extension AccessScope {
 
   /// A line that uses the key.
   fileprivate func use(of token: String, app: String?, _ call: ConsoleCall) -> String {
-    let (hub, app) = (call.parts.publicURL, app ?? "com.acme.app")
+    let (hub, console, app) = (call.parts.publicURL, call.parts.consoleURL, app ?? "com.acme.app")
     let json = "-H 'Content-Type: application/json'"
     switch self {
     case .device:
@@ -154,14 +154,14 @@ extension AccessScope {
         """
     case .send:
       return """
-        curl -X POST \(hub)/api/v1/messages -H 'Authorization: Bearer \(token)' \(json) \
+        curl -X POST \(console)/api/v1/messages -H 'Authorization: Bearer \(token)' \(json) \
         -d '{"appId":"\(app)","to":{"originalId":"me@example.com"},"message":{"alert":"Hello"}}'
         """
     case .backend:
       return """
         curl \(hub)/rest/\(call.customer)/apps/\(app)/pushdevices/me@example.com -H 'X-Carma-Authentication-Token: \(token)'
         """
-    case .admin: return "curl \(hub)/api/v1/apps -H 'Authorization: Bearer \(token)'"
+    case .admin: return "curl \(console)/api/v1/apps -H 'Authorization: Bearer \(token)'"
     case .gateway:
       return """
         curl "\(hub)/gateway.ashx?producttoken=\(token)&to=0031612345678&body=Hello&from=Acme"

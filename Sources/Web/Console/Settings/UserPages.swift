@@ -57,7 +57,7 @@ enum UserPages {
   private static func invited(_ call: ConsoleCall, _ user: UserReply) -> ConsoleDone {
     .show(
       .secret(
-        "A link for \(user.name)", label: "Link for \(user.email)", call.parts.publicURL + (user.link ?? ""), use: nil,
+        "A link for \(user.name)", label: "Link for \(user.email)", call.parts.consoleURL + (user.link ?? ""), use: nil,
         note: "Send it to them yourself. Whoever opens it first sets the password. It works once, within 24 hours.",
         back: "/console/users", "Back to the users"))
   }

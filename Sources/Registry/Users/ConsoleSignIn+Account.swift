@@ -1,25 +1,10 @@
-import Crypto
-package import FoundationEssentials
-package import Postgres
+import FoundationEssentials
+import Postgres
 package import Wire
 
-/// What users change about themselves, in a session of theirs. Whoever finds a console open cannot do so: each change needs the password.
-package struct OwnAccount: Sendable {
-  private let database: any Querying
-  private let passwords: Passwords
-  private let factors: SecondFactors
-  private let date: @Sendable () -> Date
-
-  /// - Parameter date: the wall clock that codes go by, which tests steer.
-  package init(
-    _ database: any Querying, vault: Vault, passwords: Passwords, date: @escaping @Sendable () -> Date = { Date() }
-  ) {
-    self.database = database
-    self.passwords = passwords
-    factors = SecondFactors(database, vault: vault)
-    self.date = date
-  }
-
+/// What users change about how they sign in, in a session of theirs. Whoever finds a console open cannot do so: each change needs the password.
+/// It ends every other session, and gives this one a new token, as somebody may have a copy of the one that it had.
+extension ConsoleSignIn {
   /// How the user signs in.
   package func security(of user: UserID) async throws -> AccountSecurity {
     let found = try await factors.find(user)
@@ -27,14 +12,16 @@ package struct OwnAccount: Sendable {
       hasPassword: found.passwordHash != nil, usesTOTP: found.totp != nil, recoveryCodesLeft: found.recoveryCodes)
   }
 
-  /// Changes the password, and ends every other session of the user.
+  /// Changes the password.
   /// - Throws: `RegistryError.passwordRefused`, `.tooManySignIns`, `.tooManyPasswords`, `.invalid` naming `password`.
-  package func changePassword(_ session: SignedIn, from current: String, to new: String) async throws {
+  package func changePassword(_ session: SignedIn, from current: String, to new: String) async throws -> NewSession {
     try await check(current, session)
     try PasswordRule.check(new, email: session.email, name: session.name)
     let hash = try await passwords.hash(new)
+    let token = ConsoleToken()
     try await database.query(
-      UserQueries.setPassword, session.user.rawValue, hash, session.session.rawValue)
+      UserQueries.setPassword, session.user.rawValue, session.session.rawValue, Bytes(token.hash), hash)
+    return NewSession(token: token.text, needsCode: false)
   }
 
   /// Turns the authenticator app on, once it shows the right code.
@@ -45,19 +32,22 @@ package struct OwnAccount: Sendable {
   /// - Throws: `RegistryError.passwordRefused`, `.tooManySignIns`, `.tooManyPasswords`, `.codeRefused`.
   package func turnOnTOTP(
     _ session: SignedIn, _ totp: TOTP, code: String, password: String
-  ) async throws -> [String] {
+  ) async throws -> (recoveryCodes: [String], session: NewSession) {
     try await check(password, session)
     guard let step = totp.step(of: SecondFactors.digits(of: code), at: date(), after: 0) else {
       throw RegistryError.codeRefused
     }
-    return try await factors.turnOn(totp, of: session.user, acceptedStep: step)
+    return try await factors.turnOn(totp, in: session, acceptedStep: step)
   }
 
   /// Turns the authenticator app off; its recovery codes open nothing any more.
   /// - Throws: `RegistryError.passwordRefused`, `.tooManySignIns`, `.tooManyPasswords`.
-  package func turnOffTOTP(_ session: SignedIn, password: String) async throws {
+  package func turnOffTOTP(_ session: SignedIn, password: String) async throws -> NewSession {
     try await check(password, session)
-    try await database.query(UserQueries.turnOffTOTP, session.user.rawValue)
+    let token = ConsoleToken()
+    try await database.query(
+      UserQueries.turnOffTOTP, session.user.rawValue, session.session.rawValue, Bytes(token.hash))
+    return NewSession(token: token.text, needsCode: false)
   }
 
   private func check(_ password: String, _ session: SignedIn) async throws {
@@ -118,14 +108,17 @@ struct SecondFactors: Sendable {
     return try await !database.query(UserQueries.takeStep, user.rawValue, step).isEmpty
   }
 
-  /// - Returns: new recovery codes.
-  func turnOn(_ totp: TOTP, of user: UserID, acceptedStep step: Int64) async throws -> [String] {
+  /// - Returns: new recovery codes, and the session with another token.
+  func turnOn(
+    _ totp: TOTP, in session: SignedIn, acceptedStep step: Int64
+  ) async throws -> (recoveryCodes: [String], session: NewSession) {
     let codes = (0..<RecoveryCode.count).map { _ in RecoveryCode.make() }
-    let sealed = try vault.seal(totp.secret, context: Self.place(user))
+    let sealed = try vault.seal(totp.secret, context: Self.place(session.user))
+    let token = ConsoleToken()
     try await database.query(
-      UserQueries.turnOnTOTP, user.rawValue, Bytes(sealed.joined), step,
-      codes.compactMap(RecoveryCode.hash).map { Bytes($0) })
-    return codes
+      UserQueries.turnOnTOTP, session.user.rawValue, session.session.rawValue, Bytes(token.hash), Bytes(sealed.joined),
+      step, codes.compactMap(RecoveryCode.hash).map { Bytes($0) })
+    return (codes, NewSession(token: token.text, needsCode: false))
   }
 
   /// The code without blanks, which apps show in its middle.
