@@ -6,7 +6,7 @@ import PackagePlugin
 struct EmbedPlugin: BuildToolPlugin {
   func createBuildCommands(context: PluginContext, target: any Target) throws -> [Command] {
     let output = context.pluginWorkDirectoryURL.appending(path: "EmbeddedFiles.swift")
-    let folders = ["sql/migrations", "sql/reports", "Templates", "Templates/console"].map {
+    let folders = ["sql/migrations", "sql/reports", "Templates", "Templates/console", "Templates/pages"].map {
       context.package.directoryURL.appending(path: $0)
     }
     let files = folders.flatMap { folder in

@@ -24,7 +24,8 @@ public struct PINDelivery: Sendable {
     try await apps.apps(customer, appID: PushApp.smsAppID).contains { $0.type == .sms }
   }
 
-  /// Sends an SMS; once this returns, it is committed.
+  /// Sends an SMS; once this returns, it is committed. A number that wants nothing at all gets no PIN either, although its owner may have
+  /// asked for it: anybody can ask in its name.
   /// - Parameters:
   ///   - text: what it says; `{{pin}}` stands for the PIN.
   ///   - source: what the PIN is made from.
@@ -32,6 +33,7 @@ public struct PINDelivery: Sendable {
   func send(
     _ text: String, _ source: PINSource, from sender: String?, to number: PhoneNumber, of customer: CustomerID
   ) async throws {
+    guard try await !messages.isSuppressed(number, of: customer) else { throw HybridError.noSMS }
     let lifetime = Int(PINs.lifetime.components.seconds)
     let sent = try await messages.sendPIN(
       customer,
@@ -57,9 +59,10 @@ public struct PINDelivery: Sendable {
         message: MessageBody(verbatim: true, alert: text, ttl: 86_400, priority: .high, trackOpens: false)))
   }
 
-  /// - Throws: `HybridError.noCalls`.
+  /// - Throws: `HybridError.noCalls`, also for a number that is suppressed.
   func call(_ call: PINCall, of customer: CustomerID) async throws {
-    guard try await makeCall?(call, customer) == true else { throw HybridError.noCalls }
+    guard try await !messages.isSuppressed(call.number, of: customer), try await makeCall?(call, customer) == true
+    else { throw HybridError.noCalls }
   }
 }
 

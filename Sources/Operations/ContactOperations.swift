@@ -1,5 +1,6 @@
 import HTTPTypes
 import Registry
+import Sendouts
 package import Wire
 
 extension APIOperation.Tag {
@@ -13,7 +14,9 @@ extension APIOperation.Tag {
 
 /// `/api/v1/contacts` and `/api/v1/devices`.
 package enum ContactOperations {
-  package static let all = [AnyOperation(list), AnyOperation(show), AnyOperation(change), AnyOperation(retire)]
+  package static let all = [
+    AnyOperation(list), AnyOperation(show), AnyOperation(put), AnyOperation(change), AnyOperation(retire),
+  ]
 
   package static let list = Operation(
     get: "/api/v1/contacts", id: "listContacts", .contacts, "Look for contacts",
@@ -39,23 +42,54 @@ package enum ContactOperations {
   }
 
   package static let show = Operation(
-    get: "/api/v1/contacts/{id}", id: "showContactDetails", .contacts, "Show a contact",
-    "With its properties and its devices. The report `timeline` has what happened with it.", at: id,
+    get: "/api/v1/contacts/{originalId}", id: "showContactDetails", .contacts, "Show a contact",
+    "With its properties, devices and lists, and with what happened with it.", at: originalID,
     replies: .ok("The contact.", ContactDetails.form), errors: [unknown]
-  ) { call, id, _ in try await ContactStore(call.database).find(call.customer, id).shown(to: call) }
+  ) { call, id, _ in
+    var contact = try await ContactStore(call.database).find(call.customer, id)
+    guard call.seesPersonal else { return contact.shown(to: call) }
+    contact.timeline = try await call.parts.reports.read(
+      .timeline, call.customer, contact: id, limit: ContactDetails.mostEvents
+    ).rows.map { try ContactEvent(from: .object($0)) }
+    return contact
+  }
+
+  package static let put = Operation(
+    .put, "/api/v1/contacts/{originalId}", id: "putContact", .contacts, "Add or replace a contact",
+    """
+    Afterwards the contact has these fields and properties, and no others. `listIds` that are absent stay as they are, and so do devices. A \
+    contact that is added has no device until its app registers one.
+    """, at: originalID, body: .json(ContactRequest.whole, upTo: 256 * 1024),
+    replies: .ok("The contact as it is now.", ContactDetails.changedExample), audit: .changeContact
+  ) { call, id, request in
+    let (before, after) = try await ContactStore(call.database).put(call.customer, id, request)
+    return Changed(after, line(from: before, to: after))
+  }
 
   package static let change = Operation(
-    .patch, "/api/v1/contacts/{id}", id: "changeContact", .contacts, "Change a contact",
+    .patch, "/api/v1/contacts/{originalId}", id: "changeContact", .contacts, "Change a contact",
     """
     Fields that are absent stay as they are, `""` removes one. Properties are merged by their names, and null removes one. What the app \
     sends with its next registration counts again.
-    """, at: id, body: .json(ContactRequest.form, upTo: 256 * 1024),
-    replies: .ok("The contact as it is now.", ContactDetails.form), errors: [unknown], audit: .changeContact
+    """, at: originalID, body: .json(ContactRequest.form, upTo: 256 * 1024),
+    replies: .ok("The contact as it is now.", ContactDetails.changedExample), errors: [unknown], audit: .changeContact
   ) { call, id, request in
     let (before, after) = try await ContactStore(call.database).change(call.customer, id, request)
-    // The audit log is for ever, and names fields, not what stands in them.
-    let fields = ContactChanges(from: before, to: after)
-    return Changed(after, fields.names.isEmpty ? [] : [.init("contact \(id)", before: [String](), after: fields.names)])
+    return Changed(after, line(from: before, to: after))
+  }
+
+  /// The audit log is for ever, and names fields, not what stands in them.
+  private static func line(
+    from before: ContactDetails?, to after: ContactDetails
+  ) -> [Changed<ContactDetails>.Line] {
+    let target = "contact \(after.contactId)"
+    guard let before else {
+      let none = ContactDetails(
+        contactId: after.contactId, originalId: "", createdAt: after.createdAt, updatedAt: after.updatedAt)
+      return [.init(target, after: ContactChanges(from: none, to: after).names)]
+    }
+    let names = ContactChanges(from: before, to: after).names
+    return names.isEmpty ? [] : [.init(target, before: [String](), after: names)]
   }
 
   package static let retire = Operation(
@@ -77,9 +111,12 @@ package enum ContactOperations {
     )
   }
 
-  private static let id = Parameters.id(ContactID.self, "The contact's `contactId`.", example: 1)
-  private static let unknown = APIResponse.error(
-    "The customer has no contact of this number.", RegistryError.numberUnknown("contact"))
+  /// The customer's own id of a contact, in the path.
+  static let originalID = Parameters.path(
+    "originalId", .string(1...Registration.maximumOriginalID),
+    "Your own id of the user, percent-encoded. It is compared exactly.", example: "lars@example.com")
+  static let unknown = APIResponse.error(
+    "The customer has no contact of this id.", RegistryError.contactUnknown(originalID: "lars@example.com"))
 }
 
 /// Which fields of a contact a change has changed.
@@ -90,7 +127,7 @@ private struct ContactChanges {
     var names = ContactField.allCases.filter { before.texts[$0] != after.texts[$0] }.map(\.name)
     if before.listIds != after.listIds { names.append("listIds") }
     if before.dateOfBirth != after.dateOfBirth { names.append("dateOfBirth") }
-    if before.properties != after.properties { names.append("properties") }
+    if (before.properties ?? [:]) != (after.properties ?? [:]) { names.append("properties") }
     self.names = names
   }
 }
@@ -104,6 +141,7 @@ extension ContactDetails {
     contact.texts = ContactTexts()
     contact.dateOfBirth = nil
     contact.properties = nil
+    contact.timeline = nil
     return contact
   }
 }

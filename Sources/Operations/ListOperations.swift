@@ -64,6 +64,6 @@ package enum ListOperations {
   }
 
   private static let id = Parameters.id(ListID.self, "The list's `listId`.", example: 1_000_000_005)
-  private static let unknown = APIResponse.error(
+  package static let unknown = APIResponse.error(
     "The customer has no list of this number.", RegistryError.numberUnknown("list"))
 }

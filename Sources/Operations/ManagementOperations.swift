@@ -11,6 +11,7 @@ package enum ManagementOperations {
     (.users, UserOperations.all),
     (.apps, AppOperations.all),
     (.contacts, ContactOperations.all),
+    (.suppressions, SuppressionOperations.all),
     (.lists, ListOperations.all),
     (.segments, SegmentOperations.all),
     (.templates, TemplateOperations.all),

@@ -203,6 +203,8 @@ package struct OperationParts: Sendable {
   package let smsRule: EndpointRule
   /// Where providers of SMS post their status reports. A command reads it from the database that it is given.
   package let statusAddresses: @Sendable (Database) async throws -> SMSStatusAddresses
+  /// What hashes whom suppressions name. A command reads it from the database that it is given.
+  package let suppressionKey: @Sendable (Database) async throws -> SuppressionKey
   /// Asks an app's push service about its credentials. The answer is `nil` for an app that has none.
   package let checkCredentials: @Sendable (PushApp) async throws -> PushAppCheckReply?
   /// Previews, sends and finds single messages. It throws for a command without a master key.
@@ -211,6 +213,7 @@ package struct OperationParts: Sendable {
   package init(
     database: Database, slowReads: Database, vault: Vault?, smsRule: EndpointRule, retentionDays: Int32? = nil,
     statusAddresses: @escaping @Sendable (Database) async throws -> SMSStatusAddresses,
+    suppressionKey: @escaping @Sendable (Database) async throws -> SuppressionKey,
     checkCredentials: @escaping @Sendable (PushApp) async throws -> PushAppCheckReply?,
     messages: @escaping @Sendable () throws -> MessageService
   ) {
@@ -219,6 +222,7 @@ package struct OperationParts: Sendable {
     self.vault = vault
     self.smsRule = smsRule
     self.statusAddresses = statusAddresses
+    self.suppressionKey = suppressionKey
     self.checkCredentials = checkCredentials
     self.messages = messages
     self.retentionDays = retentionDays

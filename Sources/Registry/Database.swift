@@ -68,6 +68,7 @@ package enum RegistryStatements {
     + ProviderTokenQueries.all + SealedColumn.registry.flatMap(\.statements) + AuditQueries.all
     + IdempotentReplyQueries.all + UserQueries.all + MembershipQueries.all + SessionQueries.all + SignInQueries.all
     + NotificationQueries.all + AudienceQueries.all
-    + ContactQueries.all + ContactSearchQueries.all + ContactStoreQueries.all + RegisterQueries.all + DeviceQueries.all
-    + DayCountQueries.all
+    + ContactQueries.all + ContactSearchQueries.all + ContactStoreQueries.all + ListedContactQueries.all
+    + RegisterQueries.all + DeviceQueries.all
+    + DayCountQueries.all + SuppressionQueries.all
 }

@@ -32,7 +32,7 @@ struct RecipientHistory {
           text: "Retention had deleted the pushes. What became of one recipient is not known any more.")
       ]
     }
-    guard let contact else {
+    guard contact != nil else {
       return lines + [WhyLine(text: "There is no contact with this original id. It is compared exactly.")]
     }
     if pushes.isEmpty { lines += outside(originalID) }
@@ -127,6 +127,7 @@ struct RecipientHistory {
     case (.uncertain, _): return "Possibly sent, and never answered: \(reason). It is not sent again."
     case (.skipped, .deviceInvalidated): return "Not sent: the device had been invalidated by then."
     case (.skipped, .deviceReassigned): return "Not sent: another contact had the device by then."
+    case (.skipped, .suppressed): return "Not sent: the recipient is suppressed."
     case (.skipped, .deviceGone): return "Not sent: the device had been deleted by then."
     case (.skipped, _): return "Not sent: \(reason)."
     case (.cancelled, .pushAccepted): return "Not sent: another push of its message was accepted."

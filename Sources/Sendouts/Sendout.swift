@@ -20,6 +20,7 @@ struct Sendout: Sendable {
   let template: (name: String, version: Int32)?
   let unknownIDs: Int32?
   let onUncertain: UncertainPolicy
+  let purpose: MessagePurpose
   let createdAt: Date
   let startedAt: Date?
   let frozenAt: Date?
@@ -43,7 +44,7 @@ struct Sendout: Sendable {
   func digest(templateVersion version: Int32?) throws -> String {
     let said = [
       name, apps.map(\.description).joined(separator: " "), audienceJSON, messageJSON, template?.name ?? "",
-      version.map { String($0) } ?? "", onUncertain.rawValue,
+      version.map { String($0) } ?? "", onUncertain.rawValue, purpose.rawValue,
     ]
     return Base64URL.text(Array(SHA256.hash(data: try JSONCoding.encode(said))))
   }
@@ -56,8 +57,11 @@ extension Sendout {
     let templateName: String? = try row.get("template_name")
     let templateVersion: Int32? = try row.get("template_version")
     let policy: String = try row.get("on_uncertain")
-    guard let state = SendoutState(rawValue: state), let policy = UncertainPolicy(rawValue: policy) else {
-      throw PostgresError.decoding(statement: "sendout", column: "state", .format("an unknown state or policy"))
+    guard let state = SendoutState(rawValue: state), let policy = UncertainPolicy(rawValue: policy),
+      let purpose = MessagePurpose(rawValue: try row.get("purpose"))
+    else {
+      throw PostgresError.decoding(
+        statement: "sendout", column: "state", .format("an unknown state, policy or purpose"))
     }
     self.init(
       key: SendoutKey(CustomerID(customer), SendoutID(sendout)), apps: apps.map { PushAppID($0) },
@@ -65,7 +69,8 @@ extension Sendout {
       state: state,
       haltReason: halt, audienceJSON: audience.text, messageJSON: message.text,
       template: templateName.flatMap { name in templateVersion.map { (name, $0) } },
-      unknownIDs: try row.get("unknown_ids"), onUncertain: policy, createdAt: try row.get("created_at"),
+      unknownIDs: try row.get("unknown_ids"), onUncertain: policy, purpose: purpose,
+      createdAt: try row.get("created_at"),
       startedAt: try row.get("started_at"), frozenAt: try row.get("frozen_at"), finishedAt: try row.get("finished_at"),
       expiredAt: try row.get("expired_at"), stateChanges: try row.get("state_changes"),
       idFields: try row.get("id_fields"), fallback: (try row.get("fallback_app_id") as Int64?).map { PushAppID($0) },
@@ -92,7 +97,7 @@ extension Sendout {
       apps: apps.filter { self.apps.contains($0.id) }.map {
         SendoutReply.App(pushAppId: $0.id, appId: $0.appID, appType: $0.type)
       }, state: state,
-      haltReason: haltReason, unknownOriginalIds: unknownIDs.map(Int.init), template: template?.name,
+      haltReason: haltReason, unknownOriginalIds: unknownIDs.map(Int.init), purpose: purpose, template: template?.name,
       templateVersion: template?.version, onUncertain: onUncertain, writtenBy: writtenBy,
       createdAt: Wire.Timestamp(createdAt),
       startedAt: startedAt.map(Wire.Timestamp.init), frozenAt: frozenAt.map(Wire.Timestamp.init),

@@ -14,27 +14,28 @@ enum SendoutQueries {
   private static let columns = """
     customer_id, sendout_id, push_app_ids, name, state, halt_reason, audience, message, template_name, template_version,
     unknown_ids, on_uncertain, created_at, started_at, frozen_at, finished_at, expired_at, kind, state_changes, id_fields,
-    fallback_app_id, written_by
+    fallback_app_id, written_by, purpose
     """
 
   static let create = Statement(
     "sendout.create", .write,
     """
     INSERT INTO sendout (customer_id, push_app_ids, name, state, audience, message, template_name, template_version,
-                         unknown_ids, on_uncertain, written_by, started_at, changed_at)
+                         unknown_ids, on_uncertain, written_by, purpose, started_at, changed_at)
     VALUES ($1::bigint, $2::bigint[], $3::text, $4::text, $5::jsonb, $6::json, $7::text, $8::int4, $9::int4, $10::text, $11::bigint,
-            CASE WHEN $4::text = 'freezing' THEN now() END, CASE WHEN $4::text = 'freezing' THEN now() END)
+            $12::text, CASE WHEN $4::text = 'freezing' THEN now() END, CASE WHEN $4::text = 'freezing' THEN now() END)
     RETURNING \(columns)
     """)
 
   /// Replaces what the draft says: its apps `$3`, name `$4`, audience `$5`, message `$6`, template `$7` in its version `$8`, count of unknown
-  /// ids `$9` and policy `$10`, and by whom `$11` it is written.
+  /// ids `$9`, policy `$10` and purpose `$12`, and by whom `$11` it is written.
   static let rewrite = Statement(
     "sendout.rewrite", .write,
     """
     UPDATE sendout
        SET push_app_ids = $3::bigint[], name = $4::text, audience = $5::jsonb, message = $6::json, template_name = $7::text,
-           template_version = $8::int4, unknown_ids = $9::int4, on_uncertain = $10::text, written_by = $11::bigint
+           template_version = $8::int4, unknown_ids = $9::int4, on_uncertain = $10::text, written_by = $11::bigint,
+           purpose = $12::text
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
     RETURNING \(columns)
     """)
@@ -75,7 +76,7 @@ enum SendoutQueries {
     """
     SELECT customer_id, sendout_id, push_app_ids, name, state, halt_reason, '{"all":true}'::jsonb, '{}'::json,
            template_name, template_version, unknown_ids, on_uncertain, created_at, started_at, frozen_at, finished_at, expired_at, kind,
-           state_changes, id_fields, fallback_app_id, written_by
+           state_changes, id_fields, fallback_app_id, written_by, purpose
       FROM sendout
      WHERE customer_id = $1::bigint AND sendout_id < coalesce($2::bigint, \(Int64.max))
        AND ($4::text[] IS NULL OR state = ANY ($4::text[])) AND ($5::text IS NULL OR kind = $5::text)
@@ -164,14 +165,16 @@ enum SendoutQueries {
     "sendout.stream", .read, "SELECT \(columns) FROM sendout WHERE customer_id = $1::bigint AND stream = $2::text")
 
   /// Opens the stream `$2` of the apps `$3`, named `$4`, with the template `$5` in its version `$6`; nothing if another hub has. `$7` says
-  /// what becomes of uncertain pushes, `$8` are the fields of tracked messages with their ids, NULL for others, and `$9` is the app of their fallbacks.
+  /// what becomes of uncertain pushes, `$8` are the fields of tracked messages with their ids, NULL for others, `$9` is the app of
+  /// their fallbacks, and `$10` the purpose.
   static let openStream = Statement(
     "sendout.open_stream", .write,
     """
     INSERT INTO sendout (customer_id, kind, stream, push_app_ids, name, state, audience, message, template_name,
-                         template_version, started_at, changed_at, frozen_at, on_uncertain, id_fields, fallback_app_id)
+                         template_version, started_at, changed_at, frozen_at, on_uncertain, id_fields, fallback_app_id,
+                         purpose)
     VALUES ($1::bigint, 'stream', $2::text, $3::bigint[], $4::text, 'running', '{"all":true}', '{}', $5::text, $6::int4,
-            now(), now(), now(), $7::text, $8::text[], $9::bigint)
+            now(), now(), now(), $7::text, $8::text[], $9::bigint, $10::text)
     ON CONFLICT DO NOTHING
     RETURNING \(columns)
     """)

@@ -43,7 +43,7 @@ public struct SendoutStore: Sendable {
       SendoutQueries.create, customer.rawValue, new.apps.map(\.id.rawValue), new.name,
       (request.start == true ? SendoutState.freezing : .draft).rawValue, try JSONB(encoding: new.audience),
       JSONDocument(request.message.json), new.template?.name, new.template?.version, new.unknownIDs.map(Int32.init),
-      (request.onUncertain ?? .resend).rawValue, user?.rawValue)[0]
+      (request.onUncertain ?? .resend).rawValue, user?.rawValue, (request.purpose ?? .marketing).rawValue)[0]
     let sendout = try Sendout(row)
     if request.start == true { try await checkApproval(of: sendout) }
     if sendout.state == .freezing {
@@ -71,7 +71,7 @@ public struct SendoutStore: Sendable {
         SendoutQueries.rewrite, customer.rawValue, sendout.rawValue, new.apps.map(\.id.rawValue), new.name,
         try JSONB(encoding: new.audience), JSONDocument(request.message.json), new.template?.name,
         new.template?.version, new.unknownIDs.map(Int32.init), (request.onUncertain ?? .resend).rawValue,
-        user?.rawValue)[0])
+        user?.rawValue, (request.purpose ?? .marketing).rawValue)[0])
     return (try await reply(draft, nil), try await reply(changed, among: new.apps, nil))
   }
 

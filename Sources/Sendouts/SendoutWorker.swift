@@ -371,14 +371,15 @@ extension Sendout {
   func content() throws -> MessageContent {
     let message = try message()
     var content = MessageContent(
-      template: try MessageTemplate(message), sendout: fields(of: message), hasPage: template != nil)
+      template: try MessageTemplate(message), sendout: fields(of: message), hasPage: template != nil,
+      purpose: purpose)
     content.expiresAt = startedAt.flatMap { MessageContent.expiry(of: message.ttl, from: $0) }
     return content
   }
 
   /// What the messages of a stream have in common.
   var traits: StreamTraits {
-    StreamTraits(sendout: key.sendout, name: name, hasPage: template != nil, idFields: idFields ?? [])
+    StreamTraits(sendout: key.sendout, name: name, hasPage: template != nil, purpose: purpose, idFields: idFields ?? [])
   }
 
   /// What templates can name of the sendout. A message cannot name its own alert and info.

@@ -80,6 +80,13 @@ struct NotificationQueue: Sendable {
     }
   }
 
+  /// By what a claim looks up which tokens of an app are suppressed.
+  struct TokenSuppressions: Sendable {
+    let key: SuppressionKey
+    let app: PushAppID
+    let type: AppType
+  }
+
   /// Subscriptions that this run has claimed, with their events; nil for nothing.
   struct Group: Sendable {
     var items: [(claimed: Claimed, event: DataTreeEvent?)]
@@ -87,14 +94,19 @@ struct NotificationQueue: Sendable {
     let leaseEnd: ContinuousClock.Instant
     /// Where the lane's webhook leads; nil for a messaging service, and for a webhook that there is none of any more.
     var webhook: WebhookDestination?
+    /// Those whose tokens are suppressed.
+    var stopped: Set<SubscriptionID> = []
   }
 
   /// Claims what is due in a lane, and makes its events from the tree as it is at the claim: no write comes between. So a notification
   /// has the difference from the state that the one before reported, and later changes are noted for the next. Nor do the settings of
   /// webhooks change in between: nothing goes to one that was switched off before the claim. Without a master key that opens them nothing
   /// is claimed.
+  /// - Parameter suppressions: of a messaging service's tokens; nil for a webhook, which nobody suppresses.
   /// - Throws: `PostgresError` with `ServerError.lockNotAvailable` while a large write has the tree for itself.
-  func take(_ lane: Lane, upTo limit: Int, from pool: Pool, vault: Vault) async throws -> Group {
+  func take(
+    _ lane: Lane, upTo limit: Int, from pool: Pool, vault: Vault, suppressions: TokenSuppressions? = nil
+  ) async throws -> Group {
     // Asked first on a shared connection: the app's lanes would wait on all those that transactions have.
     try await pool.query(DataTreeQueries.isFree, lane.customer.rawValue, lane.app)
     return try await pool.transaction(of: lane.customer.rawValue) { database in
@@ -112,6 +124,14 @@ struct NotificationQueue: Sendable {
       if let webhook = lane.webhook, !group.items.isEmpty {
         let settings = try await WebhookStore(database, vault: vault).settings(lane.customer, app: lane.app)
         group.webhook = settings.destinations[webhook]
+      }
+      if let suppressions {
+        let tokens = claimed.compactMap { one in
+          (try? DeviceToken(one.target, type: suppressions.type, field: "token")).map { (id: one.id, token: $0) }
+        }
+        let stopped = try await Suppressions(database, key: suppressions.key).stopped(
+          lane.customer, suppressions.app, tokens.map(\.token))
+        group.stopped = Set(stopped.map { tokens[$0].id })
       }
       return group
     }

@@ -105,7 +105,12 @@ public struct NotificationRunner: Service {
             let limit = sender.capacity(for: target, upTo: settings.groupSize)
             guard limit > 0 else { break }
             let queue = newQueue()
-            let group = try await queue.take(lane, upTo: limit, from: pool, vault: vault)
+            let type = MessagingService(rawValue: lane.service)?.appType
+            let group = try await queue.take(
+              lane, upTo: limit, from: pool, vault: vault,
+              suppressions: target.app.flatMap { app in
+                type.map { .init(key: dispatcher.suppressions, app: app, type: $0) }
+              })
             guard !group.items.isEmpty else { break }
             isSent = true
             let (capacity, hasCapacity) = AsyncStream.makeStream(of: Bool.self)
@@ -196,6 +201,13 @@ public struct NotificationRunner: Service {
     for (one, event) in group.items {
       guard let event else {
         nothing.append(.init(id: one.id, next: .done))
+        continue
+      }
+      guard !group.stopped.contains(one.id) else {
+        nothing.append(
+          .init(
+            id: one.id, next: one.hasEnded ? .remove : .done, event: event.name, outcome: "failed",
+            reason: .hub(.suppressed)))
         continue
       }
       do {

@@ -4,6 +4,7 @@ public enum HubReason: String, CaseIterable, Sendable {
   case deviceInvalidated = "device_invalidated"
   case deviceReassigned = "device_reassigned"
   case deviceGone = "device_gone"
+  case suppressed
   case badToken = "BadToken"
   case noChannelURI = "NoChannelURI"
   case noNumber = "NoNumber"
@@ -74,6 +75,7 @@ public enum HubReason: String, CaseIterable, Sendable {
     case .deviceInvalidated: "The device had been invalidated by then."
     case .deviceReassigned: "Another contact had the device by then."
     case .deviceGone: "The device had been deleted by then."
+    case .suppressed: "A suppression of the contact, its number or the device stops messages of this purpose."
     case .badToken: "The token is no subscription to Web Push. The device is invalidated."
     case .noChannelURI: "The token is no channel URI of Windows. The device is invalidated."
     case .noNumber: "The token is no telephone number. The device is invalidated."
@@ -138,6 +140,8 @@ extension HubReason {
     case .deviceInvalidated, .deviceReassigned, .deviceGone, .badToken, .noChannelURI, .noNumber, .messageGone,
       .withdrawn, .pushAccepted, .confirmedInTime:
       "Nothing: the device or the message is gone."
+    case .suppressed:
+      "Nothing: the recipient wants no such messages. Lift the suppression only when they ask for it."
     case .expired: "Give the message a longer ttl, or start earlier."
     case .messageTooBig: "Shorten the message, its fields or its override, and send it to these recipients again."
     case .badOverride, .noText, .noPIN, .tooManyMarks, .characterTooLarge, .noWordOfMessage:

@@ -129,3 +129,51 @@ import Wire
     #expect(LinkSigner(keys: [2: keys[2] ?? []]).verify(read, .read) == nil)
   }
 }
+
+/// Addresses where contacts end marketing.
+@Suite struct ContactLinkTests {
+  let signer = LinkSigner(keys: [1: (0..<32).map { UInt8($0) }])
+  let link = ContactLink(customer: CustomerID(7), contact: ContactID(9_876_543))
+
+  @Test func `A token opens its contact's page, and no page of a push`() {
+    let token = signer.token(for: link)
+    #expect(signer.verify(contact: token) == link)
+    for kind in PushLink.Kind.allCases { #expect(signer.verify(token, kind) == nil) }
+    for number in [1, 127, 128, Int64.max] {
+      let link = ContactLink(customer: CustomerID(number), contact: ContactID(number))
+      #expect(signer.verify(contact: signer.token(for: link)) == link)
+    }
+  }
+
+  @Test func `No token of a push opens a contact's page`() {
+    for number in [1, 7, 200, 20_000, Int64.max] {
+      let push = PushLink(
+        customer: CustomerID(7), sendout: SendoutID(number), push: PushNumber(1), device: DeviceID(number))
+      for kind in PushLink.Kind.allCases { #expect(signer.verify(contact: signer.token(for: push, kind)) == nil) }
+    }
+  }
+
+  @Test func `No digit of a token can be changed for any other, nor any left out`() {
+    let token = Array(signer.token(for: link).utf8)
+    let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+    for position in token.indices {
+      for digit in digits where digit != token[position] {
+        var changed = token
+        changed[position] = digit
+        #expect(signer.verify(contact: String(decoding: changed, as: UTF8.self)) == nil)
+      }
+      #expect(signer.verify(contact: String(decoding: token[..<position], as: UTF8.self)) == nil)
+    }
+  }
+
+  @Test func `Another key signs nothing, a leaked one no later days, and links of contacts never become too old`() {
+    let key = (0..<32).map { UInt8($0) }
+    let token = LinkSigner(keys: [1: key], today: { LinkDay(100) }).token(for: link)
+    #expect(LinkSigner(keys: [1: key.reversed()]).verify(contact: token) == nil)
+    let keys = [1: key, 2: Array(key.reversed())]
+    #expect(LinkSigner(keys: keys, lastDays: [1: LinkDay(99)], today: { LinkDay(5000) }).verify(contact: token) == nil)
+    let aged = LinkSigner(
+      keys: keys, lastDays: [1: LinkDay(100)], maximumAges: [CustomerID(7): 30], today: { LinkDay(5000) })
+    #expect(aged.verify(contact: token) == link)
+  }
+}

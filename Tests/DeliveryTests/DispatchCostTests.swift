@@ -19,7 +19,8 @@ import Wire
       }
       let database = CountingDatabase(bench.pool)
       let dispatcher = Dispatcher(
-        database, services: bench.services, links: bench.links, settings: TestHub().dispatch, logger: TestServer.logger)
+        database, services: bench.services, links: bench.links, suppressions: .ofTests,
+        settings: TestHub().dispatch, logger: TestServer.logger)
       let result = await dispatcher.dispatch(
         try bench.plan(key, MessageBody(alert: "Hello")), to: try await bench.appTarget(dispatcher), bench.lane)
       #expect(result.end == .drained)

@@ -89,7 +89,8 @@ import Wire
   private func sendBatches(_ bench: SendingBench, _ key: SendoutKey, from database: (any Querying)? = nil) async throws
   {
     let dispatcher = Dispatcher(
-      database ?? bench.pool, services: bench.services, links: bench.links, settings: .unhurried,
+      database ?? bench.pool, services: bench.services, links: bench.links, suppressions: .ofTests,
+      settings: .unhurried,
       logger: TestServer.logger)
     let result = await dispatcher.dispatch(
       try bench.plan(key, MessageBody(alert: "Hello")), to: try await bench.appTarget(dispatcher), bench.lane)

@@ -21,7 +21,8 @@ import Wire
       }
       let database = LossyDatabase(bench.pool, failures: failures)
       let dispatcher = Dispatcher(
-        database, services: bench.services, links: bench.links, settings: .unhurried, logger: TestServer.logger)
+        database, services: bench.services, links: bench.links, suppressions: .ofTests,
+        settings: .unhurried, logger: TestServer.logger)
       let result = await dispatcher.dispatch(
         try bench.plan(key, MessageBody(alert: "Hello")), to: try await bench.appTarget(dispatcher), bench.lane)
       #expect(result.end == .drained)
@@ -40,7 +41,8 @@ import Wire
       let stop = StopSignal()
       let database = LossyDatabase(bench.pool, failures: 2) { stop.stop() }
       let dispatcher = Dispatcher(
-        database, services: bench.services, links: bench.links, settings: .unhurried, logger: TestServer.logger)
+        database, services: bench.services, links: bench.links, suppressions: .ofTests,
+        settings: .unhurried, logger: TestServer.logger)
       let result = await dispatcher.dispatch(
         try bench.plan(key, MessageBody(alert: "Hello")), to: try await bench.appTarget(dispatcher), bench.lane,
         stop: stop)

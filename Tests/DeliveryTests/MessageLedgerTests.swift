@@ -345,7 +345,8 @@ import Wire
   ) async throws -> MessageLedger {
     let key = if let key { key } else { try await bench.addStream() }
     return MessageLedger(
-      database: database, key: key, apps: [bench.app.id], run: RunID(), lease: .seconds(60), capacity: 100)
+      database: database, key: key, apps: [bench.app.id], run: RunID(), lease: .seconds(60), capacity: 100,
+      suppressions: .ofTests)
   }
 }
 

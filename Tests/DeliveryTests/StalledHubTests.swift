@@ -25,7 +25,8 @@ import Wire
       settings.lease = .seconds(3600)
       settings.extendEvery = .milliseconds(20)
       let dispatcher = Dispatcher(
-        database, services: bench.services, links: bench.links, settings: settings, logger: TestServer.logger)
+        database, services: bench.services, links: bench.links, suppressions: .ofTests,
+        settings: settings, logger: TestServer.logger)
       let plan = try bench.plan(key, MessageBody(alert: "Hello"))
       let app = try await bench.appTarget(dispatcher)
       async let result = dispatcher.dispatch(plan, to: app, bench.lane)

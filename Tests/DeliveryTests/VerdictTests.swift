@@ -125,7 +125,8 @@ import Wire
       try await bench.addDevices(1)
       bench.simulator.apns.rule(.any, .refuse(status: 503, reason: "Shutdown"), times: 3)
       let dispatcher = Dispatcher(
-        bench.pool, services: bench.services, links: bench.links, settings: .unhurried, logger: TestServer.logger,
+        bench.pool, services: bench.services, links: bench.links, suppressions: .ofTests,
+        settings: .unhurried, logger: TestServer.logger,
         time: ServerClock { Date(timeIntervalSinceNow: hours * 3600) })
       let runner = SendoutRunner(
         bench.pool, dispatcher: dispatcher, vault: bench.vault, settings: TestHub().runner, logger: TestServer.logger)

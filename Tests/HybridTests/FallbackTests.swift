@@ -49,6 +49,23 @@ import Wire
     }
   }
 
+  @Test func `Of a number that is suppressed neither push nor SMS leaves, and the message fails`() async throws {
+    try await withHybridBench { hybrid in
+      try await hybrid.addNumbers(2)
+      let suppressions = Suppressions(hybrid.bench.pool, key: .ofTests)
+      _ = try await suppressions.add(hybrid.bench.customer, .number(HybridBench.number(1)), .all)
+      _ = try await suppressions.add(hybrid.bench.customer, .number(HybridBench.number(2)), .marketing)
+      try await hybrid.bench.withHubs {
+        #expect(
+          try await hybrid.send(hybrid.message(1), hybrid.message(2)) == [.accepted(parts: 1), .accepted(parts: 1)])
+        let rows = try await hybrid.until { $0[0].status == "Failed" && $0[1].status == "Accepted" }
+        #expect(rows[0] == .init(status: "Failed", pushes: ["skipped suppressed"], sms: "skipped suppressed"))
+        #expect(rows[1].pushes == ["accepted"])
+      }
+      #expect(hybrid.requests("cc").isEmpty && hybrid.requests("aa").count == 1)
+    }
+  }
+
   @Test func `Without a phone or an app key a message goes by SMS at once, and by push only it fails`() async throws {
     try await withHybridBench { hybrid in
       try await hybrid.addNumbers(1, phones: 0)

@@ -35,6 +35,28 @@ import Wire
     }
   }
 
+  @Test func `A token whose scope is all is told nothing, which the log says, and keeps its subscription`() async throws
+  {
+    try await withDataTree { tree in
+      let app = try await PushApps(tree.bench.pool).resolve(
+        tree.bench.customer, appID: SendingBench.appID, type: .firebase)
+      let suppressions = Suppressions(tree.bench.pool, key: .ofTests)
+      for (token, scope) in [("stopped", SuppressionScope.all), ("marketing", .marketing)] {
+        let token = try DeviceToken(token, type: .firebase, field: "token")
+        _ = try await suppressions.add(tree.bench.customer, .device(app.id, token), scope)
+      }
+      for token in ["stopped", "marketing", "other"] { try await tree.subscribe(token, "/users", .value) }
+      try await tree.put("/users", "1")
+      try await tree.withRunner { try await tree.untilIdle() }
+      #expect(Set(tree.received.keys) == ["marketing", "other"])
+      let log = try await tree.query(
+        "SELECT concat_ws(' ', outcome, reason) FROM data_tree_notification ORDER BY 1"
+      ).map { try $0.decode(String.self) }
+      #expect(log == ["accepted", "accepted", "failed suppressed"])
+      #expect(try await tree.query("SELECT FROM data_tree_subscription").count == 3)
+    }
+  }
+
   @Test func `Changes before a notification leaves are merged into the newest state`() async throws {
     try await withDataTree { tree in
       try await tree.put("/users", #"{"old":1,"gone":1}"#)

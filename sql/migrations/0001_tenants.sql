@@ -112,7 +112,7 @@ CREATE TABLE hub_secret (
   retired_at    timestamptz
 );
 COMMENT ON TABLE  hub_secret               IS 'Secrets that the hub generates for itself, such as the key that signs links. On Citus this is a reference table.';
-COMMENT ON COLUMN hub_secret.name          IS 'Purpose of the secret: ''links/1'', ''links/2'' and so on sign page links; the highest number is the current one.';
+COMMENT ON COLUMN hub_secret.name          IS 'Purpose of the secret: ''links/1'', ''links/2'' and so on sign page links; the highest number is the current one. ''sms/status'' makes addresses for status reports, ''suppressions/1'' the hashes of suppressions.';
 COMMENT ON COLUMN hub_secret.sealed        IS 'AES-256-GCM: nonce, ciphertext, tag.';
 COMMENT ON COLUMN hub_secret.master_key_id IS 'The master key that sealed it. `pushcart rekey` needs it for rotation.';
 COMMENT ON COLUMN hub_secret.created_at    IS 'When the secret was generated. The link key before it signs nothing that is dated later.';

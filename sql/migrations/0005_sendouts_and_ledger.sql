@@ -14,6 +14,7 @@ CREATE TABLE sendout (
   message             json        NOT NULL,
   template_name       text,
   template_version    int4,
+  purpose             text        NOT NULL DEFAULT 'marketing' CONSTRAINT sendout_purpose_known CHECK (purpose IN ('marketing', 'transactional')),
   unknown_ids         int4,
   on_uncertain        text        NOT NULL DEFAULT 'resend' CONSTRAINT sendout_on_uncertain_known CHECK (on_uncertain IN ('resend', 'skip')),
   id_fields           text[],
@@ -41,7 +42,7 @@ COMMENT ON TABLE  sendout                  IS 'A message to an audience of one a
 COMMENT ON COLUMN sendout.customer_id      IS 'The customer that owns the sendout.';
 COMMENT ON COLUMN sendout.sendout_id       IS 'Number of the sendout.';
 COMMENT ON COLUMN sendout.kind             IS 'broadcast: one message to an audience. stream: single messages of one day to the same apps, each with a row in message.';
-COMMENT ON COLUMN sendout.stream           IS 'What the messages of a stream have in common: day, apps, template and trigger. NULL for broadcasts.';
+COMMENT ON COLUMN sendout.stream           IS 'What the messages of a stream have in common: day, apps, template, trigger and purpose. NULL for broadcasts.';
 COMMENT ON COLUMN sendout.next_message     IS 'Of a stream, the first number that no hub has reserved, as with next_push and next_batch.';
 COMMENT ON COLUMN sendout.next_push        IS 'Of a stream: of pushes.';
 COMMENT ON COLUMN sendout.next_batch       IS 'Of a stream: of batches.';
@@ -54,6 +55,7 @@ COMMENT ON COLUMN sendout.audience         IS '{"all":true}, {"listId":n}, {"ori
 COMMENT ON COLUMN sendout.message          IS 'What its pushes say and how they travel, as the API has it: alert, fields, ttl, overrides and so on. Each text is a Mustache template, unless verbatim is true.';
 COMMENT ON COLUMN sendout.template_name    IS 'Template of the rich page; NULL for none.';
 COMMENT ON COLUMN sendout.template_version IS 'The template version at the start, or at creation for a draft. Versions saved later do not change it.';
+COMMENT ON COLUMN sendout.purpose          IS 'What its messages are for: marketing, or transactional. Suppressions of the scope marketing do not concern transactional ones. Each stream has one.';
 COMMENT ON COLUMN sendout.unknown_ids      IS 'How many of the audience''s original ids were unknown at creation, or at the freeze once frozen. NULL for other audiences.';
 COMMENT ON COLUMN sendout.on_uncertain     IS 'Policy for uncertain pushes after a crash: resend (nobody is missed) or skip (nobody gets it twice).';
 COMMENT ON COLUMN sendout.id_fields        IS 'Of a stream of tracked messages, each with a row in tracked_message: the fields in which its pushes carry their ids. NULL for others.';
@@ -142,7 +144,7 @@ COMMENT ON COLUMN push_batch.waiting     IS 'State: waiting for a retry, or to s
 COMMENT ON COLUMN push_batch.accepted    IS 'State: accepted by the push service.';
 COMMENT ON COLUMN push_batch.failed      IS 'State: refused by the push service for good.';
 COMMENT ON COLUMN push_batch.uncertain   IS 'State: possibly sent, but never answered.';
-COMMENT ON COLUMN push_batch.skipped     IS 'State: not sent, because the device was invalidated or moved to another contact.';
+COMMENT ON COLUMN push_batch.skipped     IS 'State: not sent, because the device was invalidated or moved to another contact, or its recipient is suppressed.';
 COMMENT ON COLUMN push_batch.cancelled   IS 'State: not sent, because the sendout was cancelled, or another push of the message was enough.';
 COMMENT ON COLUMN push_batch.sent        IS 'Not a state: sent at least once, uncertain attempts included.';
 COMMENT ON COLUMN push_batch.opened      IS 'Not a state: opened by a person at least once.';
@@ -266,7 +268,7 @@ COMMENT ON COLUMN sendout_counts.sent        IS 'Not a state: sent at least once
 COMMENT ON COLUMN sendout_counts.accepted    IS 'State: accepted by the push service.';
 COMMENT ON COLUMN sendout_counts.failed      IS 'State: refused by the push service for good.';
 COMMENT ON COLUMN sendout_counts.uncertain   IS 'State: possibly sent, but never answered.';
-COMMENT ON COLUMN sendout_counts.skipped     IS 'State: not sent, because the device was invalidated or moved to another contact.';
+COMMENT ON COLUMN sendout_counts.skipped     IS 'State: not sent, because the device was invalidated or moved to another contact, or its recipient is suppressed.';
 COMMENT ON COLUMN sendout_counts.cancelled   IS 'State: not sent, because the sendout was cancelled, or another push of the message was enough.';
 COMMENT ON COLUMN sendout_counts.opened      IS 'Not a state: opened by a person at least once.';
 COMMENT ON COLUMN sendout_counts.accepted_opened IS 'Not a state: opened pushes that the push service accepted.';

@@ -8,6 +8,7 @@ CREATE TABLE trigger (
   app_ids       text[]      NOT NULL CONSTRAINT trigger_app_ids_some CHECK (cardinality(app_ids) > 0),
   message       json        NOT NULL,
   template      text,
+  purpose       text        NOT NULL DEFAULT 'transactional' CONSTRAINT trigger_purpose_known CHECK (purpose IN ('marketing', 'transactional')),
   active        boolean     NOT NULL DEFAULT true,
   created_at    timestamptz NOT NULL DEFAULT now(),
   updated_at    timestamptz NOT NULL DEFAULT now(),
@@ -22,6 +23,7 @@ COMMENT ON COLUMN trigger.description   IS 'What it is for; NULL if nobody said.
 COMMENT ON COLUMN trigger.app_ids       IS 'The apps it goes to, each on all platforms that it has when a message is sent.';
 COMMENT ON COLUMN trigger.message       IS 'What its pushes say and how they travel, as in sendout.message.';
 COMMENT ON COLUMN trigger.template      IS 'Template of the rich page, in the version of the moment when a message is sent; NULL for none.';
+COMMENT ON COLUMN trigger.purpose       IS 'What its messages are for, as in sendout.purpose.';
 COMMENT ON COLUMN trigger.active        IS 'Whether it takes messages.';
 COMMENT ON COLUMN trigger.created_at    IS 'When it was added.';
 COMMENT ON COLUMN trigger.updated_at    IS 'When it was last changed.';

@@ -102,6 +102,50 @@ public final class LinkSigner: Sendable {
   }
 }
 
+// MARK: - Contacts
+
+extension LinkSigner {
+  /// The token that stands for a contact in the address where it ends marketing: base64url of key's number, customer, contact and day of
+  /// signing, and of half an HMAC. What the HMAC covers begins with a 0, which no push's does. So neither token can stand for the other.
+  public func token(for link: ContactLink) -> String {
+    let (number, mac) = keys.withLock { ($0.current, $0.macs[$0.current]) }
+    guard let mac else { preconditionFailure("the current key is one of the keys") }
+    return String(decoding: Self.token(for: link, on: today(), with: mac, number: number), as: UTF8.self)
+  }
+
+  /// The contact that a token stands for; `nil` for anything that was not signed for such an address. It never becomes too old: people may end
+  /// marketing by whatever message they find.
+  public func verify(contact token: String) -> ContactLink? {
+    let given = Array(token.utf8)
+    guard Self.contactLengths.contains(given.count), let packed = Base64URL.decode(given) else { return nil }
+    var numbers = VariableLength(bytes: packed.dropLast(Self.signatureLength))
+    guard let number = numbers.next(), let customer = numbers.next(), let contact = numbers.next(),
+      let day = numbers.next(), numbers.isAtEnd
+    else { return nil }
+    let (mac, lastDay) = keys.withLock { ($0.macs[number], $0.lastDays[number]?.number ?? .max) }
+    guard let mac, day <= min(today().number + 1, lastDay) else { return nil }
+    let link = ContactLink(customer: CustomerID(customer), contact: ContactID(contact))
+    let made = Self.token(for: link, on: LinkDay(day), with: mac, number: number)
+    return made.isEqual(inConstantTime: given) ? link : nil
+  }
+
+  /// Four numbers of at most 9 bytes each.
+  private static let contactLengths = 27...70
+
+  private static func token(
+    for link: ContactLink, on day: LinkDay, with mac: HMAC<SHA256>, number: Int64
+  ) -> [UInt8] {
+    var numbers: [UInt8] = []
+    for number in [number, link.customer.rawValue, link.contact.rawValue, day.number] {
+      VariableLength.append(number, to: &numbers)
+    }
+    var mac = mac
+    mac.update(data: [0] + numbers)
+    mac.finalize().withUnsafeBytes { numbers.append(contentsOf: $0.prefix(signatureLength)) }
+    return Base64URL.encode(numbers)
+  }
+}
+
 /// A push's numbers and their signature.
 private struct SignedLink {
   private let numbers: [UInt8]

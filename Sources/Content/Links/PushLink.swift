@@ -44,6 +44,17 @@ public struct PushLink: Sendable, Hashable {
   }
 }
 
+/// What the address of a contact's page stands for on which it ends marketing. It outlives the messages that it was in.
+public struct ContactLink: Sendable, Hashable {
+  public let customer: CustomerID
+  public let contact: ContactID
+
+  public init(customer: CustomerID, contact: ContactID) {
+    self.customer = customer
+    self.contact = contact
+  }
+}
+
 /// A day in UTC, counted from 4 October 2024, which is 1: two bytes of a link until the year 2069.
 public struct LinkDay: Sendable, Hashable {
   /// From 1.
@@ -78,6 +89,9 @@ public struct PublicLinks: Sendable {
 
   /// The push's rich page.
   public func page(_ link: PushLink) -> String { "\(base)/c/\(signer.token(for: link, .page))" }
+
+  /// Where the contact ends marketing.
+  public func unsubscribe(_ link: ContactLink) -> String { "\(base)/u/\(signer.token(for: link))" }
 
   /// What marks the push as read.
   public func read(_ link: PushLink) -> String { "\(base)/r/\(signer.token(for: link, .read))" }

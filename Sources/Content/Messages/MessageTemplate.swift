@@ -31,7 +31,7 @@ public final class MessageTemplate: Sendable {
   public let isPersonal: Bool
   /// What its texts may name of the contact and the device, of `PageContext.recipientFields`. Nothing else has to be read for them.
   public let recipientFields: Set<String>
-  /// Whether a text of it names `url` or `pushreadurl`.
+  /// Whether a text of it names `url`, `pushreadurl` or `unsubscribeUrl`.
   public let namesLinks: Bool
   /// Seconds after which it is not sent any more; nil for never. With 0 it is sent once.
   public let ttl: Int?

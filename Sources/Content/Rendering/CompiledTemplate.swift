@@ -35,7 +35,7 @@ struct CompiledTemplate: Sendable {
     isConstant = parser.tagCount == 0
     isPersonal = parser.names.contains(where: \.isPersonal)
     recipientFields = Set(parser.names.flatMap(\.recipientFields))
-    namesLinks = parser.names.contains { $0.variable == .url || $0.variable == .pushreadurl }
+    namesLinks = parser.names.contains { $0.variable.isLink }
   }
 
   /// What is refused of any text.
@@ -119,7 +119,7 @@ struct TemplateName: Sendable {
     return switch variable {
     case .contact(let field): [field.name]
     case .property: ["properties"]
-    case .device, .app, .sendout, .sendoutField, .url, .pushreadurl, .nothing: []
+    case .device, .app, .sendout, .sendoutField, .url, .pushreadurl, .unsubscribeUrl, .nothing: []
     }
   }
 }

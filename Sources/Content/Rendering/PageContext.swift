@@ -16,11 +16,13 @@ public struct PageContext: Sendable {
   public var url: String?
   /// `{{pushreadurl}}`: the address that marks the push as read.
   public var pushreadurl: String?
+  /// `{{unsubscribeUrl}}`: the page where the contact ends marketing.
+  public var unsubscribeUrl: String?
 
   public init(
     contact: ContactFields = ContactFields(), properties: Properties = Properties(),
     device: DeviceFields = DeviceFields(), app: AppFields = AppFields(), sendout: SendoutFields = SendoutFields(),
-    url: String? = nil, pushreadurl: String? = nil
+    url: String? = nil, pushreadurl: String? = nil, unsubscribeUrl: String? = nil
   ) {
     self.contact = contact
     self.properties = properties
@@ -29,6 +31,7 @@ public struct PageContext: Sendable {
     self.sendout = sendout
     self.url = url
     self.pushreadurl = pushreadurl
+    self.unsubscribeUrl = unsubscribeUrl
   }
 }
 

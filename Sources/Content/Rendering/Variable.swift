@@ -10,6 +10,7 @@ enum Variable: Sendable, Equatable {
   case sendoutField([String])
   case url
   case pushreadurl
+  case unsubscribeUrl
   /// Always empty, as is a field of a text.
   case nothing
 
@@ -50,6 +51,7 @@ enum Variable: Sendable, Equatable {
     case "sendout": self = Self.field(rest, Variable.sendout)
     case "url": self = rest.isEmpty ? .url : .nothing
     case "pushreadurl": self = rest.isEmpty ? .pushreadurl : .nothing
+    case "unsubscribeUrl": self = rest.isEmpty ? .unsubscribeUrl : .nothing
     case let name:
       guard let field = ContactVariable(name: name) else {
         self = .property(path)
@@ -70,7 +72,7 @@ enum Variable: Sendable, Equatable {
   var isPersonal: Bool {
     switch self {
     case .app, .sendoutField, .sendout(.id), .sendout(.name), .nothing: false
-    case .contact, .property, .device, .sendout, .url, .pushreadurl: true
+    case .contact, .property, .device, .sendout, .url, .pushreadurl, .unsubscribeUrl: true
     }
   }
 
@@ -78,9 +80,12 @@ enum Variable: Sendable, Equatable {
   var isText: Bool {
     switch self {
     case .property, .sendoutField: false
-    case .contact, .device, .app, .sendout, .url, .pushreadurl, .nothing: true
+    case .contact, .device, .app, .sendout, .url, .pushreadurl, .unsubscribeUrl, .nothing: true
     }
   }
+
+  /// Whether it is an address that the hub signs.
+  var isLink: Bool { [.url, .pushreadurl, .unsubscribeUrl].contains(self) }
 }
 
 extension PageContext {
@@ -89,7 +94,7 @@ extension PageContext {
   public static let variables =
     Variable.ContactVariable.allCases.map(\.name) + Variable.DeviceField.allCases.map { "device.\($0.rawValue)" }
     + Variable.AppField.allCases.map { "app.\($0.rawValue)" }
-    + Variable.SendoutField.allCases.map { "sendout.\($0.rawValue)" } + ["url", "pushreadurl"]
+    + Variable.SendoutField.allCases.map { "sendout.\($0.rawValue)" } + ["url", "pushreadurl", "unsubscribeUrl"]
 
   /// What a text can name of its recipient: the contact's fields, and all properties and all of the device as one each.
   public static let recipientFields = Variable.ContactVariable.allCases.map(\.name) + ["properties", "device"]
@@ -104,6 +109,7 @@ extension PageContext {
     case .sendout(let field): sendout[field]
     case .url: url
     case .pushreadurl: pushreadurl
+    case .unsubscribeUrl: unsubscribeUrl
     case .property, .sendoutField, .nothing: nil
     }
   }

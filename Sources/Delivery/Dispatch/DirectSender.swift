@@ -299,6 +299,9 @@ public struct DirectTarget: Sendable {
   let account: any PushAccount
   let key: LaneKey
 
+  /// The app; nil for webhooks.
+  package var app: PushAppID? { key.lane?.app }
+
   /// Whether a push service is in between, which can be away as a whole.
   var isOfService: Bool { key.lane != nil }
 }

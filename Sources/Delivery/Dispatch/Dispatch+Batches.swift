@@ -72,7 +72,8 @@ extension Dispatch {
         let recipients = await persistently(
           "load recipients",
           {
-            try await devices.recipients(self.plan.key.customer, pushes.map(\.device), with: fields)
+            try await devices.recipients(
+              self.plan.key.customer, pushes.map(\.device), with: fields, suppressedBy: self.dispatcher.suppressions)
           })
       else { return nil }
       await preparation.prepare(pushes, for: recipients, into: &prepared)

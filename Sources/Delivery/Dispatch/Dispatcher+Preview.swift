@@ -5,7 +5,7 @@ public import Registry
 public import Wire
 
 extension Dispatcher {
-  /// The request that a message would be sent with. Nothing is stored or sent. Its links lead to no push.
+  /// The request that a message would be sent with. Nothing is stored or sent. Its links lead nowhere.
   /// - Parameters:
   ///   - contact: whose fields the texts name; empty ones if nil.
   ///   - device: the contact's; nil for one that is not known.
@@ -24,7 +24,7 @@ extension Dispatcher {
     let key = SendoutKey(app.customer, SendoutID(0))
     let link = PushLink(
       customer: app.customer, sendout: key.sendout, push: PushNumber(0), device: device?.id ?? DeviceID(0))
-    links.fill(&context, link, content)
+    links.fill(&context, link, content, ContactLink(customer: app.customer, contact: ContactID(0)))
     let push = content.push(
       context, for: app.kind.traits, to: token ?? device?.token ?? target.account.exampleToken,
       id: PushIdentity.id(key, link.push), at: now(), collapseKey: PushIdentity.collapseKey(key))

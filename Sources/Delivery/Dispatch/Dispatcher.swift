@@ -18,6 +18,8 @@ public struct Dispatcher: Sendable {
   let database: any Querying
   let services: PushServices
   let links: PublicLinks
+  /// Hashes whom suppressions name.
+  package let suppressions: SuppressionKey
   let settings: DispatchSettings
   let logger: Logger
   let time: ServerClock
@@ -31,11 +33,12 @@ public struct Dispatcher: Sendable {
   let streams = ActiveStreams()
 
   /// - Parameters:
+  ///   - suppressions: hashes whom suppressions name.
   ///   - time: by which pushes are dated and expire. `services` has the same.
   ///   - clock: by which closed lanes are tried again; no change of the time of day moves it.
   ///   - random: 0 to 1, for the jitter of retries.
   public init(
-    _ database: any Querying, services: PushServices, links: PublicLinks,
+    _ database: any Querying, services: PushServices, links: PublicLinks, suppressions: SuppressionKey,
     settings: DispatchSettings = DispatchSettings(), logger: Logger,
     time: ServerClock = ServerClock(),
     clock: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
@@ -44,6 +47,7 @@ public struct Dispatcher: Sendable {
     self.database = database
     self.services = services
     self.links = links
+    self.suppressions = suppressions
     self.settings = settings
     window = HubWindow(settings.window, verdictTimeout: settings.verdictTimeout)
     permits = CustomerPermits(settings.batchesInMemory)

@@ -123,6 +123,11 @@ struct Preparation: Sendable {
         prepared.settlements.append(settlement)
         continue
       }
+      // Whoever suppresses meanwhile is looked up again where the push has to wait for long.
+      if recipient.suppression?.stops(content.purpose) == true {
+        prepared.settlements.append(.withoutSending(push, .skipped, .hub(.suppressed)))
+        continue
+      }
       var push = push
       push.messageExpiresAt = content.expiresAt
       let environment: PushEnvironment = recipient.device.isSandbox ? .sandbox : .production
@@ -168,7 +173,7 @@ struct Preparation: Sendable {
       content.template.isPersonal
       ? PageContext(recipient, app: app.fields, content: content)
       : PageContext(app: app.fields, sendout: content.sendout)
-    links.fill(&context, link, content)
+    links.fill(&context, link, content, ContactLink(customer: plan.key.customer, contact: push.contact))
     var outgoing = content.push(
       context, for: app.traits, to: recipient.device.token, id: PushIdentity.id(plan.key, push.number), at: now(),
       collapseKey: PushIdentity.collapseKey(plan.key, push.message))
@@ -210,13 +215,15 @@ extension MessageContent {
 
 extension PublicLinks {
   /// Signs the links that the push has.
-  func fill(_ context: inout PageContext, _ link: PushLink, _ content: MessageContent) {
+  /// - Parameter contact: whom the push is for.
+  func fill(_ context: inout PageContext, _ link: PushLink, _ content: MessageContent, _ contact: ContactLink) {
     switch (content.hasPage, content.template.tracksOpens) {
     case (true, true): (context.url, context.pushreadurl) = links(link)
     case (true, false): context.url = page(link)
     case (false, true): context.pushreadurl = read(link)
     case (false, false): break
     }
+    if content.template.namesLinks { context.unsubscribeUrl = unsubscribe(contact) }
   }
 }
 

@@ -10,6 +10,8 @@ public struct MessageContent: Sendable {
   public let sendout: SendoutFields
   /// Whether there is a rich page, and so a `url`.
   public let hasPage: Bool
+  /// What it is for, which suppressions go by.
+  public var purpose: MessagePurpose
   /// What texts can name before the contact's own properties: a JSON object.
   public var properties: String?
   /// After this moment it is not sent any more.
@@ -24,10 +26,13 @@ public struct MessageContent: Sendable {
   /// - Parameter moment: of the expiry; nil for a message that was to leave once.
   static func reason(expiredAt moment: Date?) -> String { .hub(moment == withdrawnAt ? .withdrawn : .expired) }
 
-  public init(template: MessageTemplate, sendout: SendoutFields, hasPage: Bool) {
+  public init(
+    template: MessageTemplate, sendout: SendoutFields, hasPage: Bool, purpose: MessagePurpose = .transactional
+  ) {
     self.template = template
     self.sendout = sendout
     self.hasPage = hasPage
+    self.purpose = purpose
   }
 
   /// When a message that is due at `moment` is not sent any more; nil for never. With a time to live of 0 it is sent once, whenever its
@@ -42,20 +47,23 @@ public struct StreamTraits: Sendable {
   public let sendout: SendoutID
   public let name: String
   public let hasPage: Bool
+  public let purpose: MessagePurpose
   /// Of tracked messages: the fields in which a push carries its `UpdateID`.
   public let idFields: [String]
 
-  public init(sendout: SendoutID, name: String, hasPage: Bool, idFields: [String] = []) {
+  public init(sendout: SendoutID, name: String, hasPage: Bool, purpose: MessagePurpose, idFields: [String] = []) {
     self.sendout = sendout
     self.name = name
     self.hasPage = hasPage
+    self.purpose = purpose
     self.idFields = idFields
   }
 
   public func content(_ body: MessageBody, _ template: MessageTemplate) -> MessageContent {
     var content = MessageContent(
       template: template,
-      sendout: SendoutFields(id: sendout.rawValue, name: name, fields: body.fields ?? [:]), hasPage: hasPage)
+      sendout: SendoutFields(id: sendout.rawValue, name: name, fields: body.fields ?? [:]), hasPage: hasPage,
+      purpose: purpose)
     content.idFields = idFields
     return content
   }

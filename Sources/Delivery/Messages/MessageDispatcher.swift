@@ -165,7 +165,7 @@ public final class MessageDispatcher: Service {
     let ledger = MessageLedger(
       database: dispatcher.database, key: stream.key, apps: stream.apps.map(\.app),
       run: lanes == nil ? nil : active.run, lease: dispatcher.settings.lease, capacity: capacity.count,
-      tracked: stream.tracked)
+      suppressions: dispatcher.suppressions, tracked: stream.tracked)
     var isAssigned = false
     defer { if !isAssigned { window.release(capacity) } }
     // Whatever happens, numbers that may be used are not used again.

@@ -132,6 +132,7 @@ struct MessageLedger: Sendable {
   let lease: Duration
   /// Most pushes that may leave by the write-ahead mark that is committed with them. If there are more, none is marked.
   let capacity: Int
+  let suppressions: SuppressionKey
   /// Of tracked messages.
   var tracked: TrackedTraits?
 
@@ -145,7 +146,7 @@ struct MessageLedger: Sendable {
     let first = numbers.message
     let asked = ContinuousClock.now
     // Whoever claims what is not handed over reads its recipients then.
-    let columns = RecipientColumns(run == nil ? [] : fields ?? Self.fields(of: messages))
+    let columns = RecipientColumns((run == nil ? [] : fields ?? Self.fields(of: messages)).union(.suppression))
     let (rows, repeated) = try await rows(messages, numbers, columns)
     var acceptances = [Acceptance](repeating: .addresseeUnknown, count: messages.count)
     var pushes = [[(number: PushNumber, app: PushAppID)]](repeating: [], count: messages.count)
@@ -254,7 +255,7 @@ struct MessageLedger: Sendable {
   ) async throws -> (rows: Rows, repeated: [Int]) {
     let rows = try await database.query(
       MessageQueries.accepted.reading(columns), key.customer.rawValue, key.sendout.rawValue,
-      (0..<messages.count).map { numbers.message + Int32($0) })
+      (0..<messages.count).map { numbers.message + Int32($0) }, suppressions.inner, suppressions.outer)
     let missing = try rows.compactMap { row -> Int? in
       try row.column(1) as Int16 == 0 ? nil : Int(try row.column(0) as Int32 - numbers.message)
     }.filter { messages[$0].repetitionKey != nil }
@@ -296,22 +297,24 @@ extension Querying {
     )
     let messageNumbers = messages.indices.map { numbers.message + Int32($0) }
     let (lifetimes, references) = (messages.map(\.ttl), messages.map(\.reference))
+    let key = ledger.suppressions
     if isLean {
       return try await query(
         MessageQueries.accept.reading(columns), customer, stream, streamApps, numbers.push, numbers.batch, run, lease,
-        capacity, messageNumbers, originalIDs, bodies, properties, lifetimes, references)
+        capacity, messageNumbers, originalIDs, bodies, properties, lifetimes, references, key.inner, key.outer)
     }
     let keys = messages.map { $0.repetitionKey?.key }
     if keys.allSatisfy({ $0 == nil }) {
       return try await query(
         MessageQueries.acceptAny.reading(columns), customer, stream, streamApps, numbers.push, numbers.batch, run,
         lease, capacity, messageNumbers, originalIDs, bodies, properties, lifetimes, references, apps, tokens,
-        messages.map(\.deliverAt))
+        messages.map(\.deliverAt), key.inner, key.outer)
     }
     return try await query(
       MessageQueries.acceptOnce.reading(columns), customer, stream, streamApps, numbers.push, numbers.batch, run, lease,
       capacity, messageNumbers, originalIDs, bodies, properties, lifetimes, references, apps, tokens,
-      messages.map(\.deliverAt), keys, messages.map { $0.repetitionKey.map { Bytes($0.fingerprint) } })
+      messages.map(\.deliverAt), keys, messages.map { $0.repetitionKey.map { Bytes($0.fingerprint) } },
+      key.inner, key.outer)
   }
 }
 
@@ -331,7 +334,8 @@ extension Querying {
       Int32(clamping: ledger.capacity),
       traits.fallback?.rawValue, details.map { $0?.recipient }, details.map { $0?.sender },
       details.map { $0?.text },
-      details.map { $0?.parts }, traits.appID, traits.kind, traits.reportApp, traits.fallbackDelay?.inSeconds)
+      details.map { $0?.parts }, traits.appID, traits.kind, traits.reportApp, traits.fallbackDelay?.inSeconds,
+      ledger.suppressions.inner, ledger.suppressions.outer)
   }
 }
 

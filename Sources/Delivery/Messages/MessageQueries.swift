@@ -4,9 +4,9 @@ import Registry
 /// Statements on `message` and `message_key`. `$1` is the customer, `$2` the stream.
 enum MessageQueries {
   static let all: [Statement] = [
-    accept.reading(RecipientColumns(.all)), acceptAny.reading(RecipientColumns(.all)),
-    acceptOnce.reading(RecipientColumns(.all)),
-    accepted.reading(RecipientColumns(.all)), repetitions, find, contents, expired, ofPush, forgetKeys,
+    accept.reading(RecipientColumns(.toSend)), acceptAny.reading(RecipientColumns(.toSend)),
+    acceptOnce.reading(RecipientColumns(.toSend)),
+    accepted.reading(RecipientColumns(.toSend)), repetitions, find, contents, expired, ofPush, forgetKeys,
   ]
 
   /// Accepts messages to contacts that are due now: writes them, their pushes and batches that the run `$6` has claimed already for `$7`
@@ -14,7 +14,8 @@ enum MessageQueries {
   /// committed. Without a run they are queued for any hub.
   ///
   /// `$3` are the apps; pushes are numbered from `$4` and batches from `$5`. Arrays have one item a message: `$9` holds numbers, `$10`
-  /// original ids, and `$11` to `$14` bodies, properties, seconds to live and references.
+  /// original ids, and `$11` to `$14` bodies, properties, seconds to live and references. The last two parameters are the pads of the key
+  /// of suppressions.
   ///
   /// Returns a row for each push with its recipient, and one for a message without pushes. The second column says what became of the
   /// message: 0 accepted, 1 nobody to send it to, 2 its idempotency key is taken.
@@ -47,6 +48,7 @@ enum MessageQueries {
         RETURNING message_no),
       """
     let isAny = form != .toContacts
+    let key = isOnce ? 20 : isAny ? 18 : 15
     let deliverAt = isAny ? "w.deliver_at" : "NULL::timestamptz"
     let arrays = isAny ? ", $15::bigint[], $16::bytea[], $17::timestamptz[]" : ""
     let names = isAny ? ", app, token_key, deliver_at" : ""
@@ -74,7 +76,7 @@ enum MessageQueries {
             \(isAny ? devices : "")) c ON true),
       \(isOnce ? taken : "")
       numbered AS MATERIALIZED (
-        SELECT w.message_no, \(deliverAt) AS deliver_at, w.contact_id, \(columns.ofDevice("d")),
+        SELECT w.message_no, \(deliverAt) AS deliver_at, w.contact_id, \(columns.ofDevice("d"))\(columns.andSuppression(ofDevice: "d", key: key)),
                ($4::int4 + row_number() OVER (ORDER BY d.push_app_id, d.sandbox, \(deliverAt), w.message_no, d.device_id)
                      - 1)::int4 AS push_no,
                ($5::int4 + dense_rank() OVER (ORDER BY d.push_app_id, d.sandbox, \(deliverAt)) - 1)::int4 AS batch_no,
@@ -119,7 +121,7 @@ enum MessageQueries {
   }
 
   /// The same rows as `accept` for the messages `$3`, of which a reply was lost: 0 for those that are there. The last column says whether
-  /// a push waits, as a fallback does.
+  /// a push waits, as a fallback does. `$4` and `$5` are the pads of the key of suppressions.
   static let accepted = RecipientStatement { columns in
     Statement(
       "message.accepted", .read,
@@ -135,7 +137,8 @@ enum MessageQueries {
                             LIMIT \(Device.maximumOfContact)) p ON true
         LEFT JOIN LATERAL (SELECT * FROM contact WHERE customer_id = $1::bigint AND contact_id = p.contact_id LIMIT 1) c
           ON true
-        LEFT JOIN LATERAL (SELECT * FROM device WHERE customer_id = $1::bigint AND device_id = p.device_id LIMIT 1) d ON true
+        LEFT JOIN LATERAL (SELECT device.*\(columns.andSuppression(ofDevice: "device", key: 4)) FROM device
+                            WHERE device.customer_id = $1::bigint AND device.device_id = p.device_id LIMIT 1) d ON true
        ORDER BY p.push_no
       """)
   }

@@ -7,14 +7,15 @@ import Wire
 /// Locks are taken in one order, so that none deadlocks: batches, those of fallbacks among them, then pushes, then messages, then
 /// fallbacks. Of several rows the lowest number comes first.
 enum TrackedMessageQueries {
-  static let all: [Statement] = [accept.reading(RecipientColumns(.all)), unreachable, confirm, withdraw]
+  static let all: [Statement] = [accept.reading(RecipientColumns(.toSend)), unreachable, confirm, withdraw]
 
   /// Accepts tracked messages, as `MessageQueries.accept` does others: `$2` to `$7` are the same, `$8` are message numbers, `$9` original
   /// ids, `$10` to `$12` bodies, seconds to live and references. There are at most `$13` pushes for the write-ahead mark.
   ///
   /// `$14` is the fallback's app, one of `$3`; NULL for none. Where a contact has other devices, its push there waits: for `$22` seconds
   /// unless the message is confirmed, or until all others have failed if that is NULL. `$15` to `$18` are recipients, senders, texts and
-  /// counts of parts; `$19` is the app id, `$20` the kind, and `$21` the app whose address gets statuses; NULL for none.
+  /// counts of parts; `$19` is the app id, `$20` the kind, and `$21` the app whose address gets statuses; NULL for none. `$23` and `$24` are
+  /// the pads of the key of suppressions.
   ///
   /// Joins of messages with their counts are FULL, which the condition turns into LEFT: PostgreSQL knows no nested loop for them. It
   /// expects one message, and a loop over the 40,000 pairs of 200 messages takes longer than all the rest.
@@ -38,7 +39,7 @@ enum TrackedMessageQueries {
                                 AND customer_id = $1::bigint AND contact_id = c.contact_id AND push_app_id = $14::bigint
                               ORDER BY device_id LIMIT 1) f ON true),
       target AS MATERIALIZED (
-        SELECT w.message_no, w.contact_id, w.ttl, \(columns.ofDevice("d")),
+        SELECT w.message_no, w.contact_id, w.ttl, \(columns.ofDevice("d"))\(columns.andSuppression(ofDevice: "d", key: 23)),
                coalesce(d.push_app_id = $14::bigint, false) AS is_fallback,
                coalesce(d.push_app_id = $14::bigint, false)
                  AND count(*) FILTER (WHERE d.push_app_id IS DISTINCT FROM $14::bigint) OVER (PARTITION BY w.message_no) > 0 AS waits

@@ -7,9 +7,9 @@ extension ContactSearchField: ExpressibleByArgument {}
 
 struct ContactCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "contact", abstract: "Look for contacts, show and change one, and retire devices.",
+    commandName: "contact", abstract: "Look for contacts, show, add and change one, and retire devices.",
     discussion: "Apps register contacts by Carma's API. pushcart report timeline tells what happened with one.",
-    subcommands: [List.self, Show.self, Update.self, Retire.self])
+    subcommands: [List.self, Show.self, Put.self, Update.self, Retire.self])
 
   struct List: OperationCommand {
     static let operation = ContactOperations.list
@@ -38,13 +38,35 @@ struct ContactCommand: AsyncParsableCommand {
   struct Show: OperationCommand {
     static let operation = ContactOperations.show
     static let configuration = CommandConfiguration(
-      abstract: "Show a contact with its devices.", discussion: "Example: pushcart contact show 1 --customer 1")
+      abstract: "Show a contact with its devices, its lists and what happened with it.",
+      discussion: "Example: pushcart contact show lars@example.com --customer 1")
 
-    @Argument(help: "Number of the contact.") var contact: ContactID
+    @Argument(help: "The customer's own id of the user.") var originalId: String
     @Option(help: "Number of the customer.") var customer: CustomerID
     @OptionGroup var options: ManagementOptions
 
-    var target: ContactID { contact }
+    var target: String { originalId }
+
+    func text(_ contact: ContactDetails) -> String { contact.text }
+  }
+
+  struct Put: OperationCommand {
+    static let operation = ContactOperations.put
+    static let configuration = CommandConfiguration(
+      abstract: "Add a contact, or replace all that is known of one.",
+      discussion: """
+        Fields and properties that are left out are removed. Lists stay as they are without --list-ids, and devices stay.
+
+        Example: pushcart contact put lars@example.com --customer 1 --field city=Lund --property food=fish
+        """)
+
+    @Argument(help: "The customer's own id of the user.") var originalId: String
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var fields: ContactOptions
+    @OptionGroup var options: ManagementOptions
+
+    var target: String { originalId }
+    var body: ContactRequest { get throws { try fields.request } }
 
     func text(_ contact: ContactDetails) -> String { contact.text }
   }
@@ -56,45 +78,16 @@ struct ContactCommand: AsyncParsableCommand {
       discussion: """
         "" removes a field. What the app sends with its next registration counts again.
 
-        Example: pushcart contact update 1 --customer 1 --field city=Lund --property food=fish
+        Example: pushcart contact update lars@example.com --customer 1 --field city=Lund --property food=fish
         """)
 
-    @Argument(help: "Number of the contact.") var contact: ContactID
+    @Argument(help: "The customer's own id of the user.") var originalId: String
     @Option(help: "Number of the customer.") var customer: CustomerID
-    @Option(
-      name: .customLong("field"), parsing: .upToNextOption,
-      help: ArgumentHelp(
-        "A text: \(ContactField.allCases.map(\.name).joined(separator: ", ")).", valueName: "name=value"))
-    var fields: [String] = []
-    @Option(
-      name: .customLong("property"), parsing: .upToNextOption,
-      help: ArgumentHelp("A property; \"\" removes it.", valueName: "name=value"))
-    var properties: [String] = []
-    @Option(help: "A day, as in 1980-02-29; \"\" removes it.") var dateOfBirth: String?
-    @Option(
-      parsing: .upToNextOption, help: "Numbers of the lists that it is on from now on; \"\" for none.")
-    var listIds: [Change<ListID>] = []
+    @OptionGroup var fields: ContactOptions
     @OptionGroup var options: ManagementOptions
 
-    var target: ContactID { contact }
-
-    var body: ContactRequest {
-      get throws {
-        var texts = ContactTexts()
-        for named in try NamedValue.all(fields, of: "field") {
-          guard let field = ContactField.allCases.first(where: { $0.name.hasSameBytes(as: named.name) }) else {
-            throw ValidationError("--field has no \(named.name.onOneLine).")
-          }
-          texts[field] = named.value
-        }
-        let properties = try NamedValue.all(properties, of: "property").map {
-          (UTF8String($0.name), $0.value.isEmpty ? JSONValue.null : .string($0.value))
-        }
-        return ContactRequest(
-          listIds: listIds.isEmpty ? nil : listIds.compactMap(\.value), texts: texts, dateOfBirth: dateOfBirth,
-          properties: properties.isEmpty ? nil : Dictionary(properties) { $1 })
-      }
-    }
+    var target: String { originalId }
+    var body: ContactRequest { get throws { try fields.request } }
 
     func text(_ contact: ContactDetails) -> String { contact.text }
   }
@@ -113,6 +106,42 @@ struct ContactCommand: AsyncParsableCommand {
 
     func text(_ device: DeviceDetails) -> String {
       "Device \(device.deviceId) is retired since \(device.invalidatedAt?.description ?? "now").\n"
+    }
+  }
+}
+
+/// What is known of a contact, as options.
+struct ContactOptions: ParsableArguments {
+  @Option(
+    name: .customLong("field"), parsing: .upToNextOption,
+    help: ArgumentHelp("A text: \(ContactField.allCases.map(\.name).joined(separator: ", ")).", valueName: "name=value")
+  )
+  var fields: [String] = []
+  @Option(
+    name: .customLong("property"), parsing: .upToNextOption,
+    help: ArgumentHelp("A property; \"\" removes it.", valueName: "name=value"))
+  var properties: [String] = []
+  @Option(help: "A day, as in 1980-02-29; \"\" removes it.") var dateOfBirth: String?
+  @Option(
+    parsing: .upToNextOption, help: "Numbers of the lists that it is on from now on; \"\" for none.")
+  var listIds: [Change<ListID>] = []
+
+  /// - Throws: `ValidationError`.
+  var request: ContactRequest {
+    get throws {
+      var texts = ContactTexts()
+      for named in try NamedValue.all(fields, of: "field") {
+        guard let field = ContactField.allCases.first(where: { $0.name.hasSameBytes(as: named.name) }) else {
+          throw ValidationError("--field has no \(named.name.onOneLine).")
+        }
+        texts[field] = named.value
+      }
+      let properties = try NamedValue.all(properties, of: "property").map {
+        (UTF8String($0.name), $0.value.isEmpty ? JSONValue.null : .string($0.value))
+      }
+      return ContactRequest(
+        listIds: listIds.isEmpty ? nil : listIds.compactMap(\.value), texts: texts, dateOfBirth: dateOfBirth,
+        properties: properties.isEmpty ? nil : Dictionary(properties) { $1 })
     }
   }
 }
@@ -146,6 +175,12 @@ extension ContactDetails {
         "\(device.deviceId)", device.appId, device.appType.name, device.model, device.registeredAt.forPeople,
         device.invalidatedAt?.forPeople, device.invalidationReason)
     }
+    var events = TextTable("When (UTC)", "What", "Detail", "#Device", "#Sendout")
+    for event in timeline ?? [] {
+      events.add(
+        event.at?.forPeople, event.event, event.detail, event.deviceId?.description, event.sendoutId?.description)
+    }
     return "Contact \(contactId)\n" + fields.text(empty: "") + "\n" + table.text(empty: "It has no device.")
+      + (timeline == nil ? "" : "\n" + events.text(empty: "Nothing has happened with it.\n"))
   }
 }

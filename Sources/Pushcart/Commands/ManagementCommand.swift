@@ -143,6 +143,7 @@ struct ManagementStores: Sendable {
       database: pool, slowReads: pool, vault: settings.masterKeys.map { Vault($0) },
       smsRule: settings.pushServices.endpoints.sms, retentionDays: settings.retentionDays,
       statusAddresses: { try await SMSStatusAddresses.load($0, vault: try vault, publicURL: settings.publicURL) },
+      suppressionKey: { try await SuppressionKey.load($0, vault: try vault) },
       checkCredentials: check, messages: { try messages })
   }
 

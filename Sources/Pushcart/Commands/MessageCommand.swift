@@ -30,6 +30,7 @@ struct MessageCommand: AsyncParsableCommand {
     @Option(help: "The contact with this original id.") var to: String?
     @Option(help: "The device with this token alone.") var token: String?
     @OptionGroup(title: "Message") var message: MessageOptions
+    @Option(help: "What it is for: transactional or marketing. (default: transactional)") var purpose: MessagePurpose?
     @Option(help: "Template of the rich page. (default: no page)") var template: String?
     @Option(
       help:
@@ -50,7 +51,7 @@ struct MessageCommand: AsyncParsableCommand {
     func run(in stores: ManagementStores) async throws {
       let request = MessageRequest(
         appIds: app, appType: type, to: MessageTarget(originalId: to, deviceToken: token, appType: type),
-        message: try message.body, template: template, deliverAt: at, reference: reference)
+        message: try message.body, purpose: purpose, template: template, deliverAt: at, reference: reference)
       let messages = try stores.messages
       var reply = try await messages.send(customer, request).message
       let end = ContinuousClock.now + .seconds(wait ?? 0)
@@ -196,13 +197,14 @@ extension ManagementStores {
   var messages: MessageService {
     get throws {
       let vault = try vault
-      // Neither is used: the hubs send, and sign the links.
+      // None is used: the hubs send, sign the links, and look suppressions up.
       let signer = LinkSigner(keys: [1: Array(repeating: 0, count: 32)])
       let dispatcher = Dispatcher(
         pool,
         services: try PushServices(
           settings.pushServices, tokens: ProviderTokenVault(pool, vault: vault), logger: logger),
-        links: PublicLinks(base: settings.publicURL, signer: signer), logger: logger)
+        links: PublicLinks(base: settings.publicURL, signer: signer),
+        suppressions: SuppressionKey(key: Array(repeating: 0, count: 32)), logger: logger)
       return MessageService(
         pool, dispatcher: dispatcher, messages: MessageDispatcher(dispatcher, sendsItself: false),
         apps: PushAppCache(pool), credentials: PushCredentialVault(pool, vault: vault),

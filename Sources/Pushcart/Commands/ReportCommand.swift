@@ -9,7 +9,7 @@ struct ReportCommand: OperationCommand {
     commandName: "report", abstract: "Show a report, with the same numbers as schema report in psql.",
     discussion: """
       devices, registrations and invalidations by day, sendouts, funnel, failures, opens by hour, subscriptions and \
-      notifications of data trees, messages to telephone numbers, and the timeline of one contact. The newest rows come first; days and hours are UTC.
+      notifications of data trees, messages to telephone numbers, suppressions, and the timeline of one contact. The newest rows come first; days and hours are UTC.
 
       Example: pushcart report opens --customer 1 --sendout 7
       """)

@@ -47,6 +47,7 @@ struct DraftOptions: ParsableArguments {
   @OptionGroup(title: "Audience") var audience: AudienceOptions
   @OptionGroup(title: "Message") var message: MessageOptions
   @Option(parsing: .unconditional, help: "Display name. (default: the beginning of the alert)") var name: String?
+  @Option(help: "What it is for: marketing or transactional. (default: marketing)") var purpose: MessagePurpose?
   @Option(help: "Template of the rich page. (default: no page)") var template: String?
   @Option(help: "Whether uncertain pushes are resent after a crash: resend or skip. (default: resend)")
   var onUncertain: UncertainPolicy?
@@ -56,7 +57,7 @@ struct DraftOptions: ParsableArguments {
     get throws {
       SendoutRequest(
         name: name, appIds: app, appType: type, audience: audience.audience, message: try message.body,
-        template: template, onUncertain: onUncertain)
+        purpose: purpose, template: template, onUncertain: onUncertain)
     }
   }
 }

@@ -26,13 +26,16 @@ struct TriggerCommand: AsyncParsableCommand {
     @Option(parsing: .unconditional, help: "What it is for.") var description: String?
     @Option(parsing: .upToNextOption, help: "Bundle id of the app, or of several.") var app: [String]
     @OptionGroup(title: "Message") var message: MessageOptions
+    @Option(help: "What its messages are for: transactional or marketing. (default: transactional)")
+    var purpose: MessagePurpose?
     @Option(help: "Template of the rich page. (default: no page)") var template: String?
     @OptionGroup var options: ManagementOptions
 
     var body: TriggerRequest {
       get throws {
         TriggerRequest(
-          name: name, description: description, appIds: app, message: try message.body, template: template)
+          name: name, description: description, appIds: app, message: try message.body, purpose: purpose,
+          template: template)
       }
     }
   }
@@ -53,6 +56,7 @@ struct TriggerCommand: AsyncParsableCommand {
     @Option(parsing: .unconditional, help: "What it is for; \"\" removes it.") var description: String?
     @Option(parsing: .upToNextOption, help: "Bundle id of the app, or of several.") var app: [String] = []
     @OptionGroup(title: "Message") var message: MessageOptions
+    @Option(help: "What its messages are for: transactional or marketing.") var purpose: MessagePurpose?
     @Option(help: "Template of the rich page; \"\" removes it.") var template: String?
     @Option(help: "Whether it takes messages: true or false.") var active: Bool?
     @OptionGroup var options: ManagementOptions
@@ -63,7 +67,8 @@ struct TriggerCommand: AsyncParsableCommand {
         let message = try message.body
         return TriggerRequest(
           name: name, description: description, appIds: app.isEmpty ? nil : app,
-          message: message == MessageBody() ? nil : message, template: template, active: active)
+          message: message == MessageBody() ? nil : message, purpose: purpose,
+          template: template, active: active)
       }
     }
   }
@@ -104,6 +109,7 @@ struct TriggerCommand: AsyncParsableCommand {
       table.add("apps", trigger.appIds.joined(separator: ", "))
       table.add("alert", trigger.message.alert)
       table.add("info", trigger.message.info)
+      table.add("purpose", trigger.purpose.rawValue)
       table.add("template", trigger.template)
       table.add("active", trigger.active ? "yes" : "no")
       return "Trigger \(trigger.triggerId)\n" + table.text(empty: "")

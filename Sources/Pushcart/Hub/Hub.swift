@@ -43,6 +43,7 @@ struct Hub: Sendable {
     let linkKeys = LinkKeys(pool, vault: vault)
     let signer = LinkSigner(try await linkKeys.load())
     let smsAddresses = try await SMSStatusAddresses.load(pool, vault: vault, publicURL: settings.publicURL)
+    let suppressions = try await SuppressionKey.load(pool, vault: vault)
     let pins = try await PINs.load(pool, vault: vault)
     OpenFiles.raiseLimit()
     let time = ServerClock()
@@ -55,7 +56,7 @@ struct Hub: Sendable {
         pushServices, tokens: ProviderTokenVault(pool.limited(to: .seconds(4)), vault: vault), logger: logger,
         smsStatusURL: smsAddresses.url, smsReference: smsAddresses.signed, pin: pins.pin, now: time.now),
       time: time,
-      smsAddresses: smsAddresses, readiness: Readiness(pool, migrator),
+      smsAddresses: smsAddresses, suppressions: suppressions, readiness: Readiness(pool, migrator),
       settings: settings, logger: logger)
     let caches = CacheRefresh(
       pool,
@@ -178,7 +179,8 @@ struct Hub: Sendable {
       authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault),
       parts: OperationParts(
         database: pool, slowReads: parts.reportPool, vault: vault, smsRule: settings.pushServices.endpoints.sms,
-        retentionDays: settings.retentionDays, statusAddresses: { _ in parts.smsAddresses },
+        retentionDays: settings.retentionDays,
+        statusAddresses: { _ in parts.smsAddresses }, suppressionKey: { _ in parts.suppressions },
         checkCredentials: CredentialCheck(credentials, services: parts.services).check,
         messages: { messageService }),
       messages: messageService, pushApps: parts.pushApps, hybridApps: parts.hybridApps)
@@ -186,6 +188,11 @@ struct Hub: Sendable {
       carma: CarmaRoutes(
         authenticator: authenticator, pushApps: parts.pushApps, registrations: registrations,
         contacts: contacts, devices: devices, identities: identities),
+      carmaLists: CarmaListRoutes(
+        authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault),
+        listed: ListedContacts(parts.requestDatabase, slowReads: parts.reportPool, key: parts.suppressions),
+        lists: ContactLists(parts.requestDatabase), sendouts: SendoutStore(parts.requestDatabase),
+        suppressionKey: parts.suppressions),
       carmaTriggers: CarmaTriggerRoutes(
         authenticator: authenticator, pushApps: parts.pushApps, triggers: Triggers(parts.requestDatabase),
         messages: messageService),
@@ -208,6 +215,9 @@ struct Hub: Sendable {
         management: management, users: consoleUsers(parts), publicURL: settings.consoleURL,
         commands: OperationNames.commands),
       pages: pages(parts),
+      unsubscribe: UnsubscribeRoutes(
+        Suppressions(parts.requestDatabase, key: parts.suppressions), customers: Customers(parts.requestDatabase),
+        signer: parts.signer, settings: settings.pages),
       smsStatus: SMSStatusRoutes(sms, parts.smsAddresses),
       description: try DescriptionRoutes(publicURL: settings.publicURL),
       health: HealthRoutes(unavailableReason: parts.readiness.unavailableReason), metrics: metricsRoutes)
@@ -266,6 +276,8 @@ struct HubParts: Sendable {
   let services: PushServices
   /// Where providers of SMS post their status reports.
   let smsAddresses: SMSStatusAddresses
+  /// Hashes whom suppressions name.
+  let suppressions: SuppressionKey
   let readiness: Readiness
   let dispatcher: Dispatcher
   let messages: MessageDispatcher
@@ -273,7 +285,8 @@ struct HubParts: Sendable {
   init(
     pool: Pool, reportPool: Pool, vault: Vault, links: PublicLinks, signer: LinkSigner, services: PushServices,
     time: ServerClock,
-    smsAddresses: SMSStatusAddresses, readiness: Readiness, settings: Settings, logger: Logger
+    smsAddresses: SMSStatusAddresses, suppressions: SuppressionKey, readiness: Readiness, settings: Settings,
+    logger: Logger
   ) {
     self.pool = pool
     self.reportPool = reportPool
@@ -282,10 +295,13 @@ struct HubParts: Sendable {
     self.signer = signer
     self.services = services
     self.smsAddresses = smsAddresses
+    self.suppressions = suppressions
     self.readiness = readiness
     var dispatch = DispatchSettings()
     dispatch.window = settings.pushesInFlight
-    dispatcher = Dispatcher(pool, services: services, links: links, settings: dispatch, logger: logger, time: time)
+    dispatcher = Dispatcher(
+      pool, services: services, links: links, suppressions: suppressions, settings: dispatch, logger: logger, time: time
+    )
     messages = MessageDispatcher(dispatcher, shutdownTimeout: settings.drain)
     requestDatabase = pool.limited(to: .seconds(4))
     accessKeys = AccessKeyCache(requestDatabase)

@@ -98,6 +98,9 @@ struct Housekeeping: Service {
     try await customers.forEach("delete the devices of removed apps", logger: logger) {
       try await PushApps(pool).removeOrphans(of: $0.id)
     }
+    try await customers.forEach("delete the suppressions that have ended", logger: logger) {
+      try await Suppressions.forgetEnded($0.id, in: pool)
+    }
     try await customers.forEach("delete the old counts of days", logger: logger) {
       try await DayCounts(pool).forgetOld($0.id)
     }

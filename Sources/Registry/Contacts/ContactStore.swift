@@ -8,37 +8,85 @@ public struct ContactStore: Sendable {
   public init(_ database: any Querying) { self.database = database }
 
   /// The contact with its properties and devices.
+  /// - Throws: `RegistryError.contactUnknown`.
+  package func find(_ customer: CustomerID, _ originalID: String) async throws -> ContactDetails {
+    try await contact(ContactStoreQueries.find, customer, originalID)
+  }
+
+  /// The customer's own id of the contact of this number.
   /// - Throws: `RegistryError.numberUnknown`.
-  package func find(_ customer: CustomerID, _ id: ContactID) async throws -> ContactDetails {
-    try await contact(ContactStoreQueries.find, customer, id)
+  package func originalID(_ customer: CustomerID, of id: ContactID) async throws -> String {
+    guard let row = try await database.query(ContactStoreQueries.originalID, customer.rawValue, id.rawValue).first
+    else {
+      throw RegistryError.numberUnknown("contact")
+    }
+    return try row.decode(String.self)
   }
 
   /// Changes fields of a contact. The caller has to run it in a transaction, as it locks the row.
-  /// - Throws: `RegistryError.numberUnknown`, `.invalid`; `JSONProblem`.
+  /// - Throws: `RegistryError.contactUnknown`, `.invalid`; `JSONProblem`.
   package func change(
-    _ customer: CustomerID, _ id: ContactID, _ request: ContactRequest
+    _ customer: CustomerID, _ originalID: String, _ request: ContactRequest
   ) async throws -> (before: ContactDetails, after: ContactDetails) {
-    let texts = try ContactTexts { field in try request.texts[field].map(field.checked) }
-    guard (request.listIds?.count ?? 0) <= ContactRequest.maximumLists else {
-      throw RegistryError.invalid(
-        field: "listIds", problem: "names more than \(ContactRequest.maximumLists) lists")
+    let checked = try CheckedContact(request)
+    let before = try await contact(ContactStoreQueries.lock, customer, originalID)
+    return (before, try await write(customer, before, checked, replaces: false))
+  }
+
+  /// Makes a contact what the request says, and adds it if there is none. Lists that are absent stay as they are. The caller has to run it in
+  /// a transaction, as it locks the row.
+  /// - Returns: the contact as it was; `nil` if there was none.
+  /// - Throws: `RegistryError.invalid`; `JSONProblem`.
+  package func put(
+    _ customer: CustomerID, _ originalID: String, _ request: ContactRequest
+  ) async throws -> (before: ContactDetails?, after: ContactDetails) {
+    let (checked, originalID) = (try CheckedContact(request), try Registration.originalID(originalID))
+    let isNew = try await !database.query(ContactQueries.add, customer.rawValue, [originalID]).isEmpty
+    let before = try await contact(ContactStoreQueries.lock, customer, originalID)
+    let after = try await write(customer, before, checked, replaces: true)
+    return (isNew ? nil : before, after)
+  }
+
+  /// Merges into a contact of a list what a back end that feeds the list knows of it. The caller has to run it in a transaction, as it locks
+  /// the row.
+  /// - Parameter makes: whether a contact that is not there is added, and one that is not on the list joins it.
+  /// - Throws: `RegistryError.numberUnknown`, `.contactUnknown`, `.invalid`; `JSONProblem`.
+  package func merge(
+    _ customer: CustomerID, _ originalID: String, _ request: ContactRequest, on list: ListID, makes: Bool
+  ) async throws {
+    let (checked, originalID) = (try CheckedContact(request), try Registration.originalID(originalID))
+    guard try await ContactLists(database).find(customer, list) != nil else {
+      throw RegistryError.numberUnknown("list")
     }
-    let (birth, properties) = (try Self.day(request.dateOfBirth), try request.propertiesJSON())
-    let before = try await contact(ContactStoreQueries.lock, customer, id)
+    if makes { try await database.query(ContactQueries.add, customer.rawValue, [originalID]) }
+    let before = try await contact(ContactStoreQueries.lock, customer, originalID)
+    guard makes || before.listIds.contains(list) else { throw RegistryError.contactUnknown(originalID: originalID) }
+    let after = try await write(customer, before, checked, replaces: false)
+    if !after.listIds.contains(list) {
+      try await database.query(
+        ContactStoreQueries.setLists, customer.rawValue, after.contactId.rawValue,
+        after.listIds.map(\.rawValue) + [list.rawValue])
+    }
+  }
+
+  private func write(
+    _ customer: CustomerID, _ contact: ContactDetails, _ checked: CheckedContact, replaces: Bool
+  ) async throws -> ContactDetails {
     let constraints: [String: RegistryError] = [
       "list_member_list_id_fkey": .invalid(field: "listIds", problem: "names a list that this customer does not have"),
       "contact_properties_size": .invalid(field: "properties", problem: "would grow beyond 64 KiB for this contact"),
     ]
+    let (customerID, id) = (customer.rawValue, contact.contactId.rawValue)
     try await database.mapViolations(constraints) {
       _ = try await $0.query(
-        ContactStoreQueries.change, customer.rawValue, id.rawValue, birth, properties.map { JSONDocument($0) },
-        texts.values)
-      if let lists = request.listIds {
-        _ = try await $0.query(
-          ContactStoreQueries.setLists, customer.rawValue, id.rawValue, lists.map(\.rawValue))
+        ContactStoreQueries.change, customerID, id,
+        checked.birth ?? (replaces ? .clear : nil), checked.properties.map { JSONDocument($0) },
+        replaces ? checked.texts.values.map { $0 ?? "" } : checked.texts.values, replaces)
+      if let lists = checked.lists {
+        _ = try await $0.query(ContactStoreQueries.setLists, customerID, id, lists.map(\.rawValue))
       }
     }
-    return (before, try await find(customer, id))
+    return try await find(customer, contact.originalId)
   }
 
   /// Sends nothing more to a device until it registers again. A device that is invalid already stays as it is. The caller has to run it in
@@ -54,14 +102,17 @@ public struct ContactStore: Sendable {
     return (before, try await device(ContactStoreQueries.device, customer, id))
   }
 
-  private func contact(_ statement: Statement, _ customer: CustomerID, _ id: ContactID) async throws -> ContactDetails {
-    guard let row = try await database.query(statement, customer.rawValue, id.rawValue).first else {
-      throw RegistryError.numberUnknown("contact")
-    }
+  private func contact(
+    _ statement: Statement, _ customer: CustomerID, _ originalID: String
+  ) async throws -> ContactDetails {
+    // No contact can have such an id, and PostgreSQL would refuse it.
+    guard !originalID.utf8.contains(0),
+      let row = try await database.query(statement, customer.rawValue, originalID).first
+    else { throw RegistryError.contactUnknown(originalID: originalID) }
     var contact: ContactDetails = try row.reply()
-    contact.devices = try await database.query(ContactStoreQueries.devices, customer.rawValue, id.rawValue).map {
-      try $0.reply()
-    }
+    contact.devices = try await database.query(
+      ContactStoreQueries.devices, customer.rawValue, contact.contactId.rawValue
+    ).map { try $0.reply() }
     return contact
   }
 
@@ -71,11 +122,30 @@ public struct ContactStore: Sendable {
     }
     return try row.reply()
   }
+}
 
-  /// What a statement gets for a day: infinity removes it.
+/// What a request says of a contact, checked.
+private struct CheckedContact {
+  let texts: ContactTexts
+  let birth: CalendarDate?
+  /// A flat JSON object.
+  let properties: String?
+  let lists: [ListID]?
+
+  /// - Throws: `RegistryError.invalid`; `JSONProblem`.
+  init(_ request: ContactRequest) throws {
+    lists = request.listIds
+    guard (lists?.count ?? 0) <= ContactRequest.maximumLists else {
+      throw RegistryError.invalid(field: "listIds", problem: "names more than \(ContactRequest.maximumLists) lists")
+    }
+    texts = try ContactTexts { field in try request.texts[field].map(field.checked) }
+    birth = try Self.day(request.dateOfBirth)
+    properties = try request.propertiesJSON()
+  }
+
   private static func day(_ text: String?) throws(RegistryError) -> CalendarDate? {
     guard let text else { return nil }
-    if text.isEmpty { return CalendarDate(days: .max) }
+    if text.isEmpty { return .clear }
     guard text.utf8.count == 10, text.utf8.contains(UInt8(ascii: "-")), let day = CarmaDate(text)?.day else {
       throw .invalid(field: "dateOfBirth", problem: "must be a day such as 1980-02-29")
     }
@@ -83,7 +153,13 @@ public struct ContactStore: Sendable {
   }
 }
 
-/// Statements on single contacts and devices. Columns have the names of the replies' fields. `$1` is the customer, and `$2` the number.
+extension CalendarDate {
+  /// What removes a day: infinity.
+  fileprivate static let clear = CalendarDate(days: .max)
+}
+
+/// Statements on single contacts and devices. Columns have the names of the replies' fields. `$1` is the customer, and `$2` the number, or of
+/// contacts that are shown or locked the original id.
 enum ContactStoreQueries {
   static let find = contact("contact.show", .read)
   static let lock = contact("contact.lock", .write, "FOR NO KEY UPDATE")
@@ -93,19 +169,23 @@ enum ContactStoreQueries {
       name, effect,
       """
       SELECT \(ContactSearchQueries.columns), properties FROM contact
-       WHERE customer_id = $1::bigint AND contact_id = $2::bigint \(locking)
+       WHERE customer_id = $1::bigint AND original_id = $2::text \(locking)
       """)
   }
 
+  static let originalID = Statement(
+    "contact.original_id", .read,
+    "SELECT original_id FROM contact WHERE customer_id = $1::bigint AND contact_id = $2::bigint")
+
   /// Merges fields as a registration does: the day `$3`, infinity for none; the properties `$4`; and the texts `$5`, "" for none. NULL keeps
-  /// what there is. Writes nothing if nothing changes.
+  /// what there is; of properties nothing is kept if `$6`. Writes nothing if nothing changes.
   static let change = Statement(
     "contact.change", .write,
     """
     UPDATE contact c SET (\(changed.joined(separator: ", "))) = (\(changed.map { "n.\($0)" }.joined(separator: ", "))),
            updated_at = now()
       FROM (SELECT CASE WHEN isfinite(coalesce($3::date, date_of_birth)) THEN coalesce($3::date, date_of_birth) END AS date_of_birth,
-                   CASE WHEN $4::json IS NULL THEN properties ELSE merged_properties(properties, $4::json) END AS properties,
+                   merged_properties(CASE WHEN $6::boolean THEN '{}' ELSE properties END, coalesce($4::json, '{}')) AS properties,
                    \(ContactField.allCases.map { "nullif(coalesce(($5::text[])[\($0.rawValue + 1)], \($0.column)), '') AS \($0.column)" }
                      .joined(separator: ",\n               "))
               FROM contact
@@ -183,5 +263,5 @@ enum ContactStoreQueries {
     SELECT $1::bigint, device_id, contact_id, 'invalidated', '\(DeviceDetails.retired)', $3::bigint FROM retired
     """)
 
-  static let all: [Statement] = [find, lock, change, setLists, devices, device, lockDevice, retire]
+  static let all: [Statement] = [find, lock, originalID, change, setLists, devices, device, lockDevice, retire]
 }

@@ -126,13 +126,14 @@ enum ContactQueries {
     SELECT EXISTS (SELECT FROM contact WHERE customer_id = $1::bigint AND original_id = $2::text)
     """)
 
-  /// In the order of registrations, so that none waits for the other in a circle.
+  /// In the order of registrations, so that none waits for the other in a circle. Returns those that were not there.
   static let add = Statement(
     "contact.add", .write,
     """
     INSERT INTO contact (customer_id, original_id)
     SELECT $1::bigint, named.original_id FROM unnest($2::text[]) AS named (original_id) ORDER BY named.original_id COLLATE "C"
     ON CONFLICT (customer_id, original_id) DO NOTHING
+    RETURNING contact_id
     """)
 
   static let all: [Statement] = [find, findMany, add, mergeProperties]

@@ -54,7 +54,9 @@ enum DevicePlace {
   /// The time zone as it is stored.
   /// - Parameter isLenient: whether one that there is not is left out.
   /// - Throws: `RegistryError.invalid`.
-  static func timeZone(_ name: String?, _ field: @autoclosure () -> String, isLenient: Bool) throws(RegistryError) -> String? {
+  static func timeZone(_ name: String?, _ field: @autoclosure () -> String, isLenient: Bool) throws(RegistryError)
+    -> String?
+  {
     guard let name, !name.isEmpty, !TimeZoneName.isKnown(name) else { return name }
     if isLenient { return nil }
     throw .invalid(field: field(), problem: TimeZoneName.problem)
@@ -62,7 +64,9 @@ enum DevicePlace {
 
   /// The locale as a language tag. Phones write some of them with underscores, as in `pt_BR`.
   /// - Throws: `RegistryError.invalid`.
-  static func locale(_ text: String?, _ field: @autoclosure () -> String, isLenient: Bool) throws(RegistryError) -> String? {
+  static func locale(_ text: String?, _ field: @autoclosure () -> String, isLenient: Bool) throws(RegistryError)
+    -> String?
+  {
     guard let text, !text.isEmpty else { return text }
     if let tag = LanguageTag(text.replacing("_", with: "-")) { return tag.text }
     if isLenient { return nil }

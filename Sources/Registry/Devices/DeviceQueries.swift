@@ -101,7 +101,7 @@ enum DeviceQueries {
 
   /// The devices `$2` with what is asked for of them and their contacts, in no order; those that are not there are left out. Contacts of
   /// which nothing is asked for are not looked up. The devices are a list of numbers, and the contacts have a LIMIT, so that both are
-  /// looked up in the primary keys.
+  /// looked up in the primary keys. With what suppressions stop, `$3` and `$4` are the pads of their key.
   static let recipients = RecipientStatement { columns in
     let namesContact = !columns.fields.isDisjoint(with: .contact)
     let contact = """
@@ -110,13 +110,19 @@ enum DeviceQueries {
         WHERE customer_id = $1::bigint AND contact_id = d.contact_id LIMIT 1
       ) c
       """
+    let asksSuppression = columns.fields.contains(.suppression)
+    let suppressed = """
+      (SELECT device.*\(columns.andSuppression(ofDevice: "device", key: 3))
+         FROM device
+        WHERE device.customer_id = $1::bigint AND device.device_id = ANY ($2::bigint[])) d
+      """
     return Statement(
-      "device.recipients", .read,
+      asksSuppression ? "device.recipients" : "device.readers", .read,
       """
       SELECT \(columns.all(contact: namesContact ? "c" : "d", device: "d"))
-      FROM device d
+      FROM \(asksSuppression ? suppressed : "device d")
       \(namesContact ? contact : "")
-      WHERE d.customer_id = $1::bigint AND d.device_id = ANY ($2::bigint[])
+      \(asksSuppression ? "" : "WHERE d.customer_id = $1::bigint AND d.device_id = ANY ($2::bigint[])")
       """)
   }
 
@@ -263,7 +269,8 @@ enum DeviceQueries {
 
   static let all: [Statement] = [
     counts, isCounted, countDay, forgetDays, removeOfApp, orphanedApps, removePortionOfApp, removeDays, invalidate,
-    retire, allow, recipients.reading(RecipientColumns(.all)), ofToken, histories, analyze, expiredEvents,
+    retire, allow, recipients.reading(RecipientColumns(.all)), recipients.reading(RecipientColumns(.toSend)), ofToken,
+    histories, analyze, expiredEvents,
     deleteEvents,
   ]
 }

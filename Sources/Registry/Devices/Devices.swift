@@ -72,10 +72,19 @@ public struct Devices: Sendable {
 
   /// The devices with what is known of their contacts, in no order; quick for a thousand at a time. Those that are not there are left
   /// out.
-  /// - Parameter fields: what they come with, of up to `fields.maximumSize` bytes each; the rest of them is empty.
+  /// - Parameters:
+  ///   - fields: what they come with, of up to `fields.maximumSize` bytes each; the rest of them is empty.
+  ///   - key: looks up what suppressions stop; `nil` where nothing is sent.
   public func recipients(
-    _ customer: CustomerID, _ devices: [DeviceID], with fields: RecipientFields = .all
+    _ customer: CustomerID, _ devices: [DeviceID], with fields: RecipientFields = .all,
+    suppressedBy key: SuppressionKey? = nil
   ) async throws -> [Recipient] {
+    if let key {
+      let columns = RecipientColumns(fields.union(.suppression))
+      return try await database.query(
+        DeviceQueries.recipients.reading(columns), customer.rawValue, devices.map(\.rawValue), key.inner, key.outer
+      ).compactMap { try columns.recipient($0) }
+    }
     let columns = RecipientColumns(fields)
     return try await database.query(
       DeviceQueries.recipients.reading(columns), customer.rawValue, devices.map(\.rawValue)

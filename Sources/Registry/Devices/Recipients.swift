@@ -1,13 +1,15 @@
 import FoundationEssentials
 package import Postgres
 import Locking
-import Wire
+public import Wire
 
 /// Who gets a push, and on what.
 public struct Recipient: Sendable {
   /// Without its devices.
   public let contact: Contact
   public let device: Device
+  /// What the customer's suppressions stop of what goes to it; `nil` for nothing, or if that was not asked for.
+  public let suppression: SuppressionScope?
 }
 
 /// What is read of recipients besides ids, token, environment and validity, which always are.
@@ -28,6 +30,10 @@ public struct RecipientFields: OptionSet, Hashable, Sendable {
   static let properties = RecipientFields(afterTexts: 3)
   /// Manufacturer, model, version, country, time zone and locale.
   static let device = RecipientFields(afterTexts: 4)
+  /// What the customer's suppressions stop. It is none of `all`, as only what sends asks for it.
+  package static let suppression = RecipientFields(afterTexts: 5)
+  /// All that a push can need.
+  package static let toSend: RecipientFields = [.all, .suppression]
   static let texts = RecipientFields(ContactField.allCases.map { RecipientFields($0) })
   static let contact: RecipientFields = [.texts, .originalID, .listID, .dateOfBirth, .properties]
   public static let all: RecipientFields = [.contact, .device]
@@ -97,15 +103,27 @@ package struct RecipientColumns: Sendable {
   }
 
   /// All of them in the order that `recipient` wants, by the aliases of rows that have them.
-  package func all(contact: String, device: String) -> String { "\(ofContact(contact)), \(ofDevice(device))" }
+  package func all(contact: String, device: String) -> String { all(ofContact(contact), device) }
 
   /// The same, where the contact's row is one of table `contact`.
-  package func all(contactRow: String, device: String) -> String { "\(ofContactRow(contactRow)), \(ofDevice(device))" }
+  package func all(contactRow: String, device: String) -> String { all(ofContactRow(contactRow), device) }
+
+  private func all(_ contact: String, _ device: String) -> String {
+    "\(contact), \(ofDevice(device))\(fields.contains(.suppression) ? ", \(device).suppression" : "")"
+  }
+
+  /// The column `suppression` of `all`, behind others of a query on a row of `device`; empty if it is not asked for.
+  /// - Parameters:
+  ///   - device: the alias of the row.
+  ///   - key: the number of the first of two parameters, the pads of `SuppressionKey`.
+  package func andSuppression(ofDevice device: String, key: Int) -> String {
+    fields.contains(.suppression) ? ", \(SuppressionSQL.scope(ofDevice: device, key: key)) AS suppression" : ""
+  }
 
   /// How many there are.
   package var count: Int {
     1 + Self.contactColumns.count { fields.contains($0.field) } + Self.deviceColumns.count
-      + (fields.contains(.device) ? Self.deviceDetails.count : 0)
+      + (fields.contains(.device) ? Self.deviceDetails.count : 0) + (fields.contains(.suppression) ? 1 : 0)
   }
 
   /// - Parameter first: where the columns of `all` begin.
@@ -140,8 +158,9 @@ package struct RecipientColumns: Sendable {
         id: DeviceID(device), app: PushAppID(app), token: token, isSandbox: isSandbox,
         manufacturer: hasDetails ? try next() : nil, model: hasDetails ? try next() : nil,
         osVersion: hasDetails ? try next() : nil, country: hasDetails ? try next() : nil,
-        timeZone: hasDetails ? try next() : nil, locale: hasDetails ? try next() : nil, registeredAt: registeredAt, invalidatedAt: invalidatedAt?.milliseconds,
-        invalidationType: InvalidationType(rawValue: invalidationType)))
+        timeZone: hasDetails ? try next() : nil, locale: hasDetails ? try next() : nil, registeredAt: registeredAt,
+        invalidatedAt: invalidatedAt?.milliseconds, invalidationType: InvalidationType(rawValue: invalidationType)),
+      suppression: fields.contains(.suppression) ? (try next() as String?).flatMap(SuppressionScope.init) : nil)
   }
 }
 

@@ -163,7 +163,9 @@ enum RegisterQueries {
       , \(ContactColumns.lowestList("c")) AS known_list_id, c.date_of_birth AS known_date_of_birth,
             c.properties AS known_properties, \(ContactColumns.texts("c")) AS known_texts
       """
-    let shown = changesLists ? "CASE WHEN i.list_id IS NULL THEN c.known_list_id ELSE nullif(i.list_id, 0) END" : "c.known_list_id"
+    let shown =
+      changesLists
+      ? "CASE WHEN i.list_id IS NULL THEN c.known_list_id ELSE nullif(i.list_id, 0) END" : "c.known_list_id"
     let listLookUp = """
       LEFT JOIN LATERAL (
           SELECT list_id FROM list WHERE customer_id = $1::bigint AND list_id = i.sent_list_id LIMIT 1

@@ -87,6 +87,13 @@ public final class MessageService: Sendable {
     self.registrations = registrations
   }
 
+  /// Whether suppressions stop all that goes to a telephone number, even what its owner has asked for, such as a PIN.
+  public func isSuppressed(_ number: PhoneNumber, of customer: CustomerID) async throws -> Bool {
+    try await Suppressions(database, key: dispatcher.suppressions).find(
+      customer, Suppressions.concerning(number.international)
+    ).contains { $0.scope == .all }
+  }
+
   /// The time by the database's clock.
   public func now() -> Date { dispatcher.now() }
 
@@ -182,7 +189,8 @@ public final class MessageService: Sendable {
     }
     let plan = MessagePlan(
       request: MessageRequest(
-        to: MessageTarget(originalId: originalID), message: trigger.message, template: trigger.template),
+        to: MessageTarget(originalId: originalID), message: trigger.message, purpose: trigger.purpose,
+        template: trigger.template),
       appIDs: trigger.appIds, properties: message.properties, deliverAt: deliverAt, trigger: trigger,
       savedFor: message.saveProps == true ? originalID : nil)
     return try await send(customer, plan, repetition)
@@ -245,7 +253,9 @@ public final class MessageService: Sendable {
     guard let compiled = found.compiled ?? (plan.namesPIN ? nil : templates.cached(request.message)) else {
       throw MustLookUp { $0.compiled = try await self.compiled(plan) }
     }
-    let stream = try self.stream(customer, apps, found, template: request.template, trigger: plan.trigger)
+    let stream = try self.stream(
+      customer, apps, found, template: request.template, trigger: plan.trigger,
+      purpose: request.purpose ?? .transactional)
     try compiled.check(for: apps)
     try SendoutRules.checkLink(compiled.template, beside: request.template)
     var content = stream.traits.content(request.message, compiled.template)

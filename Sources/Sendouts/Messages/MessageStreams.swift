@@ -14,6 +14,7 @@ extension MessageService {
     let versions: [Date]
     let template: String?
     let trigger: TriggerID?
+    let purpose: MessagePurpose
     /// Of tracked messages.
     let tracked: TrackedTraits?
     /// Days since 1970, in UTC.
@@ -24,7 +25,7 @@ extension MessageService {
   /// - Throws: `MustLookUp`.
   func stream(
     _ customer: CustomerID, _ apps: [PushApp], _ found: LookedUp, template: String? = nil,
-    trigger: TriggerReply? = nil, tracked: TrackedTraits? = nil
+    trigger: TriggerReply? = nil, tracked: TrackedTraits? = nil, purpose: MessagePurpose = .transactional
   ) throws -> OpenStream {
     let version: TemplateVersion? = try template.map { template in
       if let version = found.version ?? versions.cached(TemplateName(customer: customer, name: template)) {
@@ -36,7 +37,7 @@ extension MessageService {
     let name = StreamName(
       customer: customer, apps: ordered.map(\.id), versions: ordered.map(\.updatedAt),
       template: version.map { "\($0.name)/\($0.version)" },
-      trigger: trigger?.triggerId, tracked: tracked, day: Int(now().timeIntervalSince1970 / 86_400))
+      trigger: trigger?.triggerId, purpose: purpose, tracked: tracked, day: Int(now().timeIntervalSince1970 / 86_400))
     if let stream = found.stream ?? streams.cached(name) { return stream }
     throw MustLookUp {
       $0.stream = try await self.streams.value(name) { try await self.open(name, apps, version, trigger?.name) }
@@ -58,7 +59,10 @@ extension MessageService {
     let day = Date(timeIntervalSince1970: Double(name.day) * 86_400).formatted(.iso8601.year().month().day())
     let stream =
       ([day, name.apps.map(\.description).joined(separator: ",")]
-      + [name.template, name.trigger.map { "trigger/\($0)" }, name.tracked?.description].compactMap(\.self)).joined(
+      + [
+        name.template, name.trigger.map { "trigger/\($0)" }, name.tracked?.description,
+        name.purpose == .marketing ? name.purpose.rawValue : nil,
+      ].compactMap(\.self)).joined(
         separator: " ")
     let customer = name.customer.rawValue
     var rows = try await database.query(SendoutQueries.stream, customer, stream)
@@ -67,7 +71,7 @@ extension MessageService {
         SendoutQueries.openStream, customer, stream, name.apps.map(\.rawValue),
         "\(trigger ?? name.tracked?.title ?? "Messages") of \(day)", template?.name,
         template?.version, (name.tracked?.onUncertain ?? .resend).rawValue, name.tracked?.idFields,
-        name.tracked?.fallback?.rawValue)
+        name.tracked?.fallback?.rawValue, name.purpose.rawValue)
     }
     if rows.isEmpty { rows = try await database.query(SendoutQueries.stream, customer, stream) }
     let sendout = try Sendout(rows[0])

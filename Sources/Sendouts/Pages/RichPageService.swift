@@ -139,6 +139,8 @@ public struct OpenedPage: Sendable {
     if template.namesLinks || content.template.namesLinks {
       context.url = links.page(link)
       context.pushreadurl = content.template.tracksOpens ? links.read(link) : nil
+      context.unsubscribeUrl = links.unsubscribe(
+        ContactLink(customer: link.customer, contact: recipient.contact.id))
     }
     content.template.fill(&context)
     return RenderedPage(contentType: template.format.contentType, body: template.bytes(for: context))

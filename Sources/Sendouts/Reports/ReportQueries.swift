@@ -113,6 +113,13 @@ extension ReportView {
       ReportView(
         "subscriptions", by: "app_id, service, event",
         [Column(name: "appId", sql: "app_id"), "service", "event", "subscriptions", "waiting"])
+    case .suppressions:
+      ReportView(
+        "suppressions", by: "suppressions DESC, kind, scope, by_page, reason",
+        [
+          "kind", "scope", text("reason"), Column(name: "byPage", sql: "by_page"), "suppressions",
+          moment("firstAt", "first_at"), moment("lastAt", "last_at"),
+        ])
     case .notifications:
       ReportView(
         "notifications_by_day", by: "day DESC, app_id, service, event, outcome, reason",

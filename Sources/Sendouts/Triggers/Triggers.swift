@@ -16,11 +16,12 @@ public struct Triggers: NumberedStore {
   package static let table = NumberedTable(
     "trigger",
     columns: [
-      "name": "text", "description": "text", "app_ids": "text[]", "message": "json", "template": "text",
+      "name": "text", "description": "text", "app_ids": "text[]", "message": "json", "purpose": "text",
+      "template": "text",
       "active": "bool",
     ], size: "octet_length(message::text)")
 
-  package static let initial = TriggerRequest(active: true)
+  package static let initial = TriggerRequest(purpose: .transactional, active: true)
 
   /// The first trigger that goes to the app, active or not; `nil` if there is none.
   package func first(naming appID: String, of customer: CustomerID) async throws -> TriggerID? {
@@ -52,7 +53,7 @@ public struct Triggers: NumberedStore {
     _ = try await SendoutRules.currentTemplate(customer, trigger.template, in: database)
     return [
       "name": name, "description": trigger.description, "app_ids": appIDs, "message": JSONDocument(body.json),
-      "template": trigger.template, "active": trigger.active,
+      "purpose": (trigger.purpose ?? .transactional).rawValue, "template": trigger.template, "active": trigger.active,
     ]
   }
 }

@@ -11,8 +11,9 @@ final class PageReplies: Sendable {
   let unavailable: Response
   let read: Response
 
-  init(_ settings: PageSettings) {
-    headers = Self.headers(settings)
+  /// - Parameter formAction: where forms of the pages may go, as `form-action` of Content-Security-Policy takes it.
+  init(_ settings: PageSettings, formAction: String = "'none'") {
+    headers = Self.headers(settings, formAction)
     notFound = Self.plain(.notFound, "There is nothing here", headers)
     var later = headers
     later[.retryAfter] = HTTPErrorResponse.inAMoment[.retryAfter]
@@ -46,12 +47,19 @@ final class PageReplies: Sendable {
     return Response(status: .ok, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: page.body)))
   }
 
-  /// A page may show images and its own styles and nothing else: no scripts, forms or frames, whatever its template or a
+  /// A page of the hub's own.
+  func page(_ html: String, status: HTTPResponse.Status) -> Response {
+    var headers = headers
+    headers[.contentType] = "text/html; charset=utf-8"
+    return Response(status: status, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(string: html)))
+  }
+
+  /// A page may show images and its own styles and nothing else: no scripts, frames or forms but the hub's own, whatever its template or a
   /// contact's field says. It is personal, so nobody may store it. Its address opens it, so no other site may learn that.
-  private static func headers(_ settings: PageSettings) -> HTTPFields {
+  private static func headers(_ settings: PageSettings, _ formAction: String) -> HTTPFields {
     [
       .contentSecurityPolicy:
-        "default-src 'none'; img-src https: data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
+        "default-src 'none'; img-src https: data:; style-src 'unsafe-inline'; base-uri 'none'; form-action \(formAction); "
         + "frame-ancestors \(settings.frameAncestors)",
       .cacheControl: "no-store",
       .xContentTypeOptions: "nosniff",

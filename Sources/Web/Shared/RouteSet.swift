@@ -6,6 +6,7 @@ public protocol RouteSet: Sendable {
 /// All routes of a hub. A further set belongs in here, so that no hub can be served without it.
 public struct HubRoutes: Sendable {
   private let carma: CarmaRoutes
+  private let carmaLists: CarmaListRoutes
   private let carmaTriggers: CarmaTriggerRoutes
   private let hybrid: HybridRoutes
   private let softphone: SoftphoneRoutes
@@ -15,19 +16,23 @@ public struct HubRoutes: Sendable {
   private let management: ManagementRoutes
   private let console: ConsoleRoutes
   private let pages: PageRoutes
+  private let unsubscribe: UnsubscribeRoutes
   private let smsStatus: SMSStatusRoutes
   private let description: DescriptionRoutes
   private let health: HealthRoutes
   private let metrics: MetricsRoutes
 
   public init(
-    carma: CarmaRoutes, carmaTriggers: CarmaTriggerRoutes, hybrid: HybridRoutes, softphone: SoftphoneRoutes,
+    carma: CarmaRoutes, carmaLists: CarmaListRoutes, carmaTriggers: CarmaTriggerRoutes, hybrid: HybridRoutes,
+    softphone: SoftphoneRoutes,
     gateway: GatewayRoutes, geoIP: GeoIPRoutes, dataTree: DataTreeRoutes, management: ManagementRoutes,
-    console: ConsoleRoutes, pages: PageRoutes, smsStatus: SMSStatusRoutes, description: DescriptionRoutes,
+    console: ConsoleRoutes, pages: PageRoutes, unsubscribe: UnsubscribeRoutes, smsStatus: SMSStatusRoutes,
+    description: DescriptionRoutes,
     health: HealthRoutes,
     metrics: MetricsRoutes
   ) {
     self.carma = carma
+    self.carmaLists = carmaLists
     self.carmaTriggers = carmaTriggers
     self.hybrid = hybrid
     self.softphone = softphone
@@ -37,6 +42,7 @@ public struct HubRoutes: Sendable {
     self.management = management
     self.console = console
     self.pages = pages
+    self.unsubscribe = unsubscribe
     self.smsStatus = smsStatus
     self.description = description
     self.health = health
@@ -48,7 +54,10 @@ public struct HubRoutes: Sendable {
 
   /// What apps, their back ends and phones ask for.
   public var clients: [any RouteSet] {
-    [carma, carmaTriggers, hybrid, gateway, geoIP, softphone, dataTree, pages, smsStatus, health]
+    [
+      carma, carmaLists, carmaTriggers, hybrid, gateway, geoIP, softphone, dataTree, pages, unsubscribe, smsStatus,
+      health,
+    ]
   }
 
   /// What operators ask for: management, its description, the console and metrics. Both listeners tell their health.

@@ -15,6 +15,8 @@ enum SoftphoneVerdict: Sendable {
   init(_ verdict: DeviceVerdict) {
     switch verdict {
     case .accepted: self = .sent
+    case .refused(_, HubReason.suppressed.rawValue):
+      self = .failed(400, "The recipient wants no pushes: a suppression stops them.")
     case .refused(.tokenInvalid, _): self = .dead
     case .refused(.payloadRefused, let reason):
       self = .failed(400, "The push service refused the message" + (reason.map { ": \($0)" } ?? "."))

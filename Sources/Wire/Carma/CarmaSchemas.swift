@@ -4,7 +4,9 @@ public enum CarmaSchemas {
   public static let registration = Schema.openObject(
     [
       originalId,
-      maybe("listId", either(.id, .string(matching: "^(0*[1-9][0-9]*)?$")), "The contact's list. `\"\"` removes it."),
+      maybe(
+        "listId", either(.id, .string(matching: "^(0*[1-9][0-9]*)?$")),
+        "A list that the contact joins. It stays on its others; `\"\"` takes it off all."),
       maybe("dateOfBirth", date, "Milliseconds since 1970, or as in 1980-02-29. `\"\"` clears it."),
       maybe(
         "properties", Schema(.object([], others: property, count: 0...PropertyLimits.count)),
@@ -48,12 +50,38 @@ public enum CarmaSchemas {
     `forceCreateMissingProperties`: a trigger has one message, and properties need no declaration.
     """)
 
+  /// Body of `PUT …/lists/{id}/contacts/{originalId}/update`.
+  public static let contactUpdate = Schema.openObject(
+    [
+      maybe(
+        "originalId", either(.string(), Schema(.number)),
+        "As in the path, if it is there. `originalid` is accepted too."),
+      maybe("dateOfBirth", date, "Milliseconds since 1970, or as in 1980-02-29. `\"\"` clears it."),
+      maybe(
+        "properties", Schema(.object([], others: property, count: 0...PropertyLimits.count)),
+        "Further fields, merged key by key. Null removes a key."),
+      maybe(
+        "namedProperties", Schema(.object([], others: property, count: 0...PropertyLimits.count)),
+        "The same as `properties`."),
+      maybe(
+        "unsubscribed", flag,
+        "True: the contact gets no marketing from now on. False changes nothing: only the management API lifts that."),
+      maybe("mobileUnsubscribed", flag, "The same as `unsubscribed`, since all messages go to phones."),
+    ]
+      + ContactField.allCases.map {
+        maybe($0.name, text(0...ContactField.maximum), "\($0.meaning) Absent or null keeps it, `\"\"` clears it.")
+      },
+    name: "CarmaContactRequest",
+    "What to change about a contact of a list. Unknown fields are ignored, and so are those that Carma's clients write back."
+  )
+
   /// A `ContactReply`.
   public static let contact = Schema(
     .object(
       [Schema.Field("originalId", .string(), "The contact's id in the customer's own system.")]
         + ContactField.allCases.map { Schema.Field($0.name, .string().orNull) } + [
-          Schema.Field("listId", .id.orNull, "The contact's list."),
+          Schema.Field(
+            "listId", .id.orNull, "The list that the request names, else the lowest that the contact is on."),
           Schema.Field("dateOfBirth", .integer(CarmaDate.range).orNull, "Midnight UTC, in milliseconds since 1970."),
           Schema.Field("properties", Schema(.object([], others: property, count: nil)), "Further fields."),
           Schema.Field("deviceInfo", Schema(.array(of: device, count: nil)), "The contact's devices in this app."),

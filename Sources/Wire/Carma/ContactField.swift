@@ -2,7 +2,8 @@
 ///
 /// Their order is that of the guide's samples of replies. Raw values are their places in every list of them, in SQL too.
 public enum ContactField: Int, CaseIterable, Sendable {
-  case country, firstName, lastName, middleName, emailAddress, title, city, zipcode, sex, mobileNumber, timeZone, language
+  case country, firstName, lastName, middleName, emailAddress, title, city, zipcode, sex, mobileNumber, timeZone,
+    language
 
   /// The field's name in requests, replies and templates.
   public var name: String { Self.names[rawValue] }

@@ -65,6 +65,11 @@ public enum AuditAction: String, Sendable, Codable, CaseIterable {
   case changeContact = "contact.change"
   /// A device that gets nothing more until it registers again.
   case retireDevice = "device.retire"
+  case addSuppression = "suppression.add"
+  /// A contact, a number or a device that is sent to again.
+  case removeSuppression = "suppression.remove"
+  /// What was suppressed of a contact, a number or a device.
+  case liftSuppressions = "suppression.lift"
   case addList = "list.add"
   /// Contacts put on a list, or taken off it.
   case changeMembers = "list.change_members"

@@ -9,11 +9,12 @@ public struct ContactDetails: APIObject, Equatable {
   public var createdAt: Timestamp
   public var updatedAt: Timestamp
   public var devices: [DeviceDetails]?
+  public var timeline: [ContactEvent]?
 
   public init(
     contactId: ContactID, originalId: String, listIds: [ListID] = [], texts: ContactTexts = ContactTexts(),
     dateOfBirth: String? = nil, properties: [UTF8String: JSONValue]? = nil, createdAt: Timestamp, updatedAt: Timestamp,
-    devices: [DeviceDetails]? = nil
+    devices: [DeviceDetails]? = nil, timeline: [ContactEvent]? = nil
   ) {
     self.contactId = contactId
     self.originalId = originalId
@@ -24,6 +25,7 @@ public struct ContactDetails: APIObject, Equatable {
     self.createdAt = createdAt
     self.updatedAt = updatedAt
     self.devices = devices
+    self.timeline = timeline
   }
 
   public init(from decoder: any Decoder) throws {
@@ -36,7 +38,8 @@ public struct ContactDetails: APIObject, Equatable {
       properties: try body.decodeIfPresent([UTF8String: JSONValue].self, forKey: .properties),
       createdAt: try body.decode(Timestamp.self, forKey: .createdAt),
       updatedAt: try body.decode(Timestamp.self, forKey: .updatedAt),
-      devices: try body.decodeIfPresent([DeviceDetails].self, forKey: .devices))
+      devices: try body.decodeIfPresent([DeviceDetails].self, forKey: .devices),
+      timeline: try body.decodeIfPresent([ContactEvent].self, forKey: .timeline))
   }
 
   public func encode(to encoder: any Encoder) throws {
@@ -50,10 +53,11 @@ public struct ContactDetails: APIObject, Equatable {
     try body.encode(createdAt, forKey: .createdAt)
     try body.encode(updatedAt, forKey: .updatedAt)
     try body.encodeIfPresent(devices, forKey: .devices)
+    try body.encodeIfPresent(timeline, forKey: .timeline)
   }
 
   private enum CodingKeys: String, CodingKey {
-    case contactId, originalId, listIds, dateOfBirth, properties, createdAt, updatedAt, devices
+    case contactId, originalId, listIds, dateOfBirth, properties, createdAt, updatedAt, devices, timeline
   }
 
   /// First, middle and last name as people read them; `nil` if none is known.
@@ -61,6 +65,9 @@ public struct ContactDetails: APIObject, Equatable {
     let names = [ContactField.firstName, .middleName, .lastName].compactMap { texts[$0] }
     return names.isEmpty ? nil : names.joined(separator: " ")
   }
+
+  /// Most events that are shown with a contact.
+  public static let mostEvents = 100
 
   public static let schemaName: String? = "ContactDetails"
   public static let schemaDescription = "A user of the customer's apps."
@@ -70,11 +77,17 @@ public struct ContactDetails: APIObject, Equatable {
     texts[.emailAddress] = "lars@example.com"
     return ContactDetails(
       contactId: ContactID(1), originalId: "lars@example.com", texts: texts, createdAt: .example, updatedAt: .example,
-      devices: [.example])
+      devices: [.example], timeline: [.example])
+  }()
+  /// After a change.
+  public static let changedExample: ContactDetails = {
+    var contact = example
+    contact.timeline = nil
+    return contact
   }()
   /// A line of a list.
   public static let listedExample: ContactDetails = {
-    var contact = example
+    var contact = changedExample
     contact.devices = nil
     return contact
   }()
@@ -90,10 +103,43 @@ public struct ContactDetails: APIObject, Equatable {
     "createdAt": "When the contact was first registered.",
     "updatedAt": "When a field of it last changed.",
     "devices": "Its devices, valid or not, the oldest first, at most 1,000. Lists of contacts leave them out.",
+    "timeline":
+      "What happened with it, the newest first, at most \(mostEvents). The report `timeline` has more. Only where one contact is shown.",
   ]
 }
 
-/// Body of `PATCH /api/v1/contacts/{id}`.
+/// Something that happened with a contact, as the view `report.contact_timeline` tells it.
+public struct ContactEvent: APIObject, Equatable {
+  public var at: Timestamp?
+  public var event: String
+  public var detail: String?
+  public var deviceId: DeviceID?
+  public var sendoutId: SendoutID?
+
+  public init(
+    at: Timestamp? = nil, event: String, detail: String? = nil, deviceId: DeviceID? = nil, sendoutId: SendoutID? = nil
+  ) {
+    self.at = at
+    self.event = event
+    self.detail = detail
+    self.deviceId = deviceId
+    self.sendoutId = sendoutId
+  }
+
+  public static let schemaName: String? = "ContactEvent"
+  public static let schemaDescription = "Something that happened with a contact."
+  public static let example = ContactEvent(at: .example, event: "device registered", deviceId: DeviceID(12))
+
+  public static let fieldTable: FieldTable = [
+    "at": "When it happened. Absent for what is to come.",
+    "event": "What happened, such as `device registered` and `push accepted`.",
+    "detail": "More about it, such as why a device was invalidated.",
+    "deviceId": "The device.",
+    "sendoutId": "The sendout of the push.",
+  ]
+}
+
+/// Body of `PATCH /api/v1/contacts/{originalId}`, and of `PUT`.
 public struct ContactRequest: APIRequest, Equatable {
   public var listIds: [ListID]?
   public var texts: ContactTexts
@@ -141,6 +187,14 @@ public struct ContactRequest: APIRequest, Equatable {
   public static var form: BodyForm<Self> {
     BodyForm(schemaName, schemaDescription, isChange: true, example: example)
   }
+  /// Of a contact as a whole.
+  public static let whole = BodyForm<Self>(
+    "ContactRequest", "What is known of a contact. Fields that are absent are removed.",
+    example: {
+      var texts = ContactTexts()
+      (texts[.firstName], texts[.city]) = ("Lars", "Malmö")
+      return ContactRequest(texts: texts, properties: ["food": "fish"])
+    }())
 
   public static let fieldTable: FieldTable = [
     "listIds": FieldDescription(
@@ -187,7 +241,8 @@ public struct DeviceDetails: APIObject, Equatable {
   public init(
     deviceId: DeviceID, contactId: ContactID, appId: String, appType: AppType, sandbox: Bool = false,
     manufacturer: String? = nil, model: String? = nil, osVersion: String? = nil, country: String? = nil,
-    timeZone: String? = nil, locale: String? = nil, registeredAt: Timestamp, invalidatedAt: Timestamp? = nil, invalidationReason: String? = nil
+    timeZone: String? = nil, locale: String? = nil, registeredAt: Timestamp, invalidatedAt: Timestamp? = nil,
+    invalidationReason: String? = nil
   ) {
     self.deviceId = deviceId
     self.contactId = contactId

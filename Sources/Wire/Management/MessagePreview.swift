@@ -5,6 +5,7 @@ public struct MessagePreviewRequest: APIRequest, Equatable {
   public var appType: AppType?
   public var to: MessageTarget?
   public var message: MessageBody
+  public var purpose: MessagePurpose?
   public var properties: [UTF8String: JSONValue]?
   public var template: String?
   public var deliverAt: Timestamp?
@@ -13,14 +14,15 @@ public struct MessagePreviewRequest: APIRequest, Equatable {
 
   public init(
     appId: String? = nil, appIds: [String]? = nil, appType: AppType? = nil, to: MessageTarget? = nil,
-    message: MessageBody, properties: [UTF8String: JSONValue]? = nil, template: String? = nil,
-    deliverAt: Timestamp? = nil, reference: String? = nil, wait: Int? = nil
+    message: MessageBody, purpose: MessagePurpose? = nil, properties: [UTF8String: JSONValue]? = nil,
+    template: String? = nil, deliverAt: Timestamp? = nil, reference: String? = nil, wait: Int? = nil
   ) {
     self.appId = appId
     self.appIds = appIds
     self.appType = appType
     self.to = to
     self.message = message
+    self.purpose = purpose
     self.properties = properties
     self.template = template
     self.deliverAt = deliverAt
@@ -41,6 +43,7 @@ public struct MessagePreviewRequest: APIRequest, Equatable {
     "to":
       "Whose fields the texts name, and whose devices. If absent, contact and device are empty, and the token is an example.",
     "message": "What the push says.",
+    "purpose": "Ignored: nothing is sent.",
     "properties": "What the texts can name, before the contact's own properties.",
     "template": "The name of the rich page's template.",
     "deliverAt": "Ignored: the request is the one of this moment.",

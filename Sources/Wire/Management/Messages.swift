@@ -7,6 +7,7 @@ public struct MessageRequest: APIRequest, Equatable {
   public var appType: AppType?
   public var to: MessageTarget
   public var message: MessageBody
+  public var purpose: MessagePurpose?
   public var properties: [UTF8String: JSONValue]?
   public var template: String?
   public var deliverAt: Timestamp?
@@ -22,7 +23,8 @@ public struct MessageRequest: APIRequest, Equatable {
 
   public init(
     appId: String? = nil, appIds: [String]? = nil, appType: AppType? = nil, to: MessageTarget, message: MessageBody,
-    properties: [UTF8String: JSONValue]? = nil, template: String? = nil, deliverAt: Timestamp? = nil,
+    purpose: MessagePurpose? = nil, properties: [UTF8String: JSONValue]? = nil, template: String? = nil,
+    deliverAt: Timestamp? = nil,
     reference: String? = nil, wait: Int? = nil
   ) {
     self.appId = appId
@@ -30,6 +32,7 @@ public struct MessageRequest: APIRequest, Equatable {
     self.appType = appType
     self.to = to
     self.message = message
+    self.purpose = purpose
     self.properties = properties
     self.template = template
     self.deliverAt = deliverAt
@@ -49,6 +52,8 @@ public struct MessageRequest: APIRequest, Equatable {
     "appType": "The platform. If it is absent, an appId stands for all its platforms that a push service sends to.",
     "to": "Who gets the message.",
     "message": "What the push says.",
+    "purpose":
+      "What the message is for: `transactional`, or `marketing`, which fewer people want. `transactional` if absent.",
     "properties": "What the texts can name for this message alone, before the contact's own properties.",
     "template": "The name of the rich page's template. Without it there is no page and no `url`.",
     "deliverAt":

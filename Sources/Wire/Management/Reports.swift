@@ -22,6 +22,8 @@ public enum Report: String, Codable, Sendable, Hashable, CaseIterable, SchemaPro
   case notifications
   /// Messages to telephone numbers by push and by SMS, by day, app and type.
   case hybrid
+  /// Who gets no marketing or nothing at all, by kind, scope and reason.
+  case suppressions
 }
 
 /// Reply of `GET /api/v1/reports/{report}`.

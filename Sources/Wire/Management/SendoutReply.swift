@@ -39,6 +39,7 @@ public struct SendoutReply: APIObject, Equatable {
   public var audience: Audience?
   public var unknownOriginalIds: Int?
   public var message: MessageBody?
+  public var purpose: MessagePurpose
   public var template: String?
   public var templateVersion: Int32?
   public var onUncertain: UncertainPolicy
@@ -55,8 +56,8 @@ public struct SendoutReply: APIObject, Equatable {
   public init(
     sendoutId: SendoutID, name: String, kind: SendoutKind = .broadcast, apps: [App], state: SendoutState,
     haltReason: String? = nil, audience: Audience? = nil, unknownOriginalIds: Int? = nil, message: MessageBody? = nil,
-    template: String? = nil, templateVersion: Int32? = nil, onUncertain: UncertainPolicy, digest: String? = nil,
-    writtenBy: UserID? = nil, createdAt: Timestamp,
+    purpose: MessagePurpose = .marketing, template: String? = nil, templateVersion: Int32? = nil,
+    onUncertain: UncertainPolicy, digest: String? = nil, writtenBy: UserID? = nil, createdAt: Timestamp,
     startedAt: Timestamp? = nil, frozenAt: Timestamp? = nil, finishedAt: Timestamp? = nil,
     expiredAt: Timestamp? = nil, counts: SendoutCounts? = nil, firstOpens: [Int]? = nil
   ) {
@@ -69,6 +70,7 @@ public struct SendoutReply: APIObject, Equatable {
     self.audience = audience
     self.unknownOriginalIds = unknownOriginalIds
     self.message = message
+    self.purpose = purpose
     self.template = template
     self.templateVersion = templateVersion
     self.onUncertain = onUncertain
@@ -107,6 +109,7 @@ public struct SendoutReply: APIObject, Equatable {
     "audience": "Who receives the sendout. Absent in lists, and once retention has deleted its original ids.",
     "unknownOriginalIds": .count("How many of the audience's original ids no contact has."),
     "message": "What the push says. Absent in lists.",
+    "purpose": "What its messages are for: `marketing` or `transactional`.",
     "template": "The name of the rich page's template.",
     "templateVersion": FieldDescription(
       "The template's version, fixed once the sendout is started. Of a draft, and not in lists, the current one.",
@@ -114,7 +117,7 @@ public struct SendoutReply: APIObject, Equatable {
     "onUncertain": "What to do with uncertain pushes: `resend` (nobody is missed) or `skip` (nobody receives two).",
     "digest":
       """
-    Stands for all that a draft says: name, apps, audience, message, template in its current version, and `onUncertain`. It \
+    Stands for all that a draft says: name, apps, audience, message, purpose, template in its current version, and `onUncertain`. It \
     changes with them, so that a start can name what somebody looked at. Only drafts have it.
     """,
     "writtenBy": "The user of the console who wrote it last. Absent for API and command line.",
@@ -203,7 +206,8 @@ public struct SendoutCounts: APIObject, Hashable {
     "accepted": .count("Accepted by the push service."),
     "failed": .count("Refused by the push service for good."),
     "uncertain": .count("Possibly sent and never answered. The sendout's policy does not send them again."),
-    "skipped": .count("Not sent: the device was invalidated or changed hands after the freeze."),
+    "skipped": .count(
+      "Not sent: the device was invalidated or changed hands after the freeze, or its recipient is suppressed."),
     "cancelled": .count("Not sent: the sendout was cancelled."),
     "opened": .count("Opened by a person at least once."),
   ]

@@ -6,13 +6,15 @@ public struct SendoutRequest: APIRequest, Equatable {
   public var appType: AppType?
   public var audience: Audience
   public var message: MessageBody
+  public var purpose: MessagePurpose?
   public var template: String?
   public var onUncertain: UncertainPolicy?
   public var start: Bool?
 
   public init(
     name: String? = nil, appId: String? = nil, appIds: [String]? = nil, appType: AppType? = nil, audience: Audience,
-    message: MessageBody, template: String? = nil, onUncertain: UncertainPolicy? = nil, start: Bool? = nil
+    message: MessageBody, purpose: MessagePurpose? = nil, template: String? = nil, onUncertain: UncertainPolicy? = nil,
+    start: Bool? = nil
   ) {
     self.name = name
     self.appId = appId
@@ -20,6 +22,7 @@ public struct SendoutRequest: APIRequest, Equatable {
     self.appType = appType
     self.audience = audience
     self.message = message
+    self.purpose = purpose
     self.template = template
     self.onUncertain = onUncertain
     self.start = start
@@ -41,6 +44,10 @@ public struct SendoutRequest: APIRequest, Equatable {
     "appType": "The platform. If it is absent, an appId stands for all its platforms that a push service sends to.",
     "audience": "Who receives the sendout.",
     "message": "What the push says.",
+    "purpose":
+      """
+    What the message is for: `marketing`, or `transactional`, which suppressions of marketing do not concern. `marketing` if absent.
+    """,
     "template": "The name of the rich page's template. Without it there is no page and no `url`.",
     "onUncertain": "What to do with uncertain pushes. `resend` if absent.",
     "start": "Whether to start the sendout at once. It stays a draft if absent or false.",

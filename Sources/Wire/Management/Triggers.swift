@@ -11,18 +11,20 @@ public struct TriggerRequest: APIRequest, Equatable {
   public var appId: String?
   public var appIds: [String]?
   public var message: MessageBody?
+  public var purpose: MessagePurpose?
   public var template: String?
   public var active: Bool?
 
   public init(
     name: String? = nil, description: String? = nil, appId: String? = nil, appIds: [String]? = nil,
-    message: MessageBody? = nil, template: String? = nil, active: Bool? = nil
+    message: MessageBody? = nil, purpose: MessagePurpose? = nil, template: String? = nil, active: Bool? = nil
   ) {
     self.name = name
     self.description = description
     self.appId = appId
     self.appIds = appIds
     self.message = message
+    self.purpose = purpose
     self.template = template
     self.active = active
   }
@@ -49,6 +51,7 @@ public struct TriggerReply: NumberedReply, Equatable {
   public var description: String?
   public var appIds: [String]
   public var message: MessageBody
+  public var purpose: MessagePurpose
   public var template: String?
   public var active: Bool
   public var createdAt: Timestamp
@@ -60,8 +63,8 @@ public struct TriggerReply: NumberedReply, Equatable {
   public static let schemaDescription = "A named message that back ends send to one contact at a time."
   public static let example = TriggerReply(
     triggerId: TriggerID(1), name: "Order shipped", appIds: ["com.acme.app"],
-    message: MessageBody(alert: "{{firstName}}, your order {{orderNo}} is on its way"), active: true,
-    createdAt: .example, updatedAt: .example)
+    message: MessageBody(alert: "{{firstName}}, your order {{orderNo}} is on its way"), purpose: .transactional,
+    active: true, createdAt: .example, updatedAt: .example)
 
   public static let fieldTable: FieldTable = [
     "triggerId": "The trigger's number, as in the paths of Carma's API.",
@@ -70,6 +73,8 @@ public struct TriggerReply: NumberedReply, Equatable {
     "appId": "The app to send to, on all its platforms. A request has either `appId` or `appIds`.",
     "appIds": FieldDescription("The apps to send to, those of one brand for instance.", limits: 1...20),
     "message": "What its pushes say. Texts can name the properties that come with each message.",
+    "purpose":
+      "What its messages are for: `transactional`, or `marketing`, which fewer people want. `transactional` if absent.",
     "template": FieldDescription(
       "The name of the rich page's template. Without it there is no page and no `url`.", isRemovable: true),
     "active": "Whether it takes messages.",

@@ -10,7 +10,9 @@ public struct LanguageTag: Sendable, Equatable {
   public init?(_ text: String) {
     guard text.utf8.count <= Self.maximum else { return nil }
     var parts = text.split(separator: "-", omittingEmptySubsequences: false)[...]
-    guard parts.allSatisfy({ (1...8).contains($0.utf8.count) && $0.utf8.allSatisfy(\.isAlphanumeric) }) else { return nil }
+    guard parts.allSatisfy({ (1...8).contains($0.utf8.count) && $0.utf8.allSatisfy(\.isAlphanumeric) }) else {
+      return nil
+    }
     var kept: [String] = []
     /// Takes the next part if it is one of these.
     func take(_ written: (String) -> String = { $0 }, where isWanted: (Substring) -> Bool) -> Bool {
@@ -23,7 +25,8 @@ public struct LanguageTag: Sendable, Equatable {
       var extended = 0
       while kept[0].utf8.count < 4, extended < 3, take(where: { $0.isLetters(3...3) }) { extended += 1 }
       _ = take({ $0.prefix(1).uppercased() + $0.dropFirst() }, where: { $0.isLetters(4...4) })
-      _ = take({ $0.uppercased() }, where: { $0.isLetters(2...2) || $0.utf8.count == 3 && $0.utf8.allSatisfy(\.isDigit) })
+      _ = take(
+        { $0.uppercased() }, where: { $0.isLetters(2...2) || $0.utf8.count == 3 && $0.utf8.allSatisfy(\.isDigit) })
       while take(where: { $0.utf8.count >= 5 || $0.utf8.count == 4 && $0.utf8.first?.isDigit == true }) {}
       while take(where: { $0.utf8.count == 1 && $0 != "x" && $0 != "X" }) {
         guard take(where: { $0.utf8.count >= 2 }) else { return nil }

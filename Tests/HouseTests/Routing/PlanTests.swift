@@ -1,6 +1,7 @@
 import Delivery
 import FoundationEssentials
 import Postgres
+import Registry
 import Sendouts
 import Support
 import Testing
@@ -42,6 +43,42 @@ import Testing
             "\(statement.name): \(scan.type) of \(scan.table) \(scan.conditions)")
         }
       }
+    }
+  }
+
+  @Test(arguments: [false, true])
+  func `Every statement looks suppressions up by their hashes, before and after the table was analysed`(
+    isAnalysed: Bool
+  ) async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      try await database.query(
+        """
+        INSERT INTO suppression (customer_id, kind, hash, scope)
+        SELECT $1::bigint, 'contact', sha256(n::text::bytea), 'all' FROM generate_series(1, 20000) AS n
+        """, customer.rawValue)
+      if isAnalysed {
+        try await database.query("ANALYZE suppression")
+      } else {
+        try await database.query("UPDATE pg_class SET reltuples = -1, relpages = 0 WHERE relname LIKE 'suppression%'")
+      }
+      var count = 0
+      for statement in RegistryStatements.all + DeliveryStatements.all where statement.sql.contains("suppression.hash")
+      {
+        let plan = try await database.pool.transaction { try await Prepared(statement, $0).plan() }
+        let scans = try PlannedScan.all(in: plan).filter { $0.table == "suppression" }
+        for scan in scans where scan.conditions.contains(where: { $0.contains("hash") }) {
+          count += 1
+          #expect(
+            scan.type != "Seq Scan" && scan.conditions.first?.contains("hash") == true,
+            "\(statement.name): \(scan.type) \(scan.conditions)")
+        }
+        // Whether there are any at all is asked once a statement, and reads one row.
+        for scan in scans where !scan.conditions.contains(where: { $0.contains("hash") }) {
+          #expect(scan.conditions.first?.contains("customer_id") == true, "\(statement.name): \(scan.conditions)")
+        }
+      }
+      #expect(count >= 6)
     }
   }
 

@@ -78,7 +78,10 @@ struct ManagedCommand {
 
   /// By names of commands, arguments that name what another customer has, and what nobody has.
   static let crossings: [String: [(foreign: [String], absent: [String])]] = {
-    let names = ["id": ("1", "999999"), "appId": ("com.secretive.app", "com.nothing")]
+    let names = [
+      "id": ("1", "999999"), "originalId": ("secretive@example.com", "nobody"),
+      "appId": ("com.secretive.app", "com.nothing"),
+    ]
     var crossings: [String: [(foreign: [String], absent: [String])]] = [:]
     for command in all {
       guard let options = command.options(name: "secretive"), let others = command.options(name: "other") else {

@@ -41,6 +41,7 @@ import Wire
           "contacts?query=user&field=originalId&limit=2",
           ["contact", "list", "--query", "user", "--field", "originalId", "--limit", "2"]
         ),
+        ("contacts/user1@example.com", ["contact", "show", "user1@example.com"]),
         ("sendouts?limit=1", ["sendout", "list", "--limit", "1"]),
         ("sendouts/\(sendout)", ["sendout", "show", "\(sendout)"]),
         ("sendouts/\(sendout)/pushes", ["sendout", "show", "\(sendout)", "--pushes"]),

@@ -31,6 +31,9 @@ import Wire
       (["1", "--name", "stolen"], ["999999", "--name", "stolen"]),
       (["com.secretive.app", "--name", "stolen"], ["com.nothing", "--name", "stolen"]),
     ],
+    "contact put": [
+      (["secretive@example.com", "--field", "city=Lund"], ["nobody", "--field", "city=Lund"])
+    ],
     "app check": [(["1"], ["999999"]), (["com.secretive.app/ios"], ["com.nothing/ios"])],
     "sms set": [
       (
@@ -99,6 +102,12 @@ import Wire
         ["--name", "x", "--app", "com.secretive.app", "--alert", "x"],
         ["--name", "x", "--app", "com.nothing", "--alert", "x"]
       )
+    ],
+    "suppression add": [
+      (["--token", "7f", "--app", "com.secretive.app"], ["--token", "7f", "--app", "com.nothing"])
+    ],
+    "suppression lift": [
+      (["--token", "7f", "--app", "com.secretive.app"], ["--token", "7f", "--app", "com.nothing"])
     ],
     "trigger send": [
       (["1", "--to", "secretive@example.com"], ["999999", "--to", "secretive@example.com"])

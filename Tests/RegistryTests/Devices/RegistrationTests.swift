@@ -353,7 +353,8 @@ import Wire
       let fixture = try await RegistryFixture(database)
       let lists = ContactLists(database.pool)
       let (low, high) = (
-        try await lists.add(fixture.customer, name: "low").listId, try await lists.add(fixture.customer, name: "high").listId
+        try await lists.add(fixture.customer, name: "low").listId,
+        try await lists.add(fixture.customer, name: "high").listId
       )
       func put(_ id: String, _ list: String) async throws -> ListID? {
         let registration = try fixture.registration(

@@ -42,7 +42,8 @@ extension SendingBench {
   public func dispatcher(_ hub: TestHub = TestHub(), services: PushServices? = nil) -> Dispatcher {
     let jitter = hub.jitter
     return Dispatcher(
-      pool, services: services ?? self.services, links: links, settings: hub.dispatch, logger: hub.logger,
+      pool, services: services ?? self.services, links: links, suppressions: .ofTests, settings: hub.dispatch,
+      logger: hub.logger,
       time: ServerClock(hub.now), clock: hub.clock, random: { jitter })
   }
 

@@ -61,7 +61,8 @@ public struct WholeWebServer: Sendable {
       let authenticator = Authenticator(AccessKeyCache(pool), replyBudget: replyBudget)
       let pushApps = PushAppCache(pool)
       let dispatcher = Dispatcher(
-        pool, services: services, links: PublicLinks(base: Self.publicURL, signer: signer), settings: .unhurried,
+        pool, services: services, links: PublicLinks(base: Self.publicURL, signer: signer),
+        suppressions: .ofTests, settings: .unhurried,
         logger: TestServer.logger)
       let credentials = PushCredentialVault(pool, vault: vault)
       let registrations = RegistrationBatcher(pool, endpoints: endpoints)
@@ -81,13 +82,17 @@ public struct WholeWebServer: Sendable {
         authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault),
         parts: OperationParts(
           database: pool, slowReads: pool, vault: vault, smsRule: endpoints.sms,
-          statusAddresses: { [smsAddresses] _ in smsAddresses },
+          statusAddresses: { [smsAddresses] _ in smsAddresses }, suppressionKey: { _ in .ofTests },
           checkCredentials: CredentialCheck(credentials, services: services).check, messages: { messageService }),
         messages: messageService, pushApps: pushApps, hybridApps: hybridCache)
       return HubRoutes(
         carma: CarmaRoutes(
           authenticator: authenticator, pushApps: pushApps,
           registrations: registrations, contacts: contacts, devices: Devices(pool), identities: identities),
+        carmaLists: CarmaListRoutes(
+          authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault),
+          listed: ListedContacts(pool, slowReads: pool, key: .ofTests), lists: ContactLists(pool),
+          sendouts: SendoutStore(pool), suppressionKey: .ofTests),
         carmaTriggers: CarmaTriggerRoutes(
           authenticator: authenticator, pushApps: pushApps, triggers: Triggers(pool), messages: messageService),
         hybrid: hybrid,
@@ -116,6 +121,8 @@ public struct WholeWebServer: Sendable {
           publicURL: consoleURL,
           commands: ["listKeys": "key list"]),
         pages: pages,
+        unsubscribe: UnsubscribeRoutes(
+          Suppressions(pool, key: .ofTests), customers: Customers(pool), signer: signer),
         smsStatus: SMSStatusRoutes(
           SMSChannel(
             apps: pushApps, credentials: credentials, services: services,
@@ -157,6 +164,11 @@ extension SendingBench {
 extension SMSStatusAddresses {
   /// Signs as those of every server of tests do. Which addresses were renewed is each server's own.
   static let signing = SMSStatusAddresses(key: Array(0..<32), publicURL: WholeWebServer.publicURL)
+}
+
+extension SuppressionKey {
+  /// By a secret that all tests share.
+  public static let ofTests = SuppressionKey(key: Array(100..<132))
 }
 
 extension PINs {

@@ -155,13 +155,22 @@ private struct Tour: Sendable {
       )
       try await send("GET", "\(path)/lars%40example.com")
     }
+    let rest = "/rest/\(bench.customer)"
+    let list = "\(rest)/lists/1000000005"
+    for path in [
+      "\(rest)/lists", list, "\(list)/contacts/all", "\(list)/contacts/unsubscribed", "\(list)/contacts/bounced",
+      "\(list)/contacts/lars%40example.com", "\(rest)/properties", "\(rest)/campaigns",
+    ] { try await send("GET", path) }
+    try await send(
+      "PUT", "\(list)/contacts/lars%40example.com/update?force=true", #"{"city":"Lund","unsubscribed":false}"#)
   }
 
   private func contacts() async throws {
-    let found = try await send("GET", "/api/v1/contacts?query=lars&field=originalId&limit=1").json
-    let id = try #require(found.array("items")?.first?.integer("contactId"))
-    let contact = try await send("GET", "/api/v1/contacts/\(id)").json
-    try await send("PATCH", "/api/v1/contacts/\(id)", #"{"city":"Lund","properties":{"visits":4,"vip":null}}"#)
+    try await send("GET", "/api/v1/contacts?query=lars&field=originalId&limit=1")
+    let contact = try await send("GET", "/api/v1/contacts/lars%40example.com").json
+    try await send("PUT", "/api/v1/contacts/mia%40example.com", #"{"city":"Lund","language":"sv","listIds":[]}"#)
+    try await send(
+      "PATCH", "/api/v1/contacts/lars%40example.com", #"{"city":"Lund","properties":{"visits":4,"vip":null}}"#)
     let devices = try #require(contact.array("devices"))
     #expect(devices.count == 2)
     let invalid = try #require(devices.first { $0["invalidatedAt"] != nil }?.integer("deviceId"))
@@ -280,7 +289,8 @@ private struct Tour: Sendable {
     for report in Report.allCases {
       let filter = report == .timeline ? "?contact=lars@example.com" : ""
       let rows = try await send("GET", "/api/v1/reports/\(report.rawValue)\(filter)").json.array("rows")
-      #expect(rows?.isEmpty == [.failures, .opens, .notifications, .hybrid].contains(report), "\(report)")
+      #expect(
+        rows?.isEmpty == [.failures, .opens, .notifications, .hybrid, .suppressions].contains(report), "\(report)")
     }
     try await send("GET", "/api/v1/activity?days=7")
     try await send("GET", "/api/v1/alarms")
@@ -296,6 +306,16 @@ private struct Tour: Sendable {
     for method in ["HEAD", "GET"] {
       try await send(method, "/c/\(bench.signer.token(for: link, .page))")
       try await send(method, "/r/\(bench.signer.token(for: link, .read))")
+    }
+    let contact = try await bench.database.query(
+      "SELECT contact_id FROM contact WHERE original_id = 'lars@example.com'")
+    let page = bench.signer.token(
+      for: ContactLink(customer: bench.customer, contact: ContactID(try contact[0].decode(Int64.self))))
+    try await send("GET", "/u/\(page)")
+    for wish in ["List-Unsubscribe=One-Click", "subscribe=again"] {
+      let reply = try await server.send(
+        "POST", "/u/\(page)", headers: [("Content-Type", "application/x-www-form-urlencoded")], body: wish)
+      #expect(reply.status == 200 && contract.problems("POST", "/u/\(page)", reply) == [], "\(reply.text)")
     }
   }
 }

@@ -103,7 +103,7 @@ import Wire
     "must be in the future", "cannot bind a key of scope", "holds a name that is not one of",
     "is missing beside info", "is missing: a message has",
     "is missing, and so is remove", "is background, which shows nothing", "makes ", "days ahead",
-    "differs from the customer",
+    "differs from the customer", "differs from that in the path",
     "this hub keeps no subscriptions",
     "is no address", "names no field of the message", "is true beside badge or sound", "beside silent",
     "is there beside template", "cannot be overridden", "has no value that APNs takes", "must be an object",
@@ -116,7 +116,8 @@ import Wire
     "belongs to the provider", "must be a full address", "template ",
     "productToken is missing",
     "accountSid is missing", "is no token: give it alone",
-    "is no e-mail address", "must be a name of the IANA database", "must be a language tag", "must be a locale such as", "must be a day such as 1980-02-29",
+    "is no e-mail address", "must be a name of the IANA database", "must be a language tag", "must be a locale such as",
+    "must be a day such as 1980-02-29",
   ]
 
   private func difference(

@@ -94,6 +94,34 @@ import Wire
         method: "POST", path: "/api/v1/datasync", json: #"{"app":"com.acme.app"}"#,
         lines: ["key.add key 3", "datasync.enable datasync com.acme.app"])
     ),
+    (
+      "POST /api/v1/suppressions",
+      Case(
+        method: "POST", path: "/api/v1/suppressions", json: #"{"originalId":"lars@example.com"}"#,
+        lines: ["suppression.add suppression 1"])
+    ),
+    (
+      "DELETE /api/v1/suppressions",
+      Case(
+        method: "DELETE", path: "/api/v1/suppressions", json: #"{"originalId":"lars@example.com"}"#,
+        lines: ["suppression.lift suppressions"])
+    ),
+    (
+      "DELETE /api/v1/suppressions",
+      Case(
+        method: "DELETE", path: "/api/v1/suppressions", json: #"{"originalId":"lars@example.com"}"#, lines: [])
+    ),
+    (
+      "POST /api/v1/suppressions",
+      Case(
+        method: "POST", path: "/api/v1/suppressions",
+        json: #"{"number":"0031612345678","scope":"all","reason":"lars@example.com asked"}"#,
+        lines: ["suppression.add suppression 2"])
+    ),
+    (
+      "DELETE /api/v1/suppressions/{id}",
+      Case(method: "DELETE", path: "/api/v1/suppressions/2", lines: ["suppression.remove suppression 2"])
+    ),
   ]
 
   private static func sendout(start: Bool, info: String? = nil) -> String {

@@ -6,17 +6,14 @@ import Testing
 import Wire
 
 @Suite struct ContactTests {
-  /// Registers a contact by Carma's API; gives its number.
+  /// Registers a contact by Carma's API; gives its id as a path has it.
   @discardableResult
-  private func register(_ managed: ManagementServer, _ json: String) async throws -> Int64 {
+  private func register(_ managed: ManagementServer, _ json: String) async throws -> String {
     let put = try await managed.send(
       "PUT", "/rest/\(managed.customer)/apps/com.acme.app/pushdevices",
       headers: [("X-Carma-Authentication-Token", managed.key)], json: json)
     #expect(put.status == 200, "\(put.text)")
-    let id = try #require(try put.json.string("originalId"))
-    let found = try await managed.send("GET", "/api/v1/contacts?field=originalId&query=\(PercentEncoding.encode(id))")
-    return try #require(
-      try found.json.array("items")?.first { $0.string("originalId") == id }?.integer("contactId"))
+    return PercentEncoding.encode(try #require(try put.json.string("originalId")))
   }
 
   private static let lars =
@@ -30,12 +27,14 @@ import Wire
       #expect(listed?.count == 1 && listed?.first?["properties"] == nil && listed?.first?["devices"] == nil)
       let contact = try await managed.send("GET", "/api/v1/contacts/\(id)").json
       #expect(contact.string("firstName") == "Lars" && contact.string("dateOfBirth") == "1980-02-29")
-      #expect(contact["properties"] == ["food": "fish", "visits": 3])
+      #expect(contact["properties"] == ["food": "fish", "visits": 3] && contact["listIds"] == [])
+      let events = contact.array("timeline")?.map { $0.string("event") }
+      #expect(events == ["device registered"])
       let device = try #require(contact.array("devices")?.first)
       #expect(device.string("appId") == "com.acme.app" && device.integer("appType") == 1)
       #expect(device.string("model") == "iPhone" && device["invalidatedAt"] == nil && device["token"] == nil)
       let other = try await managed.send("GET", "/api/v1/contacts/\(id)", key: managed.otherKey)
-      #expect(other.status == 404 && other.error == "There is no contact of this number.")
+      #expect(other.status == 404 && other.error == "originalId names no contact of this customer.")
       #expect(try await managed.send("GET", "/api/v1/contacts", key: managed.otherKey).json.array("items") == [])
     }
   }
@@ -64,7 +63,42 @@ import Wire
     }
   }
 
+  @Test func `A contact is added, and replaced as a whole but for its lists and devices`() async throws {
+    try await withManagementServer { managed in
+      try await managed.addApp()
+      let list = try await managed.send("POST", "/api/v1/lists", json: #"{"name":"news"}"#).json.integer("listId") ?? 0
+      let path = "/api/v1/contacts/a%2Fb%20%C3%A5"
+      let added = try await managed.send(
+        "PUT", path,
+        json:
+          #"{"firstName":"Åsa","timeZone":"Europe/Stockholm","language":"SV-se","listIds":[\#(list)],"properties":{"food":"fish"}}"#
+      )
+      #expect(added.status == 200 && (try added.json.string("originalId")) == "a/b å", "\(added.text)")
+      #expect(try added.json.string("language") == "sv-SE" && added.json.array("devices") == [])
+      try await register(
+        managed, #"{"originalId":"a/b å","dateOfBirth":"1980-02-29","deviceInfo":[{"devicetoken":"aa"}]}"#)
+      let replaced = try await managed.send("PUT", path, json: #"{"city":"Lund","properties":{"size":"XL"}}"#).json
+      #expect(replaced.string("city") == "Lund" && replaced["properties"] == ["size": "XL"])
+      for name in ["firstName", "timeZone", "language", "dateOfBirth"] { #expect(replaced[name] == nil, "\(name)") }
+      #expect(replaced["listIds"] == [.integer(list)] && replaced.array("devices")?.count == 1)
+      let emptied = try await managed.send("PUT", path, json: #"{"listIds":[]}"#).json
+      #expect(emptied["city"] == nil && emptied["listIds"] == [])
+      #expect((emptied["properties"] ?? [:]) == [:])
+      let again = try await managed.send("PUT", path, json: "{}").json
+      #expect(again == emptied)
+      let lines = try await managed.send("GET", "/api/v1/audit").json.array("items")?
+        .filter { $0.string("action") == "contact.change" }
+      #expect(lines?.count == 3 && lines?.last?["before"] == nil)
+      #expect(try await managed.send("GET", path, key: managed.otherKey).status == 404)
+      for id in ["%00", "%20", String(repeating: "x", count: 256)] {
+        #expect(try await managed.send("PUT", "/api/v1/contacts/\(id)", json: "{}").status == 400, "\(id)")
+      }
+    }
+  }
+
   @Test(arguments: [
+    (#"{"timeZone":"CET"}"#, "timeZone must be a name of the IANA database, such as Europe/Berlin or UTC."),
+    (#"{"language":"sv_SE"}"#, "language must be a language tag of BCP 47, such as sv or pt-BR."),
     (#"{"listIds":[99]}"#, "listIds names a list that this customer does not have."),
     (#"{"dateOfBirth":"1981-02-29"}"#, "dateOfBirth must be a day such as 1980-02-29."),
     (#"{"dateOfBirth":"yesterday"}"#, "dateOfBirth must be a day such as 1980-02-29."),
@@ -154,11 +188,13 @@ import Wire
         """, customer.rawValue)
       let parts = OperationParts(
         database: database.pool, slowReads: database.pool, vault: nil, smsRule: .wns,
-        statusAddresses: { _ in throw CancellationError() }, checkCredentials: { _ in nil },
+        statusAddresses: { _ in throw CancellationError() }, suppressionKey: { _ in .ofTests },
+        checkCredentials: { _ in nil },
         messages: { throw CancellationError() })
       let call = OperationCall(reading: parts, of: customer, seesPersonal: false)
-      let shown = try await ContactOperations.show.run(call, ContactID(1), ())
+      let shown = try await ContactOperations.show.run(call, "u1", ())
       #expect(shown.originalId == "u1" && shown.texts.isEmpty && shown.dateOfBirth == nil && shown.properties == nil)
+      #expect(shown.timeline == nil)
       for query in ["secretive", "Secretive", "31612"] {
         for field in [nil, ContactSearchField.name, .emailAddress, .mobileNumber] {
           let page = try await ContactOperations.list.run(call, ((query, field), PageRequest()), ())

@@ -17,7 +17,8 @@ import Wire
     arguments: [
       ("Keys", [.operator], [.operator]), ("Users", [], []), ("Apps", [.marketer, .operator], [.operator]),
       ("Contacts", [.marketer, .analyst], [.marketer]), ("Messages", [.marketer, .analyst], [.marketer]),
-      ("Lists", [.marketer, .analyst], [.marketer]), ("Templates", [.marketer, .analyst], [.marketer]),
+      ("Lists", [.marketer, .analyst], [.marketer]),
+      ("Suppressions", [.marketer, .analyst], [.marketer]), ("Templates", [.marketer, .analyst], [.marketer]),
       ("Sendouts", [.marketer, .analyst, .operator], [.marketer]), ("Triggers", [.marketer, .analyst], [.marketer]),
       ("Hybrid phones", [.operator], [.operator]), ("Data trees", [.operator], [.operator]),
       ("SMS", [.operator], [.operator]), ("Reports", [.marketer, .analyst, .operator], []),
@@ -108,7 +109,8 @@ extension OperationParts {
   fileprivate static func of(_ database: TestDatabase) -> OperationParts {
     OperationParts(
       database: database.pool, slowReads: database.pool, vault: nil, smsRule: EndpointRules().sms,
-      statusAddresses: { _ in throw HTTPErrorResponse.unavailable }, checkCredentials: { _ in nil },
+      statusAddresses: { _ in throw HTTPErrorResponse.unavailable }, suppressionKey: { _ in .ofTests },
+      checkCredentials: { _ in nil },
       messages: { throw HTTPErrorResponse.unavailable })
   }
 }

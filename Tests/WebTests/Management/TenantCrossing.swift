@@ -54,7 +54,8 @@ extension TenantCrossing {
 
   /// By parameters of paths, in braces, and fields of bodies that name something.
   private static let names: [String: (foreign: String, absent: String)] = [
-    "{id}": number, "{name}": ("secretive", "nothing"), "appId": app, "template": ("secretive", "nothing"),
+    "{id}": number, "{originalId}": ("secretive@example.com", "nobody"), "{name}": ("secretive", "nothing"),
+    "appId": app, "template": ("secretive", "nothing"),
     "listId": number,
   ]
 
@@ -233,31 +234,57 @@ extension TenantCrossing {
         ("secretive@example.com", "nobody"))
     ]
 
+  private static func carmaLists(_ second: String, _ first: String) -> [TenantCrossing] {
+    let base = "/rest/{customerId}/lists"
+    let one = "\(base)/{listId}"
+    let contact = "secretive%40example.com"
+    return ["lists", "properties", "campaigns"].flatMap { name in
+      [
+        TenantCrossing("GET /rest/{customerId}/\(name)", { "/rest/\($0)/\(name)" }, (first, "999999")),
+        TenantCrossing("GET /rest/{customerId}/\(name)", at: "/rest/\(second)/\(name)"),
+      ]
+    } + [
+      TenantCrossing("GET \(one)", { "/rest/\($0)/lists/1" }, (first, "999999")),
+      TenantCrossing("GET \(one)", { "/rest/\(second)/lists/\($0)" }, number),
+      TenantCrossing(
+        "GET \(one)/contacts/{originalId}", { "/rest/\(second)/lists/\($0)/contacts/\(contact)" }, number),
+      TenantCrossing(
+        "PUT \(one)/contacts/{originalId}/update",
+        { "/rest/\(second)/lists/\($0)/contacts/\(contact)/update?force=true" },
+        number, json: #"{"city":"x","unsubscribed":true}"#),
+    ]
+      + ["all", "unsubscribed", "bounced"].map { kind in
+        TenantCrossing("GET \(one)/contacts/\(kind)", { "/rest/\(second)/lists/\($0)/contacts/\(kind)" }, number)
+      }
+  }
+
   /// The second customer's key at the first one's address, and the first one's names at its own.
   private static func carma(_ second: String, _ first: String) -> [TenantCrossing] {
-    ["pushdevices", "devices"].flatMap { name in
-      let pattern = "/rest/{customerId}/apps/{appId}/\(name)"
-      let device = #"{"originalId":"secretive@example.com","deviceInfo":[{"devicetoken":"aa"}]}"#
-      let own = "/rest/\(second)/apps/com.other/\(name)"
-      return [
-        TenantCrossing("PUT \(pattern)", at: "/rest/\(first)/apps/com.secretive.app/\(name)", json: device),
-        TenantCrossing(
-          "PUT \(pattern)", json: { #"{"originalId":"x","listId":\#($0),"deviceInfo":[{"devicetoken":"bb"}]}"# },
-          number,
-          at: own),
-        TenantCrossing(
-          "PUT \(pattern)/invalidation", at: "/rest/\(first)/apps/com.secretive.app/\(name)/invalidation", json: device),
-        TenantCrossing(
-          "PUT \(pattern)/invalidation", json: { #"{"originalId":"\#($0)","deviceInfo":[{"devicetoken":"aa"}]}"# },
-          ("secretive@example.com", "nobody"), at: "\(own)/invalidation"),
-        TenantCrossing(
-          "GET \(pattern)/{originalId}", { "/rest/\($0)/apps/com.secretive.app/\(name)/secretive%40example.com" },
-          (first, "999999")),
-        TenantCrossing(
-          "GET \(pattern)/{originalId}", { "/rest/\(second)/apps/\($0)/\(name)/secretive%40example.com" },
-          ("com.secretive.app", "com.nothing")),
-        TenantCrossing("GET \(pattern)/{originalId}", { "\(own)/\($0)" }, ("secretive%40example.com", "nobody")),
-      ]
-    }
+    carmaLists(second, first)
+      + ["pushdevices", "devices"].flatMap { name in
+        let pattern = "/rest/{customerId}/apps/{appId}/\(name)"
+        let device = #"{"originalId":"secretive@example.com","deviceInfo":[{"devicetoken":"aa"}]}"#
+        let own = "/rest/\(second)/apps/com.other/\(name)"
+        return [
+          TenantCrossing("PUT \(pattern)", at: "/rest/\(first)/apps/com.secretive.app/\(name)", json: device),
+          TenantCrossing(
+            "PUT \(pattern)", json: { #"{"originalId":"x","listId":\#($0),"deviceInfo":[{"devicetoken":"bb"}]}"# },
+            number,
+            at: own),
+          TenantCrossing(
+            "PUT \(pattern)/invalidation", at: "/rest/\(first)/apps/com.secretive.app/\(name)/invalidation",
+            json: device),
+          TenantCrossing(
+            "PUT \(pattern)/invalidation", json: { #"{"originalId":"\#($0)","deviceInfo":[{"devicetoken":"aa"}]}"# },
+            ("secretive@example.com", "nobody"), at: "\(own)/invalidation"),
+          TenantCrossing(
+            "GET \(pattern)/{originalId}", { "/rest/\($0)/apps/com.secretive.app/\(name)/secretive%40example.com" },
+            (first, "999999")),
+          TenantCrossing(
+            "GET \(pattern)/{originalId}", { "/rest/\(second)/apps/\($0)/\(name)/secretive%40example.com" },
+            ("com.secretive.app", "com.nothing")),
+          TenantCrossing("GET \(pattern)/{originalId}", { "\(own)/\($0)" }, ("secretive%40example.com", "nobody")),
+        ]
+      }
   }
 }

@@ -57,6 +57,8 @@ struct ComposerForm: Sendable {
         "template", label: "Rich page",
         kind: templates.count > mostChoices ? .text : .choice(templates.map { FormField.Choice($0) }),
         hint: "The page that a tap opens. Without one it is the url."),
+      request.field(
+        "purpose", label: "Purpose", hint: "Who gets it: some people want no marketing, but transactional messages."),
       request.field("onUncertain", label: "After a crash", hint: "What becomes of pushes that may have been sent."),
     ] + fieldsOfMessage.map(field)
       + [
@@ -69,7 +71,8 @@ struct ComposerForm: Sendable {
 
   /// Names of the fields that are options.
   static let options =
-    ["appType", "onUncertain"] + fieldsOfMessage.map(\.name).filter { !first.contains($0) }.map { "message.\($0)" }
+    ["appType", "purpose", "onUncertain"]
+    + fieldsOfMessage.map(\.name).filter { !first.contains($0) }.map { "message.\($0)" }
   /// Names of the first fields of the message.
   static let texts = first.map { "message.\($0)" }
 
@@ -117,7 +120,9 @@ struct ComposerForm: Sendable {
     var members: [UTF8String: JSONValue] = [
       "audience": try audience(), "appIds": .array(appIDs.map { .string($0) }), "message": try message(),
     ]
-    for name in ["name", "template", "onUncertain"] { members[UTF8String(name)] = text(name).map { .string($0) } }
+    for name in ["name", "template", "purpose", "onUncertain"] {
+      members[UTF8String(name)] = text(name).map { .string($0) }
+    }
     members["appType"] = try appType.map { .integer($0.rawValue) }
     return try SendoutRequest.form.schema.decode(from: JSONValue.object(members).json)
   }
@@ -215,7 +220,8 @@ struct ComposerForm: Sendable {
   static func values(of draft: SendoutReply, apps: [PushAppReply]) -> [String: [String]] {
     let appIDs = draft.apps.map(\.appId).reduce(into: [String]()) { if !$0.contains($1) { $0.append($1) } }
     var values: [String: [String]] = [
-      "name": [draft.name], "appIds": appIDs, "onUncertain": [draft.onUncertain.rawValue],
+      "name": [draft.name], "appIds": appIDs, "purpose": [draft.purpose.rawValue],
+      "onUncertain": [draft.onUncertain.rawValue],
       "template": draft.template.map { [$0] } ?? [],
     ]
     // A platform was chosen if the apps have others, too.

@@ -10,7 +10,8 @@ enum ContactForm {
     } + [
       ContactRequest.form.field("dateOfBirth", label: "Date of birth", hint: "A day, as in 1980-02-29."),
       FormField(
-        "listIds", label: "Lists", hint: "The numbers of the lists it is on, with commas between them; empty for no list."),
+        "listIds", label: "Lists",
+        hint: "The numbers of the lists it is on, with commas between them; empty for no list."),
       FormField(
         "properties", label: "Properties", kind: .area(rows: 8),
         hint: "A line for each, as in food=fish. A line that is taken away removes its property."),

@@ -60,18 +60,24 @@ enum ContactPages {
 
   // MARK: One contact
 
+  /// Addresses of pages have numbers of contacts, as their originalIds stand in no log. The API names contacts by those.
+  private static func originalID(_ call: ConsoleCall) async throws -> String {
+    try await ContactStore(call.parts.operations.database).originalID(call.customer, of: try call.number())
+  }
+
   private static let contact = ConsolePage(
     path: "/console/contacts/{id}", title: "Contact", section: .contacts, reads: [AnyOperation(ContactOperations.show)],
     query: ["events"]
   ) { call in
-    let contact = try await call.read(ContactOperations.show, try call.number())
+    let contact = try await call.read(ContactOperations.show, try await originalID(call))
     let mayChange = call.user.seesPersonal && call.allows(ContactOperations.change)
     var values: [String: Any] = [
       "id": contact.contactId, "originalId": contact.originalId, "name": contact.fullName ?? "",
       "fields": fields(of: contact), "since": call.zone.time(contact.createdAt),
       "changed": call.zone.time(contact.updatedAt), "hidesPersonal": !call.user.seesPersonal,
       "mayChange": mayChange, "maySend": mayChange && contact.devices?.contains { $0.invalidatedAt == nil } == true,
-      "apps": apps(of: contact, call), "lists": try await lists(of: contact, call), "seesTimeline": call.user.seesPersonal,
+      "apps": apps(of: contact, call), "lists": try await lists(of: contact, call),
+      "seesTimeline": call.user.seesPersonal,
     ]
     if call.user.seesPersonal, call.allows(ReportOperations.show) {
       let limit = try call.query.integer("events", in: 1...events.most) ?? events.few
@@ -176,7 +182,7 @@ enum ContactPages {
     reads: [AnyOperation(ContactOperations.show), AnyOperation(ContactOperations.change)]
   ) { call in
     guard call.user.seesPersonal else { throw HTTPErrorResponse.personalRefused }
-    let contact = try await call.read(ContactOperations.show, try call.number())
+    let contact = try await call.read(ContactOperations.show, try await originalID(call))
     var call = call
     if call.refusal != nil { call.form = ContactForm.merged(call.form, contact) }
     return ConsoleView(
@@ -193,8 +199,8 @@ enum ContactPages {
   ) { call in
     guard call.user.seesPersonal else { throw HTTPErrorResponse.personalRefused }
     let id: ContactID = try call.number()
-    let known = try await call.read(ContactOperations.show, id)
-    _ = try await call.change(ContactOperations.change, id, try ContactForm.request(call.form, known))
+    let known = try await call.read(ContactOperations.show, try await originalID(call))
+    _ = try await call.change(ContactOperations.change, known.originalId, try ContactForm.request(call.form, known))
     return .see("/console/contacts/\(id)", notice: "The contact is changed.")
   }
 
@@ -216,7 +222,7 @@ enum ContactPages {
     reads: [AnyOperation(ContactOperations.show), AnyOperation(ContactOperations.change)]
   ) { call in
     guard call.user.seesPersonal else { throw HTTPErrorResponse.personalRefused }
-    let contact = try await call.read(ContactOperations.show, try call.number())
+    let contact = try await call.read(ContactOperations.show, try await originalID(call))
     let apps = Set((contact.devices ?? []).filter { $0.invalidatedAt == nil }.map { UTF8String($0.appId) }).sorted()
     var fields = messageFields
     fields[0].kind = .choices(apps.map { FormField.Choice($0.text) })
@@ -243,7 +249,7 @@ enum ContactPages {
     form: "/console/contacts/{id}/message"
   ) { call in
     guard call.user.seesPersonal else { throw HTTPErrorResponse.personalRefused }
-    let contact = try await call.read(ContactOperations.show, try call.number())
+    let contact = try await call.read(ContactOperations.show, try await originalID(call))
     let apps = call.form.all("appIds")
     guard !apps.isEmpty else { throw HTTPErrorResponse.badRequest("appIds is missing: tick an app.") }
     guard let alert = call.form.text("alert") else { throw HTTPErrorResponse.badRequest("alert is empty.") }

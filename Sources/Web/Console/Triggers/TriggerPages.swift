@@ -149,6 +149,8 @@ enum TriggerForm {
       hint: "It can name the properties that come with each message, and the contact's: {{orderNo}}, {{firstName}}."),
     FormField("message.info", label: "Further text", kind: .area(rows: 2), hint: "Shown below the text."),
     FormField("message.url", label: "Link", hint: "What a tap opens, where the trigger has no page."),
+    TriggerRequest.form.field(
+      "purpose", label: "Purpose", hint: "Who gets it: some people want no marketing, but transactional messages."),
     FormField("template", label: "Page", hint: "The name of the rich page's template; empty for none."),
   ]
 
@@ -174,7 +176,7 @@ enum TriggerForm {
       "name": [trigger.name], "description": trigger.description.map { [$0] } ?? [], "appIds": trigger.appIds,
       "message.alert": trigger.message.alert.map { [$0] } ?? [],
       "message.info": trigger.message.info.map { [$0] } ?? [], "message.url": trigger.message.url.map { [$0] } ?? [],
-      "template": trigger.template.map { [$0] } ?? [],
+      "purpose": [trigger.purpose.rawValue], "template": trigger.template.map { [$0] } ?? [],
     ]
   }
 
@@ -186,6 +188,7 @@ enum TriggerForm {
     message.url = form.text("message.url")
     return TriggerRequest(
       name: form.text("name") ?? "", description: form.text("description"), appIds: form.all("appIds"),
-      message: message, template: form.text("template"))
+      message: message, purpose: form.text("purpose").flatMap { MessagePurpose(rawValue: $0) },
+      template: form.text("template"))
   }
 }

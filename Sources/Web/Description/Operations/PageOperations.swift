@@ -3,9 +3,9 @@ import HTTPTypes
 import Operations
 import Wire
 
-/// What a phone fetches: `/c/{token}` and `/r/{token}`.
+/// What a phone fetches: `/c/{token}`, `/r/{token}` and `/u/{token}`.
 enum PageOperations {
-  static let all: [APIOperation] = [page, pageHead, read, readHead]
+  static let all: [APIOperation] = [page, pageHead, read, readHead, unsubscribe, endMarketing]
 
   private static let page = APIOperation(
     method: .get, path: "/c/{token}", id: "showPage", tag: .pages, security: .none,
@@ -43,6 +43,40 @@ enum PageOperations {
     parameters: [token],
     responses: [APIResponse(status: .noContent, description: "The link is valid.", content: .none)],
     errors: headErrors)
+
+  private static let unsubscribe = APIOperation(
+    method: .get, path: "/u/{token}", id: "showUnsubscribePage", tag: .pages, security: .none,
+    summary: "Open the page of an unsubscribeUrl",
+    description: """
+      The page behind a message's `unsubscribeUrl`, with a button that ends marketing for its contact. Showing it changes nothing, so \
+      scanners of messages do no harm. It works as long as the hub knows the contact, whatever `linkMaximumAgeDays` says.
+      """,
+    parameters: [contactToken], responses: [shown], errors: [unknown, gone, tooManyRequests, unavailable])
+
+  private static let endMarketing = APIOperation(
+    method: .post, path: "/u/{token}", id: "endMarketing", tag: .pages, security: .none,
+    summary: "End marketing for a contact, or begin it again",
+    description: """
+      A form (`application/x-www-form-urlencoded`, or `multipart/form-data`): `List-Unsubscribe=One-Click` suppresses marketing for the \
+      contact, be it the page's button or a program (RFC 8058). `subscribe=again` lifts that, unless the customer has suppressed the \
+      contact, too. Both can be repeated.
+      """,
+    parameters: [contactToken], bodyLimit: UnsubscribeRoutes.bodyLimit, responses: [shown],
+    errors: [
+      unknown, gone, .error("The body asks for neither.", HTTPErrorResponse.noWish), tooManyRequests, unavailable,
+    ])
+
+  private static let shown = APIResponse(
+    status: .ok, description: "The page: what the contact gets now, and what it can change.",
+    content: .text(["text/html"], example: "<h1>You are unsubscribed</h1>"))
+
+  private static let gone = APIResponse(
+    status: .gone, description: "The hub does not know the contact any more.",
+    content: .text(["text/html"], example: "<h1>There is nothing to unsubscribe</h1>"))
+
+  private static let contactToken = APIParameter.path(
+    "token", .string(), "The token from the message. It is signed, unguessable and free of personal data.",
+    example: "AQEHrg0W8xYbR2Lc5gk0v9aPqT3Zs")
 
   private static let token = APIParameter.path(
     "token", .string(), "The token from the push. It is signed, unguessable and free of personal data.",

@@ -33,7 +33,8 @@ enum PushDeviceOperations {
 
         The reply is the contact with all its devices. A key of scope `device` gets back only what it sent, and no reply to it \
         depends on what is stored of contacts and devices. Of what it sends, a `listId` that names no list is dropped, and so \
-        are `properties` that would not fit and fields that the app's `deviceFields` do not name.
+        are `properties` that would not fit, time zones and languages that there are not, and fields that the app's `deviceFields` do \
+        not name.
 
         A contact has up to `devicesPerContact` valid devices, 50 unless the customer sets another number. A further one \
         invalidates those that were registered the longest time ago, but none that the same request names. A request that \

@@ -110,7 +110,7 @@ import Wire
         trackOpens: false, overrides: MessageOverrides(apns: .example))
       let request = SendoutRequest(
         name: "Full", appId: "com.acme.app", audience: .originalIds(["user1@example.com", "user2@example.com"]),
-        message: message, onUncertain: .skip)
+        message: message, purpose: .transactional, onUncertain: .skip)
       let made = try await console.database.pool.transaction(of: console.customer.rawValue) {
         try await SendoutStore($0).create(console.customer, request)
       }
@@ -124,6 +124,7 @@ import Wire
         values: FormValues(initial.flatMap { name, values in values.map { (name: name, value: $0) } }))
       let again = try form.request()
       #expect(again.message == message && again.audience == request.audience && again.onUncertain == .skip)
+      #expect(again.purpose == .transactional)
       #expect(again.name == "Full" && again.appIds == ["com.acme.app"] && again.appType == nil)
       let browser = try await console.browser(.marketer)
       let page = try await browser.get("/console/sendouts/\(made.sendoutId)/edit")
