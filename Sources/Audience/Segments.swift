@@ -262,6 +262,17 @@ extension Segments {
     return page.page(of: try rows.map { try $0.reply(ContactDetails.self) }, cursor: \.contactId)
   }
 
+  /// The segments that a contact is in now, by number. It asks for each segment by itself: they are few.
+  /// - Throws: `RegistryError.contactUnknown`, if the customer has a segment.
+  package func containing(_ customer: CustomerID, originalID: String) async throws -> [SegmentReply] {
+    var found: [SegmentReply] = []
+    try await forEach(customer) { segment in
+      let filter = try await resolve(customer, .segment(.number(segment.segmentId.rawValue)))
+      if try await explain(customer, filter, originalID: originalID).result { found.append(segment) }
+    }
+    return found
+  }
+
   /// Whether a contact meets a filter, part by part.
   /// - Throws: `RegistryError.contactUnknown`.
   package func explain(
