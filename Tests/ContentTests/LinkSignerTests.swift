@@ -170,7 +170,7 @@ import Wire
     let key = (0..<32).map { UInt8($0) }
     let token = LinkSigner(keys: [1: key], today: { LinkDay(100) }).token(for: link)
     #expect(LinkSigner(keys: [1: key.reversed()]).verify(contact: token) == nil)
-    let keys = [1: key, 2: Array(key.reversed())]
+    let keys: [Int64: [UInt8]] = [1: key, 2: Array(key.reversed())]
     #expect(LinkSigner(keys: keys, lastDays: [1: LinkDay(99)], today: { LinkDay(5000) }).verify(contact: token) == nil)
     let aged = LinkSigner(
       keys: keys, lastDays: [1: LinkDay(100)], maximumAges: [CustomerID(7): 30], today: { LinkDay(5000) })

@@ -127,7 +127,10 @@ import Wire
           try await put(more, device)
         } else {
           let error = await #expect(throws: RegistryError.self) { try await put(more, device) }
-          guard case .invalid(let named, _) = error else { return Issue.record("\(String(describing: error))") }
+          guard case .invalid(let named, _) = error else {
+            Issue.record("\(String(describing: error))")
+            return
+          }
           #expect(named == field)
         }
       }

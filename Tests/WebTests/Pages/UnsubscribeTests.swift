@@ -93,7 +93,8 @@ import Wire
     try await withPage { page in
       let parts = "--b\r\nContent-Disposition: form-data; name=\"List-Unsubscribe\"\r\n\r\nOne-Click\r\n--b--\r\n"
       let reply = try await page.post(parts, type: "multipart/form-data; boundary=b")
-      #expect(try await reply.status == 200 && page.count() == 1)
+      #expect(reply.status == 200)
+      #expect(try await page.count() == 1)
       _ = try await page.post(Self.subscribe)
       #expect(try await page.post("List%2DUnsubscribe=One%2DClick").status == 200)
       #expect(try await page.count() == 1)
