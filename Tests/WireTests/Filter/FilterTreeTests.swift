@@ -17,7 +17,7 @@ import Wire
     (#"{"field":"city","op":"ends with","value":"x"}"#, "city ends with 'x'"),
     (#"{"field":"city","op":"is not set"}"#, "city is not set"),
     (#"{"device":{"field":"osVersion","op":">=","version":"17.2"}}"#, "device(osVersion >= version '17.2')"),
-    (#"{"field":"createdAt","op":">=","date":"2026-12-01"}"#, "createdAt >= date '2026-12-01'"),
+    (#"{"date":"2026-12-01","field":"createdAt","op":">="}"#, "createdAt >= date '2026-12-01'"),
     (#"{"date":["2026-12-01"],"field":"createdAt","op":"in"}"#, "createdAt in (date '2026-12-01')"),
     (#"{"field":"createdAt","within":{"last":"30d"}}"#, "createdAt within last 30 days"),
     (#"{"field":"createdAt","within":{"next":"12h"}}"#, "createdAt within next 12 hours"),
