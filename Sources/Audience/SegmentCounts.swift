@@ -5,11 +5,13 @@ package import Wire
 
 /// Counts the contacts that meet a filter: an estimate at once, or all of them in the background.
 ///
-/// Each customer counts one filter at a time, on connections that nobody waits for but reports. So a heavy filter delays only its own customer's
-/// counts.
+/// Each customer has one estimate at a time, and one count of all, on connections that nobody waits for but reports. So a heavy filter delays
+/// only its own customer.
 package struct SegmentCounts: Sendable {
   private let database: any Querying
   private let permits = KeyedSemaphore<CustomerID>(1, mostWaiting: 20)
+  /// Of counts of all, which no estimate waits for.
+  private let countPermits = KeyedSemaphore<CustomerID>(1, mostWaiting: 20)
 
   /// - Parameter database: for reads that may take long. A count of all takes a transaction of a pool.
   package init(_ database: any Querying) { self.database = database }
@@ -124,7 +126,7 @@ package struct SegmentCounts: Sendable {
     -> ContactCount
   {
     do {
-      let count = try await permits.withPermit(customer) { try await counted(customer, filter, identity) }
+      let count = try await countPermits.withPermit(customer) { try await counted(customer, filter, identity) }
       try await database.query(
         SegmentCountQueries.finish, customer.rawValue, identity, JSONDocument(try count.json), count.asOf)
       return count

@@ -1,5 +1,5 @@
 package import Postgres
-package import Registry
+import Registry
 package import Wire
 
 /// The store of segments, and what else a filter is good for: to find contacts, and to explain who meets it.
@@ -260,6 +260,17 @@ extension Segments {
     let rows = try await database.query(
       SegmentQueries.search(sql), customer.rawValue, sql.literals, page.after?.rawValue ?? 0, Int64(page.limit + 1))
     return page.page(of: try rows.map { try $0.reply(ContactDetails.self) }, cursor: \.contactId)
+  }
+
+  /// The segments that a contact is in now, by number. It asks for each segment by itself: they are few.
+  /// - Throws: `RegistryError.contactUnknown`, if the customer has a segment.
+  package func containing(_ customer: CustomerID, originalID: String) async throws -> [SegmentReply] {
+    var found: [SegmentReply] = []
+    try await forEach(customer) { segment in
+      let filter = try await resolve(customer, .segment(.number(segment.segmentId.rawValue)))
+      if try await explain(customer, filter, originalID: originalID).result { found.append(segment) }
+    }
+    return found
   }
 
   /// Whether a contact meets a filter, part by part.

@@ -221,6 +221,18 @@ import Wire
     }
   }
 
+  @Test func `The segments of a contact are those that it meets or was put into`() async throws {
+    try await withSegments { database, segments, customer in
+      try await Contacts(database.pool).add(customer, originalIDs: ["a", "b"])
+      let hand = try await segments.add(customer, SegmentRequest(name: "A", static: true))
+      _ = try await add("B", "originalId = 'b'", to: segments, of: customer)
+      let both = try await add("C", "in segment 'A' or in segment 'B'", to: segments, of: customer)
+      _ = try await segments.changeContacts(customer, hand.segmentId, SegmentContactsRequest(add: ["a"]))
+      let found = try await segments.containing(customer, originalID: "a")
+      #expect(found.map(\.segmentId) == [hand.segmentId, both.segmentId])
+    }
+  }
+
   @Test func `psql lists who is in a segment, with what segments inside are by now`() async throws {
     try await withSegments { database, segments, customer in
       try await Contacts(database.pool).add(customer, originalIDs: ["a", "b", "it's"])

@@ -191,6 +191,8 @@ BEGIN
   EXECUTE format('GRANT USAGE ON SCHEMA report TO %I', reader);
   EXECUTE format('GRANT SELECT ON ALL TABLES IN SCHEMA report TO %I', reader);
   EXECUTE format('ALTER DEFAULT PRIVILEGES IN SCHEMA report GRANT SELECT ON TABLES TO %I', reader);
+  EXECUTE (SELECT string_agg(format('GRANT EXECUTE ON FUNCTION %s TO %I', oid::regprocedure, reader), ';') FROM pg_proc
+            WHERE pronamespace = 'report'::regnamespace AND proname <> 'admit');
 END $$;
 REVOKE EXECUTE ON FUNCTION report.admit FROM PUBLIC;
 COMMENT ON FUNCTION report.admit IS 'Lets a role read the reports, including those of later versions, and nothing else.';

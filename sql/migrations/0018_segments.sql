@@ -195,10 +195,6 @@ $$;
 COMMENT ON FUNCTION report.segment_contacts IS 'The contacts that are in a segment now, by the SQL that sendouts use: FROM report.segment_contacts(1, 3).';
 REVOKE EXECUTE ON FUNCTION report.segment_contacts FROM PUBLIC;
 DO $$
-DECLARE
-  reader name;
 BEGIN
-  FOR reader IN SELECT rolname FROM pg_roles WHERE rolname IN ('pushcart_report', 'pushcart_serve') LOOP
-    EXECUTE format('GRANT EXECUTE ON FUNCTION report.segment_contacts TO %I', reader);
-  END LOOP;
+  PERFORM report.admit(rolname) FROM pg_roles WHERE rolname = 'pushcart_report';
 END $$;

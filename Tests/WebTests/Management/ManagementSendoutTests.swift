@@ -1,5 +1,6 @@
 import Delivery
 import Postgres
+import Registry
 import Support
 import Testing
 import Wire
