@@ -125,6 +125,7 @@ public enum ErrorReplies {
     case .notEnabled:
       .notFound("The app has no data tree. Enable it by POST /api/v1/datasync, or by pushcart datasync enable.")
     case .subscriptionUnknown: .notFound("The app has no subscription of this number.")
+    case .webhookUnknown: .notFound("The app has no webhook of this name.")
     case .invalid(let field, let problem): .badRequest("\(field) \(problem).")
     case .conditionFailed:
       HTTPErrorResponse(

@@ -196,6 +196,8 @@ package struct OperationParts: Sendable {
   package let vault: Vault?
   /// Where providers of SMS may be.
   package let smsRule: EndpointRule
+  /// Where webhooks may lead.
+  package let webhookRule: EndpointRule
   /// Where providers of SMS post their status reports. A command reads it from the database that it is given.
   package let statusAddresses: @Sendable (Database) async throws -> SMSStatusAddresses
   /// Asks an app's push service about its credentials. The answer is `nil` for an app that has none.
@@ -204,7 +206,7 @@ package struct OperationParts: Sendable {
   package let messages: @Sendable () throws -> MessageService
 
   package init(
-    database: Database, slowReads: Database, vault: Vault?, smsRule: EndpointRule,
+    database: Database, slowReads: Database, vault: Vault?, smsRule: EndpointRule, webhookRule: EndpointRule,
     statusAddresses: @escaping @Sendable (Database) async throws -> SMSStatusAddresses,
     checkCredentials: @escaping @Sendable (PushApp) async throws -> PushAppCheckReply?,
     messages: @escaping @Sendable () throws -> MessageService
@@ -213,6 +215,7 @@ package struct OperationParts: Sendable {
     self.slowReads = slowReads
     self.vault = vault
     self.smsRule = smsRule
+    self.webhookRule = webhookRule
     self.statusAddresses = statusAddresses
     self.checkCredentials = checkCredentials
     self.messages = messages

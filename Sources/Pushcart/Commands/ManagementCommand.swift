@@ -141,7 +141,7 @@ struct ManagementStores: Sendable {
   private var parts: OperationParts {
     OperationParts(
       database: pool, slowReads: pool, vault: settings.masterKeys.map { Vault($0) },
-      smsRule: settings.pushServices.endpoints.sms,
+      smsRule: settings.pushServices.endpoints.sms, webhookRule: settings.pushServices.endpoints.webhook,
       statusAddresses: { try await SMSStatusAddresses.load($0, vault: try vault, publicURL: settings.publicURL) },
       checkCredentials: check, messages: { try messages })
   }

@@ -93,6 +93,9 @@ public enum AuditAction: String, Sendable, Codable, CaseIterable {
   case enableDataTree = "datasync.enable"
   /// The webhooks of a data tree.
   case changeWebhooks = "datasync.webhooks"
+  /// One webhook of a data tree, added or changed.
+  case saveWebhook = "webhook.save"
+  case removeWebhook = "webhook.remove"
   /// A new key that signs page links.
   case rotateLinks = "links.rotate"
   /// A key that signed page links, refused from now on.

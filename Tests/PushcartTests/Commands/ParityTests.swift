@@ -7,6 +7,7 @@ import Postgres
 import Registry
 import Sendouts
 import Simulator
+import Subscriptions
 import Support
 import Testing
 import Wire
@@ -148,6 +149,12 @@ import Wire
         """, bench.customer.rawValue, number, SendingBench.appID)
     }
     try await ContactLists(bench.pool).add(bench.customer, name: "first", id: ListID(1))
+    try await bench.pool.transaction { transaction in
+      _ = try await DataTreeApps(transaction).enable(bench.customer, app: SendingBench.appID, createdBy: nil)
+      _ = try await WebhookStore(transaction, vault: bench.vault).save(
+        WebhookRequest(uris: ["https://hooks.example.com/a?b=c"], token: "bar"), named: "orders", bench.customer,
+        app: SendingBench.appID, rule: EndpointRules().webhook)
+    }
     let devices = try await bench.addDevices(4)
     bench.simulator.apns.rule(.prefix("dead"), .refuse(status: 400, reason: "BadDeviceToken"))
     try await bench.addDevices(1, from: 5, prefix: "dead")

@@ -237,6 +237,10 @@ private struct Tour: Sendable {
     let enabled = try await send("POST", "/api/v1/datasync", #"{"app":"com.acme.app"}"#).json
     try await send("GET", "/api/v1/datasync")
     let secret = try #require(enabled.string("secret"))
+    let webhooks = "/api/v1/datasync/com.acme.app/webhooks"
+    try await send("PUT", "\(webhooks)/orders", #"{"uris":["https://hooks.example.com/changes?a=b"],"token":"bar"}"#)
+    try await send("GET", webhooks)
+    try await send("DELETE", "\(webhooks)/orders")
     @discardableResult
     func call(_ method: String, _ path: String, _ json: String? = nil) async throws -> TestReply {
       try await send(method, "/datasync/v2/com.acme.app\(path)", json, key: secret)

@@ -94,6 +94,19 @@ import Wire
         method: "POST", path: "/api/v1/datasync", json: #"{"app":"com.acme.app"}"#,
         lines: ["key.add key 3", "datasync.enable datasync com.acme.app"])
     ),
+    (
+      "PUT /api/v1/datasync/{appId}/webhooks/{name}",
+      Case(
+        method: "PUT", path: "/api/v1/datasync/com.acme.app/webhooks/orders",
+        json: #"{"uris":["https://hooks.example.com/changes?a=Secret%20offer"],"token":"Secret offer"}"#,
+        lines: ["webhook.save datasync com.acme.app"])
+    ),
+    (
+      "DELETE /api/v1/datasync/{appId}/webhooks/{name}",
+      Case(
+        method: "DELETE", path: "/api/v1/datasync/com.acme.app/webhooks/orders",
+        lines: ["webhook.remove datasync com.acme.app"])
+    ),
   ]
 
   private static func sendout(start: Bool, info: String? = nil) -> String {
@@ -178,7 +191,7 @@ import Wire
   }
 
   private static func adds(_ action: String) -> Bool {
-    action.hasSuffix(".add") || ["template.save", "datasync.enable", "hybrid.enable"].contains(action)
+    action.hasSuffix(".add") || ["template.save", "datasync.enable", "hybrid.enable", "webhook.save"].contains(action)
   }
 
   private static func removes(_ action: String) -> Bool { action.hasSuffix(".remove") }
