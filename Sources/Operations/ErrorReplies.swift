@@ -99,6 +99,8 @@ public enum ErrorReplies {
       .conflict("Sendout \(sendout) is \(state.rawValue). \(verb.rawValue) is not possible.")
     case .notDraft(let sendout, let state):
       .conflict("Sendout \(sendout) is \(state.rawValue). Only a draft can be changed: make a new sendout.")
+    case .templateInUse(let users):
+      .conflict("The template is used by \(users.joined(separator: ", ")). Give these another one, or none, first.")
     case .needsApproval(let sendout):
       HTTPErrorResponse(
         .forbidden, "You wrote sendout \(sendout), and this customer wants approval. Ask another user to start it.")

@@ -206,5 +206,5 @@ extension ChangeChannel {
 /// Every statement of this room, so that a test can prepare each of them on a real server.
 package enum SendoutStatements {
   package static let all: [Statement] =
-    SendoutQueries.all + Triggers.table.all + ReportQueries.all + RetentionQueries.all
+    SendoutQueries.all + Triggers.table.all + TemplateUseQueries.all + ReportQueries.all + RetentionQueries.all
 }

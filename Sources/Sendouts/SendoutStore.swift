@@ -126,7 +126,7 @@ public struct SendoutStore: Sendable {
     try form.message.checkForm(for: served.map(\.type))
     return CheckedRequest(
       name: form.name, apps: served,
-      template: try await SendoutRules.currentTemplate(customer, request.template, in: database),
+      template: try await SendoutRules.currentTemplate(customer, request.template, in: database, isHeld: true),
       unknownIDs: try await unknownIDs(customer, request.audience))
   }
 
@@ -171,7 +171,7 @@ public struct SendoutStore: Sendable {
       // A draft starts with the current version of its template, not with that of its creation.
       let template =
         verb == .start
-        ? try await SendoutRules.currentTemplate(key.customer, sendout.template?.name, in: database) : nil
+        ? try await SendoutRules.currentTemplate(key.customer, sendout.template?.name, in: database, isHeld: true) : nil
       sendout = try Sendout(
         try await database.query(SendoutQueries.change, customer, number, state.rawValue, template?.version)[0])
       let ledger = Ledger(database)

@@ -69,6 +69,7 @@ public enum AuditAction: String, Sendable, Codable, CaseIterable {
   /// Contacts put on a list, or taken off it.
   case changeMembers = "list.change_members"
   case saveTemplate = "template.save"
+  case removeTemplate = "template.remove"
   case addSendout = "sendout.add"
   /// What a draft says.
   case changeSendout = "sendout.change"

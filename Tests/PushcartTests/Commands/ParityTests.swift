@@ -33,6 +33,7 @@ import Wire
         ("audit?limit=1", ["audit", "--limit", "1"]),
         ("templates/offer", ["template", "show", "offer"]),
         ("templates/offer/versions?limit=1", ["template", "versions", "offer", "--limit", "1"]),
+        ("templates/offer/uses", ["template", "uses", "offer"]),
         ("templates/offer?version=1", ["template", "show", "offer", "--version", "1"]),
         (
           "hybrid/com.acme.app/phones?number=0031612345678&limit=1",

@@ -52,6 +52,8 @@ import Wire
       (["secretive"], ["nothing"]), (["secretive", "--version", "1"], ["nothing", "--version", "1"]),
     ],
     "template versions": [(["secretive"], ["nothing"])],
+    "template uses": [(["secretive"], ["nothing"])],
+    "template remove": [(["secretive"], ["nothing"])],
     "template preview": [
       (["--file", "TEMPLATE", "--to", "secretive@example.com"], ["--file", "TEMPLATE", "--to", "nobody"])
     ],
