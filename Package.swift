@@ -133,11 +133,17 @@ let package = Package(
       "Outbox", imports: ["Providers", "Postgres", "Wire", "Locking", "Retrying", lifecycle, logging]),
 
     // 3rd floor
-    room(
-      "Sendouts",
-      imports: ["Registry", "Content", "Delivery", "Postgres", "Wire", "Locking", "Retrying", logging, lifecycle]),
+    room("Audience", imports: ["Registry", "Delivery", "Postgres", "Wire", "Locking", "Retrying"]),
 
     // 4th floor
+    room(
+      "Sendouts",
+      imports: [
+        "Registry", "Content", "Delivery", "Audience", "Postgres", "Wire", "Locking", "Retrying", crypto, logging,
+        lifecycle,
+      ]),
+
+    // 5th floor
     room(
       "Subscriptions",
       imports: [
@@ -150,14 +156,14 @@ let package = Package(
         crypto, lifecycle, logging, metrics,
       ]),
 
-    // 5th floor
+    // 6th floor
     room(
       "Operations",
       imports: [
-        "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "Wire", "Retrying", httpTypes,
+        "Registry", "Content", "Delivery", "Audience", "Sendouts", "Hybrid", "Subscriptions", "Wire", "Retrying", httpTypes,
       ]),
 
-    // 6th floor
+    // 7th floor
     room(
       "Web",
       imports: [
@@ -180,8 +186,8 @@ let package = Package(
     .executableTarget(
       name: "Pushcart",
       dependencies: [
-        "Postgres", "Wire", "Locking", "Embedded", "Registry", "Content", "Providers", "Delivery", "Outbox", "Sendouts",
-        "Hybrid", "Subscriptions", "Operations", "Web", "Simulator", arguments, configuration, crypto, lifecycle,
+        "Postgres", "Wire", "Locking", "Embedded", "Registry", "Content", "Providers", "Delivery", "Audience", "Outbox",
+        "Sendouts", "Hybrid", "Subscriptions", "Operations", "Web", "Simulator", arguments, configuration, crypto, lifecycle,
         logging, metrics,
       ],
       swiftSettings: strict
@@ -195,8 +201,8 @@ let package = Package(
     .target(
       name: "Support",
       dependencies: [
-        "Postgres", "Wire", "Locking", "Retrying", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Hybrid",
-        "Subscriptions", "Operations", "Web", "Simulator", crypto, httpClient, httpTypes, hummingbird, lifecycle,
+        "Postgres", "Wire", "Locking", "Retrying", "Registry", "Content", "Providers", "Delivery", "Audience", "Sendouts",
+        "Hybrid", "Subscriptions", "Operations", "Web", "Simulator", crypto, httpClient, httpTypes, hummingbird, lifecycle,
         logging,
       ] + nio,
       path: "Tests/Support",
@@ -222,6 +228,8 @@ let package = Package(
         "Retrying", logging,
       ]),
     tests(of: "Outbox", imports: ["Outbox", "Postgres", "Wire", "Locking"]),
+    tests(
+      of: "Audience", imports: ["Audience", "Delivery", "Registry", "Postgres", "Wire", "Locking"]),
     tests(
       of: "Sendouts",
       imports: [
@@ -266,7 +274,8 @@ let package = Package(
     tests(
       of: "House",
       imports: [
-        "Postgres", "Registry", "Content", "Delivery", "Outbox", "Sendouts", "Hybrid", "Subscriptions", "Pushcart",
+        "Postgres", "Registry", "Content", "Delivery", "Audience", "Outbox", "Sendouts", "Hybrid", "Subscriptions",
+        "Pushcart",
       ]),
   ],
   swiftLanguageModes: [.v6]

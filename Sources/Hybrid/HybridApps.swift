@@ -104,6 +104,11 @@ public struct HybridApps: Sendable {
     return try await withAlarms(apps, of: customer)
   }
 
+  /// Whether Hybrid Messaging is enabled for the app.
+  package func isEnabled(_ customer: CustomerID, appID: String) async throws -> Bool {
+    try await !database.query(HybridAppQueries.find, customer.rawValue, appID).isEmpty
+  }
+
   /// - Throws: `HybridError.appUnknown`.
   public func find(_ customer: CustomerID, appID: String) async throws -> HybridAppReply {
     guard let row = try await database.query(HybridAppQueries.find, customer.rawValue, appID).first else {

@@ -1,5 +1,6 @@
 import Delivery
 import HTTPTypes
+import Hybrid
 import Registry
 import Sendouts
 package import Wire
@@ -118,17 +119,16 @@ package enum AppOperations {
     .delete, "/api/v1/apps/{id}", id: "removeApp", .apps, "Remove an app",
     """
     Removes an app with its credentials and its devices; the contacts stay. An app that sendouts or messages name cannot be \
-    removed, since their reports need it.
+    removed, since their reports need it; nor can one that a trigger goes to, unless its `appId` has another platform, or one of \
+    Hybrid Messaging.
     """,
     at: name, body: .none, replies: .ok("The app as it was.", PushAppReply.form),
-    errors: [unknown, .error("Sendouts or messages name the app.", HTTPErrorResponse.appInUse)],
+    errors: [unknown, .error("Something names the app.", AppUser.examples.map { HTTPErrorResponse.appInUse(by: $0) })],
     audit: .removeApp, outdates: .pushApps, statementLimit: Ledger.wholeSendoutLimit
   ) { call, name, _ in
     let app = try await call.app(name)
-    // A sendout that is made of it meanwhile finds no device.
-    guard try await !SendoutStore(call.database).name(app.id, of: call.customer) else {
-      throw HTTPErrorResponse.appInUse
-    }
+    // What is made of it meanwhile finds no device.
+    if let user = try await call.user(of: app) { throw HTTPErrorResponse.appInUse(by: user) }
     let before = PushAppReply(try await PushApps(call.database).remove(call.customer, app.id))
     return Changed(before, .init("app \(app.id)", before: before, after: nil))
   }
@@ -177,6 +177,18 @@ package enum AppOperations {
     "The customer has no app of this number.", RegistryError.numberUnknown("push app"))
 }
 
+/// What names an app, so that it cannot be removed.
+package enum AppUser: Sendable {
+  case sendout(SendoutID)
+  /// Those of a day.
+  case messages
+  /// It has no other platform of the app's id to go to.
+  case trigger(TriggerID)
+  case hybrid
+
+  fileprivate static let examples: [AppUser] = [.sendout(SendoutID(7)), .messages, .trigger(TriggerID(1)), .hybrid]
+}
+
 /// How an app is named: by its number in requests, and at the command line by its app id, too.
 package enum PushAppName: Sendable {
   case number(PushAppID)
@@ -185,6 +197,17 @@ package enum PushAppName: Sendable {
 }
 
 extension OperationCall {
+  /// What names the app; `nil` if nothing does.
+  fileprivate func user(of app: PushApp) async throws -> AppUser? {
+    if let (sendout, isStream) = try await SendoutStore(database).first(naming: app.id, of: customer) {
+      return isStream ? .messages : .sendout(sendout)
+    }
+    if try await HybridApps(database).isEnabled(customer, appID: app.appID) { return .hybrid }
+    let platforms = try await PushApps(database).resolveAll(customer, appIDs: [app.appID], type: nil)
+    guard platforms.count == 1 else { return nil }
+    return try await Triggers(database).first(naming: app.appID, of: customer).map { .trigger($0) }
+  }
+
   /// The app as it is now.
   /// - Throws: `RegistryError.numberUnknown`, `.appUnknown`, `.appAmbiguous`.
   fileprivate func app(_ name: PushAppName) async throws -> PushApp {

@@ -88,7 +88,7 @@ private struct ContactChanges {
 
   init(from before: ContactDetails, to after: ContactDetails) {
     var names = ContactField.allCases.filter { before.texts[$0] != after.texts[$0] }.map(\.name)
-    if before.listId != after.listId { names.append("listId") }
+    if before.listIds != after.listIds { names.append("listIds") }
     if before.dateOfBirth != after.dateOfBirth { names.append("dateOfBirth") }
     if before.properties != after.properties { names.append("properties") }
     self.names = names

@@ -18,8 +18,9 @@ public enum ErrorReplies {
     case let error as SendoutError: sendouts(error)
     case let error as HybridError: hybrid(error)
     case let error as SubscriptionsError: subscriptions(error)
+    case let error as FilterError: .badRequest("filter \(error).")
     case is DeliveryError, is CancellationError: .busy
-    case let problem as JSONProblem: .badRequest(problem.sentence + ".")
+    case let problem as JSONProblem: .badRequest(problem.sentence + (problem.sentence.hasSuffix("?") ? "" : "."))
     default: DatabaseUnavailable(error).map(unavailable)
     }
   }
@@ -39,6 +40,7 @@ public enum ErrorReplies {
     case .numberUnknown(let noun): .notFound("There is no \(noun) of this number.")
     case .nameTaken(let noun): .conflict("There is a \(noun) of this name already.")
     case .numberTaken(let noun): .conflict("There is a \(noun) of this number already.")
+    case .inUse(let noun, let user): .conflict("The \(noun) is used by \(user). Change or remove that first.")
     case .accessKeyRefused: .unauthorized
     case .roleRefused: .roleRefused
     case .userTaken: .conflict("There is a user of this email already.")
@@ -101,6 +103,10 @@ public enum ErrorReplies {
       .conflict("Sendout \(sendout) is \(state.rawValue). Only a draft can be changed: make a new sendout.")
     case .templateInUse(let users):
       .conflict("The template is used by \(users.joined(separator: ", ")). Give these another one, or none, first.")
+    case .changed(let sendout):
+      HTTPErrorResponse(
+        .conflict, "Sendout \(sendout) has changed since you looked at it. It is not started: look at it again.",
+        code: "changed")
     case .needsApproval(let sendout):
       HTTPErrorResponse(
         .forbidden, "You wrote sendout \(sendout), and this customer wants approval. Ask another user to start it.")

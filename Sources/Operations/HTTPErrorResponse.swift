@@ -8,11 +8,16 @@ public struct HTTPErrorResponse: Error, Sendable, Equatable {
   /// The text of `{"error":"…"}`; names the field it is about. Empty for a reply without a body.
   public var sentence: String
   public var headers: HTTPFields
+  /// A word for programs, where the status stands for several refusals.
+  public var code: String?
 
-  public init(_ status: HTTPResponse.Status, _ sentence: String, headers: HTTPFields = [:]) {
+  public init(
+    _ status: HTTPResponse.Status, _ sentence: String, headers: HTTPFields = [:], code: String? = nil
+  ) {
     self.status = status
     self.sentence = sentence
     self.headers = headers
+    self.code = code
   }
 }
 
@@ -90,9 +95,21 @@ extension HTTPErrorResponse {
     return HTTPErrorResponse(.methodNotAllowed, "This path answers \(list).", headers: [.allow: list])
   }
 
-  /// An app that sendouts or messages name is not removed: their reports and their links need it.
-  package static let appInUse = conflict(
-    "Sendouts or messages name this app, so it stays: their reports need it. Leave it out of new sendouts instead.")
+  /// An app that something names is not removed.
+  package static func appInUse(by user: AppUser) -> HTTPErrorResponse {
+    switch user {
+    case .sendout(let sendout):
+      conflict(
+        "Sendout \(sendout) names this app, so it stays: reports need it. Leave it out of new sendouts instead.")
+    case .messages:
+      conflict(
+        "Single messages were sent to this app, so it stays: reports need it. Leave it out of new messages instead.")
+    case .trigger(let trigger):
+      conflict("Trigger \(trigger) goes to this app. Give the trigger another app, or remove it, and try again.")
+    case .hybrid:
+      conflict("Hybrid Messaging is enabled for this app, so it stays: phones are registered with its app key.")
+    }
+  }
 
   /// Nothing can be sent to the app yet: names the commands that add what opens its push service.
   /// - Parameter field: the credential that it needs.

@@ -5,7 +5,7 @@ package import Wire
 extension APIOperation.Tag {
   package static let lists = Self(
     "Lists",
-    "Named sets of contacts. A contact joins a list by the `listId` of its registration, or here, and is on one list at most.",
+    "Named sets of contacts. A contact joins a list by the `listId` of its registration, or here, and can be on several.",
     readers: [.marketer, .analyst], editors: [.marketer])
 }
 
@@ -55,8 +55,7 @@ package enum ListOperations {
     .patch, "/api/v1/lists/{id}/members", id: "changeListMembers", .lists, "Change a list's members",
     """
     Puts contacts on the list, or takes them off it, by their original ids: \(ListMembersRequest.maximumCount) at most in each of \
-    `add` and `remove`. A contact is on one list at most: who is added leaves the list that they were on. Original ids that no contact \
-    has change nothing, and are told.
+    `add` and `remove`. Nobody joins or leaves another list by it. Original ids that no contact has change nothing, and are told.
     """, at: id, body: .json(ListMembersRequest.form, upTo: 4 * 1024 * 1024),
     replies: .ok("What it did.", ListMembersReply.form), errors: [unknown], audit: .changeMembers
   ) { call, id, request in

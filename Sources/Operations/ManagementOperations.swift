@@ -12,6 +12,7 @@ package enum ManagementOperations {
     (.apps, AppOperations.all),
     (.contacts, ContactOperations.all),
     (.lists, ListOperations.all),
+    (.segments, SegmentOperations.all),
     (.templates, TemplateOperations.all),
     (.sendouts, SendoutOperations.all),
     (.messages, MessageOperations.all + MessageHistoryOperations.all),

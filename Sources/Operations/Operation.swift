@@ -1,3 +1,4 @@
+package import Audience
 package import HTTPTypes
 package import Registry
 package import Sendouts
@@ -192,6 +193,10 @@ package struct OperationParts: Sendable {
   /// For reads that may take long, so that they do not hold up others.
   package let slowReads: Database
   package let reports: Reports
+  /// Counts the contacts that filters mean.
+  package let counts: SegmentCounts
+  /// Days for which the hub keeps the ledger; `nil` for ever. A customer can have fewer.
+  package let retentionDays: Int32?
   /// Seals and opens secrets; `nil` for commands that need none.
   package let vault: Vault?
   /// Where providers of SMS may be.
@@ -207,6 +212,7 @@ package struct OperationParts: Sendable {
 
   package init(
     database: Database, slowReads: Database, vault: Vault?, smsRule: EndpointRule, webhookRule: EndpointRule,
+    retentionDays: Int32? = nil,
     statusAddresses: @escaping @Sendable (Database) async throws -> SMSStatusAddresses,
     checkCredentials: @escaping @Sendable (PushApp) async throws -> PushAppCheckReply?,
     messages: @escaping @Sendable () throws -> MessageService
@@ -219,7 +225,9 @@ package struct OperationParts: Sendable {
     self.statusAddresses = statusAddresses
     self.checkCredentials = checkCredentials
     self.messages = messages
+    self.retentionDays = retentionDays
     reports = Reports(slowReads)
+    counts = SegmentCounts(slowReads)
   }
 }
 

@@ -205,6 +205,15 @@ package struct RequestBody<Body: Sendable>: Sendable {
     let schema = form.schema
     return Self(APIContent(form), limit) { try schema.decode(from: $0) }
   }
+
+  /// A body that a request can do without.
+  /// - Parameter absent: what a request without it means.
+  package static func optional(_ form: BodyForm<Body>, absent: Body) -> Self where Body: APIRequest {
+    let schema = form.schema
+    return Self(APIContent(form, isRequired: false), Limits.body) { bytes in
+      bytes.isEmpty ? absent : try schema.decode(from: bytes)
+    }
+  }
 }
 
 extension RequestBody where Body == Void {

@@ -110,12 +110,23 @@ package enum SMSOperations {
     }
     let reply = SMSOptOutReply(
       number: number.international, optedOutAt: Timestamp(undone.optedOutAt), reason: undone.reason)
-    return Changed(reply, .init("number \(number.international)", before: reply, after: nil))
+    // The number names a person, and whoever reads the log may not see such fields.
+    return Changed(
+      reply,
+      .init(
+        "device \(undone.device)", before: UndoneOptOut(optedOutAt: reply.optedOutAt, reason: reply.reason), after: nil)
+    )
   }
 
   private static let missing = APIResponse.error("The customer has no provider of SMS.", HTTPErrorResponse.noSMS)
   private static let sealed = APIResponse.error(
     "What signs in cannot be decrypted.", RegistryError.sealed(what: "push_credential/1/9/sms_account"))
+}
+
+/// An opt-out as the audit log has it.
+private struct UndoneOptOut: Encodable, Sendable {
+  let optedOutAt: Timestamp
+  let reason: String?
 }
 
 extension OperationCall {

@@ -159,35 +159,45 @@ package enum SendoutOperations {
   }
 
   package static let start = control(
-    .start, "Start a sendout", "The audience of a draft is frozen into the ledger, and its pushes are sent.",
-    audit: .startSendout)
+    .start, "Start a sendout",
+    """
+    The audience of a draft is frozen into the ledger, and its pushes are sent. With `digest` it is started only if it still says \
+    what somebody looked at.
+    """,
+    body: .optional(SendoutStart.form, absent: SendoutStart()),
+    errors: [
+      .error("The draft says something else than `digest` stands for.", SendoutError.changed(SendoutID(7)))
+    ], audit: .startSendout, seen: \.digest)
   package static let pause = control(
     .pause, "Pause a sendout",
     "After the reply no further push is sent, except those that a hub is sending at this moment.",
-    audit: .pauseSendout)
+    body: .none, audit: .pauseSendout)
   package static let resume = control(
-    .resume, "Resume a sendout", "The remaining pushes of a paused sendout are sent.", audit: .resumeSendout)
+    .resume, "Resume a sendout", "The remaining pushes of a paused sendout are sent.", body: .none,
+    audit: .resumeSendout)
   package static let cancel = control(
     .cancel, "Cancel a sendout",
     "Pushes that were not sent never will be. This cannot be undone. Opens of sent pushes still count.",
-    audit: .cancelSendout)
+    body: .none, audit: .cancelSendout)
 
   /// It waits for no freeze. The more unsent pushes there are, the longer it takes to cancel them.
-  private static func control(
-    _ verb: SendoutVerb, _ summary: String, _ description: String, audit: AuditAction
-  ) -> Operation<SendoutID, Void, SendoutReply> {
+  /// - Parameter seen: the digest in a request's body of what is to be started.
+  private static func control<Body>(
+    _ verb: SendoutVerb, _ summary: String, _ description: String, body: RequestBody<Body>, errors: [APIResponse] = [],
+    audit: AuditAction, seen: @escaping @Sendable (Body) -> String? = { _ in nil }
+  ) -> Operation<SendoutID, Body, SendoutReply> {
     Operation(
       .post, "/api/v1/sendouts/{id}/\(verb.rawValue)", id: "\(verb.rawValue)Sendout", .sendouts, summary,
-      description + " Repeating the request changes nothing.", at: id, body: .none,
+      description + " Repeating the request changes nothing.", at: id, body: body,
       replies: .ok("The sendout as it is now, without counts.", uncounted),
       errors: [
         unknown,
         .error(
           "The sendout's state does not allow this.",
           SendoutError.wrongState(SendoutID(7), verb == .start ? .running : .finished, verb)),
-      ], audit: audit, statementLimit: Ledger.wholeSendoutLimit
-    ) { call, id, _ in
-      let (before, after) = try await call.sendouts.apply(verb, to: id, of: call.customer)
+      ] + errors, audit: audit, statementLimit: Ledger.wholeSendoutLimit
+    ) { call, id, body in
+      let (before, after) = try await call.sendouts.apply(verb, to: id, of: call.customer, seen: seen(body))
       return Changed(
         after,
         .init("sendout \(id)", before: ["state": before.rawValue], after: ["state": after.state.rawValue]))
@@ -274,7 +284,9 @@ package enum ReportOperations {
 
 extension OperationCall {
   /// The store in the call's transaction, or for reading.
-  fileprivate var sendouts: SendoutStore { SendoutStore(database, reading: slowReads, by: user) }
+  fileprivate var sendouts: SendoutStore {
+    SendoutStore(database, reading: slowReads, by: user, retentionDays: parts.retentionDays)
+  }
 }
 
 /// A draft in the audit log. Of audience and message it tells only whether they have changed, as they may name people.
@@ -308,6 +320,7 @@ extension SendoutReply {
     var reply = self
     reply.audience = nil
     reply.message = nil
+    reply.digest = nil
     reply.counts = nil
     return reply
   }

@@ -29,7 +29,8 @@ package enum UserOperations {
     .post, "/api/v1/users", id: "addUser", .users, "Add a user",
     """
     The reply shows once the path of the link where the user sets a password, below the console's address. The link works once, \
-    within 24 hours. An e-mail address is the same in any case of its letters.
+    within 24 hours. An e-mail address is the same in any case of its letters. Somebody who has an account already sets a new password, \
+    too, and their sessions end.
     """,
     at: .none, body: .json(UserRequest.form), replies: .created("The user and the link.", UserReply.invited),
     errors: [

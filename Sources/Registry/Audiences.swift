@@ -10,7 +10,7 @@ public struct Audiences: Sendable {
   /// The valid devices of an audience in one app, counted up to `limit`, and whether there are more. It takes five seconds at most: people
   /// wait for it.
   public func devices(
-    _ customer: CustomerID, of app: PushAppID, in audience: Audience, upTo limit: Int
+    _ customer: CustomerID, of app: PushAppID, in audience: SelectedAudience, upTo limit: Int
   ) async throws -> (count: Int, isMore: Bool) {
     let (customer, apps, most) = (customer.rawValue, [app.rawValue], Int64(limit) + 1)
     let database = database.limited(to: .seconds(5))
@@ -19,6 +19,11 @@ public struct Audiences: Sendable {
       case .all: try await database.query(AudienceQueries.countAll, customer, apps, most)
       case .list(let list): try await database.query(AudienceQueries.countList, customer, apps, list.rawValue, most)
       case .originalIds(let ids): try await database.query(AudienceQueries.countOriginalIDs, customer, apps, ids, most)
+      case .meeting(let filter):
+        try await database.query(AudienceQueries.countMeeting(filter), customer, apps, filter.literals, most)
+      case .originalIdsMeeting(let ids, let filter):
+        try await database.query(
+          AudienceQueries.countOriginalIDsMeeting(filter), customer, apps, ids, filter.literals, most)
       }
     let count = try rows[0].decode(Int.self)
     return (min(count, limit), count > limit)
@@ -28,6 +33,17 @@ public struct Audiences: Sendable {
   public func unknownOriginalIDs(_ customer: CustomerID, among ids: [String]) async throws -> Int {
     try await database.query(AudienceQueries.unknownOriginalIDs, customer.rawValue, ids)[0].decode(Int.self)
   }
+}
+
+/// An audience as statements take it.
+public enum SelectedAudience: Sendable {
+  case all
+  case list(ListID)
+  case originalIds([String])
+  /// Those who meet a filter.
+  case meeting(FilterSQL)
+  /// Those of these who meet a filter.
+  case originalIdsMeeting([String], FilterSQL)
 }
 
 /// SQL that selects the devices of an audience: `customer_id`, `device_id` and `contact_id`. The ledger's statements
@@ -45,9 +61,9 @@ package enum AudienceSelection {
   /// Those of contacts on the list `$3::bigint`.
   package static let list = """
     SELECT device.customer_id, device.push_app_id, device.sandbox, device.device_id, device.contact_id
-      FROM contact
-      JOIN device ON device.customer_id = contact.customer_id AND device.contact_id = contact.contact_id
-     WHERE contact.customer_id = $1::bigint AND contact.list_id = $3::bigint
+      FROM list_member
+      JOIN device ON device.customer_id = list_member.customer_id AND device.contact_id = list_member.contact_id
+     WHERE list_member.customer_id = $1::bigint AND list_member.list_id = $3::bigint
        AND device.push_app_id = ANY ($2::bigint[]) AND device.invalidated_at IS NULL
     """
 
@@ -59,6 +75,22 @@ package enum AudienceSelection {
       JOIN device ON device.customer_id = contact.customer_id AND device.contact_id = contact.contact_id
      WHERE device.push_app_id = ANY ($2::bigint[]) AND device.invalidated_at IS NULL
     """
+
+  /// Those of contacts that meet a filter, with its literals as `$3`.
+  package static func meeting(_ filter: FilterSQL) -> String {
+    """
+    SELECT device.customer_id, device.push_app_id, device.sandbox, device.device_id, device.contact_id
+      FROM contact
+      JOIN device ON device.customer_id = contact.customer_id AND device.contact_id = contact.contact_id
+     WHERE contact.customer_id = $1::bigint AND \(filter.sql(literals: "$3::text[]"))
+       AND device.push_app_id = ANY ($2::bigint[]) AND device.invalidated_at IS NULL
+    """
+  }
+
+  /// As `originalIDs`, of those who meet a filter, with its literals as `$4`.
+  package static func originalIDsMeeting(_ filter: FilterSQL) -> String {
+    "\(originalIDs) AND \(filter.sql(literals: "$4::text[]"))"
+  }
 }
 
 /// Statements on the contacts an audience names.
@@ -77,11 +109,21 @@ enum AudienceQueries {
   static let countList = count("audience.count_list", AudienceSelection.list, limit: "$4")
   static let countOriginalIDs = count("audience.count_original_ids", AudienceSelection.originalIDs, limit: "$4")
 
+  static func countMeeting(_ filter: FilterSQL) -> Statement {
+    count("audience.count_meeting", AudienceSelection.meeting(filter), limit: "$4")
+  }
+  static func countOriginalIDsMeeting(_ filter: FilterSQL) -> Statement {
+    count("audience.count_original_ids_meeting", AudienceSelection.originalIDsMeeting(filter), limit: "$5")
+  }
+
   private static func count(_ name: String, _ audience: String, limit: String) -> Statement {
     Statement(
       name, .read,
       "SELECT count(*) FROM (SELECT FROM (\(audience)) AS audience LIMIT \(limit)::bigint) AS counted")
   }
 
-  static let all: [Statement] = [unknownOriginalIDs, countAll, countList, countOriginalIDs]
+  static let all: [Statement] = [
+    unknownOriginalIDs, countAll, countList, countOriginalIDs, countMeeting(.sample),
+    countOriginalIDsMeeting(.sample),
+  ]
 }

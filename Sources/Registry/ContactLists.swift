@@ -1,7 +1,7 @@
 public import Postgres
 public import Wire
 
-/// The store of lists, which are named sets of contacts to send to. Who is on a list is a field of the contact, which is on one at most.
+/// The store of lists, which are named sets of contacts to send to, and of who is on them. A contact can be on several.
 public struct ContactLists: Sendable {
   private let database: any Querying
 
@@ -62,8 +62,7 @@ public struct ContactLists: Sendable {
     return page.page(of: try rows.map { try $0.reply(ContactDetails.self) }, cursor: \.contactId)
   }
 
-  /// Puts contacts on a list, and takes others off it. It locks the rows of each in the order of registrations, but those to take off after
-  /// all others: a call that does both can deadlock with registrations, and one of the two is tried again.
+  /// Puts contacts on a list, and takes others off it. It locks the rows of all in the order of registrations before it changes any.
   /// - Returns: what it did, and the numbers of the contacts that joined and left.
   /// - Throws: `RegistryError.numberUnknown`, `.invalid`.
   package func change(
@@ -88,33 +87,30 @@ public struct ContactLists: Sendable {
       throw RegistryError.invalid(field: "add[\(both)]", problem: "is in remove, too")
     }
     guard try await find(customer, list) != nil else { throw RegistryError.numberUnknown("list") }
-    let (joined, strangers) = try await move(customer, add, to: list, from: nil)
-    let (left, others) = try await move(customer, remove, to: nil, from: list)
+    try await database.query(ContactListQueries.lock, customer.rawValue, add + remove)
+    var (joined, left, unknown): ([ContactID], [ContactID], [String]) = ([], [], [])
+    for row in try await database.query(
+      ContactListQueries.change, customer.rawValue, list.rawValue, add + remove,
+      add.map { _ in true } + remove.map { _ in false })
+    {
+      let (id, contact, joins, isChanged) = try row.decode(String.self, Int64?.self, Bool.self, Bool.self)
+      guard let contact else {
+        unknown.append(id)
+        continue
+      }
+      guard isChanged else { continue }
+      if joins { joined.append(ContactID(contact)) } else { left.append(ContactID(contact)) }
+    }
     let reply = ListMembersReply(
-      listId: list, added: joined.count, leftOtherLists: joined.count { $0.wasOnAnother }, removed: left.count,
-      unknownOriginalIds: strangers + others)
-    return (reply, joined.map(\.contact), left.map(\.contact))
+      listId: list, added: joined.count, removed: left.count, unknownOriginalIds: unknown)
+    return (reply, joined, left)
   }
 
-  /// - Parameter from: the list that they must be on; `nil` for any other than `to`.
-  /// - Returns: the contacts that were moved, and the original ids that nobody has.
-  private func move(
-    _ customer: CustomerID, _ originalIDs: [String], to list: ListID?, from other: ListID?
-  ) async throws -> (moved: [(contact: ContactID, wasOnAnother: Bool)], unknown: [String]) {
-    guard !originalIDs.isEmpty else { return ([], []) }
-    let rows = try await database.query(
-      ContactListQueries.move, customer.rawValue, originalIDs, list?.rawValue, other?.rawValue)
-    var moved: [(contact: ContactID, wasOnAnother: Bool)] = []
-    var unknown: [String] = []
-    for row in rows {
-      let (id, contact, isMoved, wasOnAnother) = try row.decode(String.self, Int64?.self, Bool.self, Bool.self)
-      if let contact {
-        if isMoved { moved.append((ContactID(contact), wasOnAnother)) }
-      } else {
-        unknown.append(id)
-      }
+  /// The lists that a contact is on, by their numbers.
+  package func lists(_ customer: CustomerID, of contact: ContactID) async throws -> [ListID] {
+    try await database.query(ContactListQueries.ofContact, customer.rawValue, contact.rawValue).map {
+      ListID(try $0.decode(Int64.self))
     }
-    return (moved, unknown)
   }
 
   /// The customer's list of that number; `nil` if there is none.
@@ -151,12 +147,12 @@ enum ContactListQueries {
     """)
 
   /// How many contacts are on the list `$2`, counted up to `$3`. A range of one list, here and below, as the planner takes each list for an
-  /// average one where it is compared by =. Of a small list beside a large one it would then read all contacts.
+  /// average one where it is compared by =. Of a small list beside a large one it would then read all memberships.
   static let countMembers = Statement(
     "list.count_members", .read,
     """
     SELECT count(*)
-      FROM (SELECT FROM contact
+      FROM (SELECT FROM list_member
              WHERE customer_id = $1::bigint AND list_id >= $2::bigint AND list_id <= $2::bigint LIMIT $3::bigint) AS member
     """)
 
@@ -164,32 +160,63 @@ enum ContactListQueries {
   static let members = Statement(
     "list.members", .read,
     """
-    SELECT \(ContactSearchQueries.columns) FROM contact
-     WHERE customer_id = $1::bigint AND (list_id, contact_id) > ($2::bigint, $3::bigint) AND list_id <= $2::bigint
-     ORDER BY list_id, contact_id LIMIT $4::bigint
+    SELECT \(ContactSearchQueries.columns)
+      FROM (SELECT contact_id AS member_id FROM list_member
+             WHERE customer_id = $1::bigint AND (list_id, contact_id) > ($2::bigint, $3::bigint) AND list_id <= $2::bigint
+             ORDER BY list_id, contact_id LIMIT $4::bigint) AS member
+     CROSS JOIN LATERAL (SELECT * FROM contact WHERE customer_id = $1::bigint AND contact_id = member_id LIMIT 1) AS contact
+     ORDER BY member_id
     """)
 
-  /// Puts the contacts with the original ids `$2` on the list `$3`, or on none, if they are on the list `$4`, or on any other. Gives a row for
-  /// each id: its contact, whether that was moved, and whether it was on another list. Locks the contacts in the order of registrations.
-  static let move = Statement(
-    "list.move", .write,
+  /// The lists that the contact `$2` is on.
+  static let ofContact = Statement(
+    "list.of_contact", .read,
+    """
+    SELECT list_id FROM list_member WHERE customer_id = $1::bigint AND contact_id = $2::bigint ORDER BY list_id
+    """)
+
+  /// Puts the contacts with the original ids `$3` on the list `$2` where `$4` is true, and takes the others off it. Gives a row for each
+  /// id: its contact, whether it was to join, and whether anything changed. `lock` has locked them all, so that it sees what others have
+  /// committed before.
+  static let change = Statement(
+    "list.change", .write,
     """
     WITH named AS MATERIALIZED (
-      SELECT i.original_id, c.contact_id, c.list_id,
-             c.list_id IS DISTINCT FROM $3::bigint AND ($4::bigint IS NULL OR c.list_id IS NOT DISTINCT FROM $4::bigint)
-               AND c.contact_id IS NOT NULL AS moves
-        FROM (SELECT DISTINCT named.original_id COLLATE "C" AS original_id FROM unnest($2::text[]) AS named (original_id)
+      SELECT i.original_id, i.joins, c.contact_id
+        FROM (SELECT DISTINCT named.original_id COLLATE "C" AS original_id, named.joins
+                FROM unnest($3::text[], $4::boolean[]) AS named (original_id, joins)
                ORDER BY 1) i
         LEFT JOIN LATERAL (
-          SELECT contact_id, list_id FROM contact
-           WHERE customer_id = $1::bigint AND original_id = i.original_id LIMIT 1 FOR NO KEY UPDATE) c ON true),
-    moved AS (
-      UPDATE contact c SET list_id = $3::bigint, updated_at = now()
-        FROM named n
-       WHERE c.customer_id = $1::bigint AND c.contact_id = n.contact_id AND n.moves
-      RETURNING c.contact_id)
-    SELECT original_id, contact_id, moves, moves AND list_id IS NOT NULL FROM named ORDER BY original_id
+          SELECT contact_id FROM contact WHERE customer_id = $1::bigint AND original_id = i.original_id LIMIT 1) c ON true),
+    joined AS (
+      INSERT INTO list_member (customer_id, list_id, contact_id)
+      SELECT $1::bigint, $2::bigint, contact_id FROM named WHERE joins AND contact_id IS NOT NULL
+      ON CONFLICT DO NOTHING
+      RETURNING contact_id),
+    gone AS (
+      DELETE FROM list_member m
+       USING named n
+       WHERE m.customer_id = $1::bigint AND m.list_id = $2::bigint AND m.contact_id = n.contact_id AND NOT n.joins
+      RETURNING m.contact_id),
+    changed AS MATERIALIZED (SELECT contact_id FROM joined UNION ALL SELECT contact_id FROM gone),
+    noted AS (
+      UPDATE contact c SET updated_at = now()
+        FROM changed
+       WHERE c.customer_id = $1::bigint AND c.contact_id = changed.contact_id)
+    SELECT original_id, contact_id, joins, contact_id IN (SELECT contact_id FROM changed) FROM named ORDER BY original_id
     """)
 
-  static let all: [Statement] = [add, list, page, find, countMembers, members, move]
+  /// Locks the contacts with the original ids `$2` in the order of registrations.
+  static let lock = Statement(
+    "list.lock_contacts", .write,
+    """
+    SELECT c.contact_id
+      FROM (SELECT DISTINCT named.original_id COLLATE "C" AS original_id FROM unnest($2::text[]) AS named (original_id)
+             ORDER BY 1) i
+      CROSS JOIN LATERAL (
+        SELECT contact_id FROM contact
+         WHERE customer_id = $1::bigint AND original_id = i.original_id LIMIT 1 FOR NO KEY UPDATE) c
+    """)
+
+  static let all: [Statement] = [add, list, page, find, countMembers, members, ofContact, lock, change]
 }

@@ -11,6 +11,8 @@ public enum RegistryError: Error, Sendable, Hashable {
   case nameTaken(_ noun: String)
   /// As `nameTaken`; for numbers that customers choose.
   case numberTaken(_ noun: String)
+  /// What is to be removed is used by something else, such as `segment VIP`.
+  case inUse(_ noun: String, by: String)
   /// The access key that makes a change was revoked, or expired, since the request began.
   case accessKeyRefused
   /// The user who makes a change has no role any more that may make it.

@@ -1,3 +1,4 @@
+import Audience
 import Delivery
 import FoundationEssentials
 import Postgres
@@ -8,9 +9,13 @@ public import Wire
 struct RecipientHistory {
   let sendout: Sendout
   let audience: Audience
+  /// Which conditions of the audience leave the contact out, as things are now.
+  let reasons: [String]
   let apps: [PushApp]
   /// `nil` if the customer has no such contact.
   let contact: Contact?
+  /// The lists that the contact is on.
+  let lists: [ListID]
   /// The contact's pushes of the sendout.
   let pushes: [PushReply]
   /// The contact's devices in the sendout's apps.
@@ -30,7 +35,7 @@ struct RecipientHistory {
     guard let contact else {
       return lines + [WhyLine(text: "There is no contact with this original id. It is compared exactly.")]
     }
-    if pushes.isEmpty { lines += outside(contact, originalID) }
+    if pushes.isEmpty { lines += outside(originalID) }
     for push in pushes { lines += Self.lines(of: push) }
     let sentTo = Set(pushes.map(\.deviceId))
     lines += devices.filter { !sentTo.contains($0.id) }.map { Self.line(of: $0, frozenAt) }
@@ -47,19 +52,27 @@ struct RecipientHistory {
   }
 
   /// Why a contact has no push at all.
-  private func outside(_ contact: Contact, _ originalID: String) -> [WhyLine] {
-    switch audience {
-    case .list(let list) where contact.listID != list:
-      return [
-        WhyLine(
-          text: "The audience is list \(list). The contact is on \(contact.listID.map { "list \($0)" } ?? "no list").")
-      ]
+  private func outside(_ originalID: String) -> [WhyLine] {
+    switch audience.included {
+    case .list(let list) where !lists.contains(list):
+      return [WhyLine(text: "The audience is list \(list). The contact is \(places).")]
     case .originalIds(let ids) where !ids.contains(originalID):
       return [WhyLine(text: "The audience names original ids, and this is none of them.")]
     default:
+      if !reasons.isEmpty {
+        return [WhyLine(text: "The contact is not in the audience, as things are now.")] + reasons.map { WhyLine(text: $0) }
+      }
       guard devices.isEmpty else { return [] }
       let names = apps.map { "\($0.appID) (app type \($0.type.rawValue))" }.joined(separator: ", ")
       return [WhyLine(text: "The contact has no device in the app \(names).")]
+    }
+  }
+
+  private var places: String {
+    switch lists.count {
+    case 0: "on no list"
+    case 1: "on list \(lists[0])"
+    default: "on the lists \(lists.map(\.description).joined(separator: ", "))"
     }
   }
 
@@ -132,15 +145,33 @@ extension SendoutStore {
     let sendout = try Sendout(row)
     let apps = try await PushApps(reading).list(customer).filter { sendout.apps.contains($0.id) }
     let contact = try await Contacts(reading).find(customer, originalID: originalID, apps: [])
+    var lists: [ListID] = []
     var pushes: [PushReply] = []
     var devices: [DeviceHistory] = []
+    var reasons: [String] = []
+    let audience = try sendout.audience()
     if let contact {
+      lists = try await ContactLists(reading).lists(customer, of: contact.id)
       pushes = try await Ledger(reading).pushes(sendout.key, of: contact.id)
       devices = try await Devices(reading).histories(customer, of: contact.id, in: sendout.apps)
+      if pushes.isEmpty { reasons = try await self.reasons(customer, audience, originalID: contact.originalID) }
     }
     let history = RecipientHistory(
-      sendout: sendout, audience: try sendout.audience(), apps: apps, contact: contact, pushes: pushes, devices: devices
-    )
+      sendout: sendout, audience: audience, reasons: reasons, apps: apps, contact: contact, lists: lists,
+      pushes: pushes, devices: devices)
     return WhyReply(sendoutId: sendout.key.sendout, originalId: originalID, lines: history.lines(for: originalID))
+  }
+
+  /// A segment of a sendout that was frozen can be gone, or name what is gone.
+  private func reasons(
+    _ customer: CustomerID, _ audience: Audience, originalID: String
+  ) async throws -> [String] {
+    let segments = Segments(reading)
+    do {
+      return try await segments.reasons(
+        customer, try await segments.resolve(customer, audience), originalID: originalID)
+    } catch RegistryError.invalid(let field, let problem) {
+      return ["Which condition leaves it out cannot be told any more: \(field) \(problem)."]
+    }
   }
 }

@@ -8,7 +8,7 @@ import Wire
 enum SendoutQueries {
   static let all: [Statement] = [
     create, rewrite, find, lock, list, change, halt, lockFreeze, freezable, frozen, finish, freezing, settled, stream,
-    openStream, reserve, requireRange, ofApp, daysOfTrigger,
+    openStream, reserve, requireRange, ofSegment, ofApp, daysOfTrigger,
   ]
 
   private static let columns = """
@@ -39,13 +39,24 @@ enum SendoutQueries {
     RETURNING \(columns)
     """)
 
-  /// That a sendout or a stream of messages names the app `$2`.
+  /// The first sendout or stream of messages that names the app `$2`, and whether it is a stream.
   static let ofApp = Statement(
     "sendout.of_app", .read,
     """
-    SELECT 1 FROM sendout
+    SELECT sendout_id, kind = 'stream' FROM sendout
      WHERE customer_id = $1::bigint AND ($2::bigint = ANY (push_app_ids) OR fallback_app_id = $2::bigint)
-     LIMIT 1
+     ORDER BY sendout_id LIMIT 1
+    """)
+
+  /// A sendout whose audience is not frozen yet and names the segment `$2`.
+  static let ofSegment = Statement(
+    "sendout.of_segment", .read,
+    """
+    SELECT sendout_id FROM sendout
+     WHERE customer_id = $1::bigint AND kind = 'broadcast' AND frozen_at IS NULL AND state IN ('draft', 'freezing', 'paused')
+       AND (jsonb_path_exists(audience, '$.segmentId ? (@ == $number)', jsonb_build_object('number', $2::bigint))
+            OR jsonb_path_exists(audience, '$.**.segment ? (@ == $number)', jsonb_build_object('number', $2::bigint)))
+     ORDER BY sendout_id LIMIT 1
     """)
 
   /// The last `$3` days with the streams of the trigger `$2`, and whether retention has deleted messages of one of them. A stream's name
@@ -206,5 +217,6 @@ extension ChangeChannel {
 /// Every statement of this room, so that a test can prepare each of them on a real server.
 package enum SendoutStatements {
   package static let all: [Statement] =
-    SendoutQueries.all + Triggers.table.all + TemplateUseQueries.all + ReportQueries.all + RetentionQueries.all
+    SendoutQueries.all + Triggers.table.all + TriggerQueries.all + TemplateUseQueries.all + ReportQueries.all
+    + RetentionQueries.all
 }

@@ -83,7 +83,7 @@ enum SendoutRules {
   }
 
   static func audience(_ audience: Audience) throws {
-    guard case .originalIds(let ids) = audience else { return }
+    guard case .originalIds(let ids) = audience.included else { return }
     guard !ids.isEmpty else { throw SendoutError.invalid(field: "audience.originalIds", problem: "is empty") }
     guard ids.count <= Audience.originalIdLimit else {
       throw SendoutError.invalid(

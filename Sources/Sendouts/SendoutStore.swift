@@ -1,3 +1,4 @@
+import Audience
 import Content
 import Delivery
 import FoundationEssentials
@@ -15,14 +16,20 @@ public struct SendoutStore: Sendable {
   let reading: any Querying
   /// The user of the console who makes the change; nil for API and command line.
   private let user: UserID?
+  /// Days for which the hub keeps the ledger; nil for ever.
+  private let retentionDays: Int32?
 
   /// - Parameters:
   ///   - database: a transaction, for what changes anything.
   ///   - reading: for reads that may take long, so that they do not hold up others; `database` if `nil`.
   ///   - user: of the console, who makes the change; nil for API and command line.
-  public init(_ database: any Querying, reading: (any Querying)? = nil, by user: UserID? = nil) {
+  ///   - retentionDays: for which the hub keeps the ledger, as audiences that look back further are refused; nil for ever.
+  public init(
+    _ database: any Querying, reading: (any Querying)? = nil, by user: UserID? = nil, retentionDays: Int32? = nil
+  ) {
     self.database = database
     self.user = user
+    self.retentionDays = retentionDays
     self.reading = reading ?? database
   }
 
@@ -34,7 +41,7 @@ public struct SendoutStore: Sendable {
     let new = try await checked(customer, request, CheckedForm(request))
     let row = try await database.query(
       SendoutQueries.create, customer.rawValue, new.apps.map(\.id.rawValue), new.name,
-      (request.start == true ? SendoutState.freezing : .draft).rawValue, try JSONB(encoding: request.audience),
+      (request.start == true ? SendoutState.freezing : .draft).rawValue, try JSONB(encoding: new.audience),
       JSONDocument(request.message.json), new.template?.name, new.template?.version, new.unknownIDs.map(Int32.init),
       (request.onUncertain ?? .resend).rawValue, user?.rawValue)[0]
     let sendout = try Sendout(row)
@@ -43,7 +50,7 @@ public struct SendoutStore: Sendable {
       try await database.query(SendoutQueries.requireRange, sendout.key.sendout.rawValue)
       try await database.notify(.sendout, sendout.key.description)
     }
-    return try sendout.reply(apps: new.apps, counts: SendoutCounts())
+    return try await reply(sendout, among: new.apps, SendoutCounts())
   }
 
   /// Replaces all that a draft says.
@@ -62,10 +69,10 @@ public struct SendoutStore: Sendable {
     let changed = try Sendout(
       try await database.query(
         SendoutQueries.rewrite, customer.rawValue, sendout.rawValue, new.apps.map(\.id.rawValue), new.name,
-        try JSONB(encoding: request.audience), JSONDocument(request.message.json), new.template?.name,
+        try JSONB(encoding: new.audience), JSONDocument(request.message.json), new.template?.name,
         new.template?.version, new.unknownIDs.map(Int32.init), (request.onUncertain ?? .resend).rawValue,
         user?.rawValue)[0])
-    return (try await reply(draft, nil), try changed.reply(apps: new.apps, counts: nil))
+    return (try await reply(draft, nil), try await reply(changed, among: new.apps, nil))
   }
 
   /// Where the customer wants approval, nobody starts what they wrote themselves. Keys and the command line are no persons.
@@ -82,10 +89,12 @@ public struct SendoutStore: Sendable {
     try SendoutRules.audience(request.audience)
     let appIDs = try SendoutRules.appIDs(request.appId, request.appIds)
     let apps = try await PushApps(database).resolveAll(customer, appIDs: appIDs, type: request.appType)
+    // Of a list that does not exist, this says so in its own words.
     var reply = AudienceReply(apps: [], unknownOriginalIds: try await unknownIDs(customer, request.audience))
+    let audience = try await segments.resolve(customer, request.audience).selection
     for app in apps {
       let (devices, isMore) = try await Audiences(reading).devices(
-        customer, of: app.id, in: request.audience, upTo: request.limit ?? AudienceRequest.usualLimit)
+        customer, of: app.id, in: audience, upTo: request.limit ?? AudienceRequest.usualLimit)
       reply.apps.append(
         AudienceReply.App(
           pushAppId: app.id, appId: app.appID, appType: app.type, devices: devices, isMore: isMore))
@@ -116,6 +125,7 @@ public struct SendoutStore: Sendable {
     let apps: [PushApp]
     let template: Template?
     let unknownIDs: Int?
+    let audience: Audience
   }
 
   private func checked(
@@ -127,18 +137,32 @@ public struct SendoutStore: Sendable {
     return CheckedRequest(
       name: form.name, apps: served,
       template: try await SendoutRules.currentTemplate(customer, request.template, in: database, isHeld: true),
-      unknownIDs: try await unknownIDs(customer, request.audience))
+      unknownIDs: try await unknownIDs(customer, request.audience),
+      audience: try await segments.resolve(customer, request.audience, holding: true).audience)
   }
 
-  /// Whether a sendout, or messages that were sent, name the app.
-  package func name(_ app: PushAppID, of customer: CustomerID) async throws -> Bool {
-    try await !database.query(SendoutQueries.ofApp, customer.rawValue, app.rawValue).isEmpty
+  /// The first sendout that names the app, and whether it is one of single messages; `nil` if there is none.
+  package func first(
+    naming app: PushAppID, of customer: CustomerID
+  ) async throws -> (sendout: SendoutID, isStream: Bool)? {
+    try await database.query(SendoutQueries.ofApp, customer.rawValue, app.rawValue).first.map { row in
+      let (sendout, isStream) = try row.decode(Int64.self, Bool.self)
+      return (SendoutID(sendout), isStream)
+    }
+  }
+
+  private var segments: Segments { Segments(database, retentionDays: retentionDays) }
+
+  /// A sendout that names the segment and is not frozen yet; nil if there is none. The caller has locked the segment's row.
+  package func first(naming segment: SegmentID, of customer: CustomerID) async throws -> SendoutID? {
+    try await database.query(SendoutQueries.ofSegment, customer.rawValue, segment.rawValue).first
+      .map { SendoutID(try $0.decode(Int64.self)) }
   }
 
   /// Checks that the list exists, and counts the ids that no contact has.
   private func unknownIDs(_ customer: CustomerID, _ audience: Audience) async throws -> Int? {
-    switch audience {
-    case .all: return nil
+    switch audience.included {
+    case .all, .segment, .filter, .excluding: return nil
     case .list(let list):
       guard try await ContactLists(database).find(customer, list) != nil else {
         throw SendoutError.invalid(field: "audience.listId", problem: "names no list of this customer")
@@ -151,10 +175,12 @@ public struct SendoutStore: Sendable {
 
   /// Starts, pauses, resumes or cancels a sendout. It waits for no freeze: one that is under way obeys when it ends. Nor does it wait for
   /// long while something else has the sendout's row (`LockWait.brief`). Once it has returned, pushes in flight may still leave.
+  /// - Parameter digest: of the draft that is to be started, as whoever starts it has seen it; `nil` for what it says now. It is compared
+  ///   while the row is locked.
   /// - Returns: the sendout as it is now, without counts, and the state it was in before.
-  /// - Throws: `RegistryError.numberUnknown`, `SendoutError.wrongState`, `.needsApproval`.
+  /// - Throws: `RegistryError.numberUnknown`, `SendoutError.wrongState`, `.needsApproval`, `.changed`.
   public func apply(
-    _ verb: SendoutVerb, to sendout: SendoutID, of customer: CustomerID
+    _ verb: SendoutVerb, to sendout: SendoutID, of customer: CustomerID, seen digest: String? = nil
   ) async throws -> (before: SendoutState, sendout: SendoutReply) {
     let key = SendoutKey(customer, sendout)
     let (customer, number) = (key.customer.rawValue, key.sendout.rawValue)
@@ -169,9 +195,12 @@ public struct SendoutStore: Sendable {
     if state != before {
       if verb == .start { try await checkApproval(of: sendout) }
       // A draft starts with the current version of its template, not with that of its creation.
-      let template =
-        verb == .start
-        ? try await SendoutRules.currentTemplate(key.customer, sendout.template?.name, in: database, isHeld: true) : nil
+      let template = verb == .start ? try await currentTemplate(of: sendout, isHeld: true) : nil
+      if verb == .start, let digest,
+        !digest.hasSameBytes(as: try sendout.digest(templateVersion: template?.version))
+      {
+        throw SendoutError.changed(key.sendout)
+      }
       sendout = try Sendout(
         try await database.query(SendoutQueries.change, customer, number, state.rawValue, template?.version)[0])
       let ledger = Ledger(database)
@@ -195,8 +224,22 @@ public struct SendoutStore: Sendable {
     return try await reply(sendout, try await Ledger(database).counts(sendout.key))
   }
 
-  private func reply(_ sendout: Sendout, _ counts: SendoutCounts?) async throws -> SendoutReply {
-    try sendout.reply(apps: try await PushApps(database).list(sendout.key.customer), counts: counts)
+  private func reply(
+    _ sendout: Sendout, among apps: [PushApp]? = nil, _ counts: SendoutCounts?
+  ) async throws -> SendoutReply {
+    let known = if let apps { apps } else { try await PushApps(database).list(sendout.key.customer) }
+    var reply = try sendout.reply(apps: known, counts: counts)
+    if sendout.state == .draft {
+      // What it would start with, not what it was written with.
+      reply.templateVersion = try await currentTemplate(of: sendout)?.version
+      reply.digest = try sendout.digest(templateVersion: reply.templateVersion)
+    }
+    return reply
+  }
+
+  private func currentTemplate(of sendout: Sendout, isHeld: Bool = false) async throws -> Template? {
+    try await SendoutRules.currentTemplate(
+      sendout.key.customer, sendout.template?.name, in: database, isHeld: isHeld)
   }
 
   /// The customer's sendouts, the newest first, without audience, message and counts.

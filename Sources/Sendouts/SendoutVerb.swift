@@ -45,4 +45,6 @@ public enum SendoutError: Error, Sendable, Hashable {
   case templateInUse(by: [String])
   /// Another user has to start the sendout than the one who wrote it.
   case needsApproval(SendoutID)
+  /// The draft says something else than what whoever starts it has seen.
+  case changed(SendoutID)
 }

@@ -1,4 +1,5 @@
 import Retrying
+import Audience
 import Content
 import Delivery
 import Logging
@@ -95,11 +96,13 @@ struct SendoutWorker: Sendable {
       let sendout = try Sendout(row)
       let audience = try sendout.audience()
       var unknown: Int32?
-      if case .originalIds(let ids) = audience {
+      if case .originalIds(let ids) = audience.included {
         unknown = Int32(try await Audiences(database).unknownOriginalIDs(key.customer, among: ids))
       }
       let count = try await Ledger(database).freeze(
-        key, apps: sendout.apps, audience: audience, batchSize: settings.batchSize)
+        key, apps: sendout.apps,
+        audience: try await Segments(database).resolve(key.customer, audience).selection,
+        batchSize: settings.batchSize)
       let state = try await database.query(
         SendoutQueries.frozen, key.customer.rawValue, key.sendout.rawValue, unknown
       ).first?.decode(String.self)

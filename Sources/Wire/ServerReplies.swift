@@ -1,15 +1,20 @@
 /// The body of every error.
 public struct ErrorReply: APIObject {
   public var error: String
+  public var code: String?
 
-  public init(error: String) { self.error = error }
+  public init(error: String, code: String? = nil) {
+    self.error = error
+    self.code = code
+  }
 
   public static let schemaName: String? = "Error"
   public static let schemaDescription = "Why a request failed."
   public static let example = ErrorReply(error: "name is missing.")
 
   public static let fieldTable: FieldTable = [
-    "error": "One sentence that names the field and the fix."
+    "error": "One sentence that names the field and the fix.",
+    "code": "A word for programs, where the status stands for several refusals: `changed`. Absent elsewhere.",
   ]
 }
 

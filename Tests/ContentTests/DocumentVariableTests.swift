@@ -37,7 +37,9 @@ import Wire
   private func said(_ text: String) throws -> String {
     var context = PageContext(
       properties: Properties(json: #"{"food": "meat", "likes": ["tea", "cake"], "first name": "Robin"}"#),
-      device: DeviceFields(manufacturer: "Apple", model: "iPhone", osVersion: "18", country: "NL"),
+      device: DeviceFields(
+        manufacturer: "Apple", model: "iPhone", osVersion: "18", country: "NL", timeZone: "Europe/Amsterdam",
+        locale: "nl-NL"),
       app: AppFields(appId: "com.acme.app", name: "Acme"),
       sendout: SendoutFields(id: 7, name: "Lunch", alert: "Hi", info: "Now", fields: ["table": "7"]),
       url: "https://push.example.com/c/x", pushreadurl: "https://push.example.com/r/x")

@@ -80,7 +80,7 @@ import Wire
     try await withSendingBench { bench in
       let customer = bench.customer, app = bench.app.id
       try await bench.database.query("INSERT INTO list (customer_id, name) VALUES (\(customer), 'All')")
-      try await bench.database.query("ANALYZE contact, device, list")
+      try await bench.database.query("ANALYZE contact, device, list, list_member")
       try await bench.database.pool.transaction(limit: .seconds(600)) { transaction in
         let freezes = [
           (FreezeQueries.list, "(\(customer), '{\(app)}', 1, %, 1000)"),

@@ -60,16 +60,19 @@ people() {
   psql -qv ON_ERROR_STOP=1 -v c="$1" -v p="$2" -v n="$3" -v bytes="${4:-10}" \
     -v name="${5-$2-}" -v first="${6:-1}" <<'END_SQL'
 INSERT INTO list (customer_id, name) VALUES (:c, :'p');
-INSERT INTO contact (customer_id, original_id, first_name, list_id, properties)
-SELECT :c, :'name' || i, 'First' || i, (SELECT list_id FROM list WHERE customer_id = :c AND name = :'p'),
-  json_build_object('text', repeat('x', :bytes)) FROM generate_series(:first::bigint, :first::bigint + :n - 1) i;
+WITH made AS (
+  INSERT INTO contact (customer_id, original_id, first_name, properties)
+  SELECT :c, :'name' || i, 'First' || i, json_build_object('text', repeat('x', :bytes))
+  FROM generate_series(:first::bigint, :first::bigint + :n - 1) i RETURNING contact_id)
+INSERT INTO list_member (customer_id, list_id, contact_id)
+SELECT :c, list_id, contact_id FROM made, list WHERE customer_id = :c AND name = :'p';
 INSERT INTO device (customer_id, push_app_id, contact_id, token, token_key)
 SELECT customer_id, push_app_id, contact_id, token,
   CASE app_type WHEN 1 THEN decode(token, 'hex') ELSE sha256(convert_to(token, 'UTF8')) END
-FROM contact JOIN push_app USING (customer_id),
+FROM contact JOIN list_member USING (customer_id, contact_id) JOIN push_app USING (customer_id),
   LATERAL (SELECT :'p' || lpad(to_hex(substr(original_id, length(:'name') + 1)::bigint), 62, '0') AS token) t
 WHERE customer_id = :c AND list_id = (SELECT list_id FROM list WHERE customer_id = :c AND name = :'p') AND app_type IN (1, 6, 7);
-ANALYZE contact, device;
+ANALYZE contact, list_member, device;
 END_SQL
 }
 
@@ -238,8 +241,10 @@ slow_sms() { # a provider that answers after 50 s, and six sendouts of 600 SMS
   start_stranger sms $OTHER_SMS_PORT 50 "$work/slow_sms"
   psql -q <<'END_SQL'
 INSERT INTO list (customer_id, name) VALUES (1, 'sms');
-INSERT INTO contact (customer_id, original_id, list_id)
-SELECT 1, '00' || 31612000000 + i, (SELECT list_id FROM list WHERE customer_id = 1 AND name = 'sms') FROM generate_series(1, 600) i;
+WITH made AS (
+  INSERT INTO contact (customer_id, original_id)
+  SELECT 1, '00' || 31612000000 + i FROM generate_series(1, 600) i RETURNING contact_id)
+INSERT INTO list_member (customer_id, list_id, contact_id) SELECT 1, list_id, contact_id FROM made, list WHERE customer_id = 1 AND name = 'sms';
 INSERT INTO device (customer_id, push_app_id, contact_id, token, token_key)
 SELECT 1, push_app_id, contact_id, '+' || substr(original_id, 3), sha256(convert_to('+' || substr(original_id, 3), 'UTF8'))
 FROM contact, push_app a WHERE contact.customer_id = 1 AND a.customer_id = 1 AND app_type = 10 AND original_id LIKE '00%';

@@ -19,12 +19,15 @@ enum House {
     "Providers": ["CNghttp2", "Wire", "Locking", "Retrying", "XML"],
     "Delivery": ["Registry", "Providers", "Content", "Postgres", "Wire", "Locking", "Retrying"],
     "Outbox": ["Providers", "Postgres", "Wire", "Locking", "Retrying"],
-    "Sendouts": ["Registry", "Content", "Delivery", "Postgres", "Wire", "Locking", "Retrying"],
+    "Audience": ["Registry", "Delivery", "Postgres", "Wire", "Locking", "Retrying"],
+    "Sendouts": ["Registry", "Content", "Delivery", "Audience", "Postgres", "Wire", "Locking", "Retrying"],
     "Hybrid": [
       "Registry", "Content", "Providers", "Delivery", "Outbox", "Sendouts", "Postgres", "Wire", "Locking", "Retrying",
     ],
     "Subscriptions": ["Registry", "Delivery", "Outbox", "Postgres", "Wire", "Locking", "Retrying"],
-    "Operations": ["Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "Wire", "Retrying"],
+    "Operations": [
+      "Registry", "Content", "Delivery", "Audience", "Sendouts", "Hybrid", "Subscriptions", "Wire", "Retrying",
+    ],
     "Web": [
       "CMaxMindDB", "Embedded", "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "Operations",
       "Wire", "Locking", "XML",
@@ -32,8 +35,8 @@ enum House {
     "Simulator": ["Embedded", "Wire", "Locking", "XML"],
     "PushcartClient": ["Wire"],
     "Pushcart": [
-      "Postgres", "Wire", "Locking", "Embedded", "Registry", "Content", "Providers", "Delivery", "Outbox", "Sendouts",
-      "Hybrid", "Subscriptions", "Operations", "Web", "Simulator",
+      "Postgres", "Wire", "Locking", "Embedded", "Registry", "Content", "Providers", "Delivery", "Audience", "Outbox",
+      "Sendouts", "Hybrid", "Subscriptions", "Operations", "Web", "Simulator",
     ],
   ]
   /// Headers of C libraries, without a file of Swift.

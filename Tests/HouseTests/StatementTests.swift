@@ -1,3 +1,4 @@
+import Audience
 import Content
 import Delivery
 import Foundation
@@ -14,7 +15,7 @@ import Testing
 @Suite struct StatementTests {
   static let all =
     PostgresStatements.all + RegistryStatements.all + TemplateQueries.all + DeliveryStatements.all
-    + PostQueries.all + SendoutStatements.all + HybridStatements.all + SubscriptionsStatements.all
+    + AudienceStatements.all + PostQueries.all + SendoutStatements.all + HybridStatements.all + SubscriptionsStatements.all
     + PushcartStatements.all
 
   @Test func `Every statement has a unique name that is short enough for PostgreSQL`() {

@@ -207,6 +207,33 @@ import Wire
     }
   }
 
+  @Test func `Devices that were added to an app while it was removed are deleted, and no others`() async throws {
+    try await withDatabase { database in
+      let (acme, other) = (try await database.customer(), try await database.customer("Other"))
+      let apps = PushApps(database.pool, vault: try .fresh())
+      let kept = try await apps.add(acme, .ios())
+      let gone = try await apps.add(acme, NewPushApp(appID: "com.acme.gone", type: .firebase, name: "Gone"))
+      let foreign = try await apps.add(other, .ios())
+      try await database.pool.transaction { transaction in
+        _ = try await PushApps(transaction).remove(acme, gone.id)
+      }
+      // As a registration leaves them that had seen the app before.
+      for (customer, app) in [(acme, kept.id), (acme, gone.id), (other, foreign.id)] {
+        try await database.query(
+          """
+          INSERT INTO device (customer_id, push_app_id, contact_id, token, token_key)
+          SELECT $1::int8, $2::int8, n, n::text, sha256(n::text::bytea) FROM generate_series(1, 5) AS n
+          """, customer.rawValue, app.rawValue)
+      }
+      #expect(try await apps.removeOrphans(of: other) == 0)
+      #expect(try await apps.removeOrphans(of: acme, portion: 2) == 5)
+      #expect(try await apps.removeOrphans(of: acme) == 0)
+      let left = try await database.query("SELECT push_app_id, count(*) FROM device GROUP BY 1 ORDER BY 1")
+        .map { try $0.decode(Int64.self, Int64.self) }
+      #expect(left.map(\.0) == [kept.id.rawValue, foreign.id.rawValue] && left.allSatisfy { $0.1 == 5 })
+    }
+  }
+
   struct Refused: CustomTestStringConvertible {
     let field: String
     let app: NewPushApp

@@ -58,6 +58,24 @@ import Wire
     }
   }
 
+  @Test func `A contact on several lists gets a sendout to one of them once`() async throws {
+    try await withSendingBench { bench in
+      let lists = ContactLists(bench.pool)
+      let (one, two) = (
+        try await lists.add(bench.customer, name: "one").listId, try await lists.add(bench.customer, name: "two").listId
+      )
+      let listed = try await bench.addDevices(2, list: one)
+      let both = ListMembersRequest(add: ["user1@example.com"])
+      _ = try await bench.pool.transaction { try await ContactLists($0).change(bench.customer, two, both) }
+      try await bench.withHubs {
+        let toOne = try await bench.finishedSendout(audience: .list(one))
+        #expect(try await bench.pushes(toOne).map(\.deviceId) == listed)
+        let toTwo = try await bench.finishedSendout(audience: .list(two))
+        #expect(try await bench.pushes(toTwo).map(\.deviceId) == [listed[0]])
+      }
+    }
+  }
+
   @Test func `Original ids reach every device of their contacts once, and unknown ones are counted`() async throws {
     try await withSendingBench { bench in
       let devices = try await bench.addDevices(5)

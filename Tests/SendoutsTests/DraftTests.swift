@@ -97,6 +97,48 @@ import Wire
     }
   }
 
+  @Test func `A draft that says anything else than somebody has seen is not started`() async throws {
+    try await withSendingBench { bench in
+      let (customer, sendouts) = (bench.customer, bench.sendouts)
+      let templates = Templates(bench.pool)
+      _ = try await templates.put(customer, name: "offer", format: .html, body: "<p>1</p>")
+      let made = try await sendouts.create(customer, draft(template: "offer"))
+      let seen = try #require(made.digest)
+      #expect(try await sendouts.find(customer, made.sendoutId).digest == seen)
+      // How many people it reaches is not what it says.
+      try await bench.addDevices(2)
+      // Saved again as it was, it says the same.
+      #expect(try await sendouts.change(customer, made.sendoutId, draft(template: "offer")).after.digest == seen)
+      func refuse() async throws {
+        await #expect(throws: SendoutError.changed(made.sendoutId)) {
+          _ = try await sendouts.apply(.start, to: made.sendoutId, of: customer, seen: seen)
+        }
+        #expect(try await sendouts.find(customer, made.sendoutId).state == .draft)
+      }
+      var (named, skipping) = (draft(template: "offer"), draft(template: "offer"))
+      named.name = "Other"
+      skipping.onUncertain = .skip
+      let others = [
+        draft("Other", template: "offer"), draft(), draft(audience: .originalIds(["a"]), template: "offer"), named,
+        skipping,
+      ]
+      for other in others {
+        let changed = try await sendouts.change(customer, made.sendoutId, other)
+        #expect(changed.before.digest == seen && changed.after.digest != seen, "\(other)")
+        try await refuse()
+        try await sendouts.change(customer, made.sendoutId, draft(template: "offer"))
+      }
+      _ = try await templates.put(customer, name: "offer", format: .html, body: "<p>2</p>")
+      try await refuse()
+      let now = try await sendouts.find(customer, made.sendoutId)
+      #expect(now.templateVersion == 2 && now.digest != seen)
+      let started = try await sendouts.apply(.start, to: made.sendoutId, of: customer, seen: now.digest).sendout
+      #expect(started.state == .freezing && started.templateVersion == 2 && started.digest == nil)
+      // A repetition changes nothing, whatever it has seen.
+      _ = try await sendouts.apply(.start, to: made.sendoutId, of: customer, seen: seen)
+    }
+  }
+
   @Test func `Where the customer wants approval, a second person starts what one wrote`() async throws {
     try await withSendingBench { bench in
       let (mia, noah) = (UserID(1), UserID(2))

@@ -27,6 +27,7 @@ import Wire
     ("{{properties.food}}", "1013"), ("{{food}}", "1013"), ("{{#properties}}{{food}}{{/properties}}", "1013"),
     ("{{#properties}}{{city}}{{/properties}}", value(of: .city)), ("{{device.manufacturer}}", "1014"),
     ("{{device.model}}", "1015"), ("{{device.osVersion}}", "1016"), ("{{device.country}}", "1017"),
+    ("{{device.timeZone}}", "1018"), ("{{device.locale}}", "1019"),
     ("{{#device}}{{model}}{{/device}}", "1015"), ("{{#device}}{{country}}{{/device}}", "1017"),
     ("{{#device}}{{city}}{{/device}}", value(of: .city)), ("{{uppercased(zipcode)}}", value(of: .zipcode)),
     ("{{#title}}1008{{/title}}", "1008"), ("{{^title}}{{/title}}1", "1"),
@@ -114,10 +115,15 @@ import Wire
     try await bench.database.query(
       """
       UPDATE contact
-         SET original_id = '1001', list_id = 1002, date_of_birth = '1980-12-31', properties = '{"food":"1013"}', \(texts)
+         SET original_id = '1001', date_of_birth = '1980-12-31', properties = '{"food":"1013"}', \(texts)
       """)
     try await bench.database.query(
-      "UPDATE device SET manufacturer = '1014', model = '1015', os_version = '1016', country = '1017'")
+      "INSERT INTO list_member (customer_id, list_id, contact_id) SELECT customer_id, 1002, contact_id FROM contact")
+    try await bench.database.query(
+      """
+      UPDATE device SET manufacturer = '1014', model = '1015', os_version = '1016', country = '1017', time_zone = '1018',
+        locale = '1019'
+      """)
     return device
   }
 }

@@ -50,15 +50,20 @@ import Wire
       let devices = try await bench.addDevices(3)
       let list = try await ContactLists(bench.pool).add(bench.customer, name: "news").listId
       try await bench.database.query(
-        "UPDATE contact SET list_id = $1::bigint WHERE original_id <> 'user3@example.com'", list.rawValue)
+        """
+        INSERT INTO list_member (customer_id, list_id, contact_id)
+        SELECT customer_id, $1::bigint, contact_id FROM contact WHERE original_id <> 'user3@example.com'
+        """, list.rawValue)
       try await bench.database.query(
         """
         UPDATE device SET invalidated_at = now(), invalidation_type = 2, invalidation_reason = 'Unregistered'
         WHERE device_id = $1::bigint
         """, devices[1].rawValue)
       try await bench.database.query(
-        "INSERT INTO contact (customer_id, original_id, list_id) VALUES ($1::bigint, 'bare', $2::bigint)",
-        bench.customer.rawValue, list.rawValue)
+        """
+        WITH made AS (INSERT INTO contact (customer_id, original_id) VALUES ($1::bigint, 'bare') RETURNING contact_id)
+        INSERT INTO list_member (customer_id, list_id, contact_id) SELECT $1::bigint, $2::bigint, contact_id FROM made
+        """, bench.customer.rawValue, list.rawValue)
       let toList = try await bench.send(audience: .list(list))
       let toOne = try await bench.send(audience: .originalIds(["user1@example.com"]))
       try await bench.withHubs {
@@ -78,7 +83,10 @@ import Wire
           == [Self.written, "The contact has no device in the app \(SendingBench.appID) (app type 1)."])
       try await bench.addDevices(1, from: 9)
       try await bench.database.query(
-        "UPDATE contact SET list_id = $1::bigint WHERE original_id = 'user9@example.com'", list.rawValue)
+        """
+        INSERT INTO list_member (customer_id, list_id, contact_id)
+        SELECT customer_id, $1::bigint, contact_id FROM contact WHERE original_id = 'user9@example.com'
+        """, list.rawValue)
       #expect(
         try await texts(bench, toList, "user9@example.com")
           == [Self.written, "The contact got the device after the audience was written."])

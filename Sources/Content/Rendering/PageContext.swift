@@ -49,14 +49,19 @@ public struct DeviceFields: Sendable, Equatable {
   public var model: String?
   public var osVersion: String?
   public var country: String?
+  public var timeZone: String?
+  public var locale: String?
 
   public init(
-    manufacturer: String? = nil, model: String? = nil, osVersion: String? = nil, country: String? = nil
+    manufacturer: String? = nil, model: String? = nil, osVersion: String? = nil, country: String? = nil,
+    timeZone: String? = nil, locale: String? = nil
   ) {
     self.manufacturer = manufacturer
     self.model = model
     self.osVersion = osVersion
     self.country = country
+    self.timeZone = timeZone
+    self.locale = locale
   }
 }
 

@@ -34,7 +34,7 @@ enum Variable: Sendable, Equatable {
       self = variable
     }
   }
-  enum DeviceField: String, Sendable, CaseIterable { case manufacturer, model, osVersion, country }
+  enum DeviceField: String, Sendable, CaseIterable { case manufacturer, model, osVersion, country, timeZone, locale }
   enum AppField: String, Sendable, CaseIterable { case appId, name }
   enum SendoutField: String, Sendable, CaseIterable { case id, name, alert, info }
 
@@ -127,6 +127,8 @@ extension DeviceFields {
     case .model: model
     case .osVersion: osVersion
     case .country: country
+    case .timeZone: timeZone
+    case .locale: locale
     }
   }
 }

@@ -27,7 +27,9 @@ extension PageContext {
     self.init(
       contact: fields, properties: Properties(json: contact.properties),
       device: device.map {
-        DeviceFields(manufacturer: $0.manufacturer, model: $0.model, osVersion: $0.osVersion, country: $0.country)
+        DeviceFields(
+          manufacturer: $0.manufacturer, model: $0.model, osVersion: $0.osVersion, country: $0.country,
+          timeZone: $0.timeZone, locale: $0.locale)
       } ?? DeviceFields(),
       app: app, sendout: sendout)
   }

@@ -6,13 +6,25 @@ import Registry
 /// The selection in the middle is Registry's (`AudienceSelection`), which owns contacts and devices. `$1` is the customer, `$2` the
 /// push apps, `$3` the audience, `$4` the sendout and `$5` the size of a batch.
 enum FreezeQueries {
-  static let all: [Statement] = [everyone, list, originalIDs, batches, analyze, unlimited]
+  static let all: [Statement] = [
+    everyone, list, originalIDs, meeting(.sample), originalIDsMeeting(.sample), batches, analyze, unlimited,
+  ]
 
   static let list = freeze("ledger.freeze_list", AudienceSelection.list, sendout: "$4", size: "$5")
   static let originalIDs = freeze(
     "ledger.freeze_original_ids", AudienceSelection.originalIDs, sendout: "$4", size: "$5")
   /// Needs no audience, so `$3` is the sendout and `$4` the size.
   static let everyone = freeze("ledger.freeze_all", AudienceSelection.all, sendout: "$3", size: "$4")
+
+  /// Those who meet a filter, with its literals as `$3`.
+  static func meeting(_ filter: FilterSQL) -> Statement {
+    freeze("ledger.freeze_meeting", AudienceSelection.meeting(filter), sendout: "$4", size: "$5")
+  }
+  /// Those with the original ids `$3` who meet a filter, with its literals as `$4`.
+  static func originalIDsMeeting(_ filter: FilterSQL) -> Statement {
+    freeze(
+      "ledger.freeze_original_ids_meeting", AudienceSelection.originalIDsMeeting(filter), sendout: "$5", size: "$6")
+  }
 
   /// Devices are numbered by lane, which is the app's place among the sendout's and then the environment, and by id. A batch ends
   /// with its lane, and wherever the number is a multiple of the batch's size. So its number follows from that of its first push, and

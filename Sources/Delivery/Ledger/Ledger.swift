@@ -1,6 +1,6 @@
 import FoundationEssentials
 public import Postgres
-import Registry
+public import Registry
 public import Wire
 
 /// The send ledger: one row for each sendout and device, from intent to outcome to open.
@@ -23,7 +23,7 @@ public struct Ledger: Sendable {
   /// so for this sendout.
   /// - Returns: the count of devices.
   public func freeze(
-    _ key: SendoutKey, apps: [PushAppID], audience: Audience, batchSize: Int = Self.usualBatchSize
+    _ key: SendoutKey, apps: [PushAppID], audience: SelectedAudience, batchSize: Int = Self.usualBatchSize
   ) async throws -> Int {
     let customer = key.customer.rawValue, sendout = key.sendout.rawValue, size = Int32(clamping: batchSize)
     let apps = apps.map(\.rawValue)
@@ -36,6 +36,12 @@ public struct Ledger: Sendable {
         try await database.query(FreezeQueries.list, customer, apps, list.rawValue, sendout, size).affected
       case .originalIds(let ids):
         try await database.query(FreezeQueries.originalIDs, customer, apps, ids, sendout, size).affected
+      case .meeting(let filter):
+        try await database.query(FreezeQueries.meeting(filter), customer, apps, filter.literals, sendout, size).affected
+      case .originalIdsMeeting(let ids, let filter):
+        try await database.query(
+          FreezeQueries.originalIDsMeeting(filter), customer, apps, ids, filter.literals, sendout, size
+        ).affected
       }
     try await database.query(FreezeQueries.batches, customer, sendout, Int32(count), size, apps)
     return count

@@ -52,7 +52,7 @@ enum MessageQueries {
     let names = isAny ? ", app, token_key, deliver_at" : ""
     let devices = """
       UNION ALL
-            SELECT \(columns.ofContact("contact")), device.device_id
+            SELECT \(columns.ofContactRow("contact")), device.device_id
               FROM device
               JOIN contact ON contact.customer_id = device.customer_id AND contact.contact_id = device.contact_id
              WHERE device.customer_id = $1::bigint AND device.push_app_id = w.app AND device.token_key = w.token_key
@@ -68,7 +68,7 @@ enum MessageQueries {
             AS w (message_no, named, body, own_properties, ttl, reference\(names)
                   \(isOnce ? ", idempotency_key, fingerprint" : ""))
           LEFT JOIN LATERAL (
-            SELECT \(columns.ofContact("contact")), NULL::bigint AS device_id
+            SELECT \(columns.ofContactRow("contact")), NULL::bigint AS device_id
               FROM contact
              WHERE customer_id = $1::bigint AND original_id = w.named\(isAny ? " AND w.token_key IS NULL" : "")
             \(isAny ? devices : "")) c ON true),
@@ -125,7 +125,7 @@ enum MessageQueries {
       "message.accepted", .read,
       """
       SELECT w.message_no, CASE WHEN m.message_no IS NULL THEN 1 ELSE 0 END::int2,
-             \(columns.all(contact: "c", device: "d")), p.push_no, p.batch_no, coalesce(p.state = 'waiting', false)
+             \(columns.all(contactRow: "c", device: "d")), p.push_no, p.batch_no, coalesce(p.state = 'waiting', false)
         FROM unnest($3::int4[]) AS w (message_no)
         LEFT JOIN LATERAL (SELECT message_no, push_nos FROM message
                             WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND message_no = w.message_no

@@ -26,7 +26,7 @@ enum TrackedMessageQueries {
       "message.accept_tracked", .write,
       """
       WITH wanted AS MATERIALIZED (
-        SELECT w.*, f.device_id AS fallback_device, \(columns.ofContact("c")),
+        SELECT w.*, f.device_id AS fallback_device, \(columns.ofContactRow("c")),
                CASE WHEN c.contact_id IS NULL OR $14::bigint IS NOT NULL AND f.device_id IS NULL THEN 1
                     WHEN f.invalidation_type = \(InvalidationType.optedOut.rawValue) THEN 3 ELSE 0 END::int2 AS verdict
           FROM unnest($8::int4[], $9::text[], $10::json[], $11::int4[], $12::text[], $15::text[], $16::text[], $17::text[],

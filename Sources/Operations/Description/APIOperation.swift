@@ -136,13 +136,18 @@ package struct APIParameter: Sendable {
 package struct APIContent: Sendable {
   package var schema: Schema
   package var examples: [JSONValue]
+  /// Whether a request must have it.
+  package var isRequired = true
 
-  package init(_ schema: Schema, examples: [JSONValue]) {
+  package init(_ schema: Schema, examples: [JSONValue], isRequired: Bool = true) {
     self.schema = schema
     self.examples = examples
+    self.isRequired = isRequired
   }
 
-  package init<Body>(_ form: BodyForm<Body>) { self.init(form.schema, examples: [Self.json(form.example)]) }
+  package init<Body>(_ form: BodyForm<Body>, isRequired: Bool = true) {
+    self.init(form.schema, examples: [Self.json(form.example)], isRequired: isRequired)
+  }
 
   package init<Body: APIObject>(_ example: Body) { self.init(Body.schema, examples: [Self.json(example)]) }
 
@@ -197,7 +202,7 @@ package struct APIResponse: Sendable {
     guard responses.count == errors.count, let status = responses.first?.status else {
       preconditionFailure("an error without a response is described: \(errors)")
     }
-    let examples = responses.map { APIContent.json(ErrorReply(error: $0.sentence)) }
+    let examples = responses.map { APIContent.json(ErrorReply(error: $0.sentence, code: $0.code)) }
     return Self(
       status: status, description: description, content: .json(APIContent(ErrorReply.schema, examples: examples)))
   }

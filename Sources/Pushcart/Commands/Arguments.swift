@@ -27,9 +27,6 @@ extension AppType: ExpressibleByArgument {
   public static var allValueStrings: [String] { allCases.map(\.name) }
   public static var allValueDescriptions: [String: String] { [:] }
   public var defaultValueDescription: String { name }
-
-  /// The name on the command line.
-  var name: String { platform.lowercased() }
 }
 
 extension Change: ExpressibleByArgument where Value: ExpressibleByArgument {

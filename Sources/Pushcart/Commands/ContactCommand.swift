@@ -71,7 +71,9 @@ struct ContactCommand: AsyncParsableCommand {
       help: ArgumentHelp("A property; \"\" removes it.", valueName: "name=value"))
     var properties: [String] = []
     @Option(help: "A day, as in 1980-02-29; \"\" removes it.") var dateOfBirth: String?
-    @Option(help: "Number of the list; \"\" for none.") var listId: Change<ListID>?
+    @Option(
+      parsing: .upToNextOption, help: "Numbers of the lists that it is on from now on; \"\" for none.")
+    var listIds: [Change<ListID>] = []
     @OptionGroup var options: ManagementOptions
 
     var target: ContactID { contact }
@@ -89,7 +91,7 @@ struct ContactCommand: AsyncParsableCommand {
           (UTF8String($0.name), $0.value.isEmpty ? JSONValue.null : .string($0.value))
         }
         return ContactRequest(
-          listId: listId, texts: texts, dateOfBirth: dateOfBirth,
+          listIds: listIds.isEmpty ? nil : listIds.compactMap(\.value), texts: texts, dateOfBirth: dateOfBirth,
           properties: properties.isEmpty ? nil : Dictionary(properties) { $1 })
       }
     }
@@ -121,10 +123,12 @@ extension ContactDetails {
     [
       TableColumn("#Contact") { "\($0.contactId)" }, TableColumn("Original id") { $0.originalId },
       TableColumn("Name") { $0.fullName }, TableColumn("E-mail address") { $0.texts[.emailAddress] },
-      TableColumn("Mobile number") { $0.texts[.mobileNumber] }, TableColumn("#List") { $0.listId?.description },
+      TableColumn("Mobile number") { $0.texts[.mobileNumber] }, TableColumn("Lists") { $0.lists },
       TableColumn("Registered (UTC)") { $0.createdAt.forPeople },
     ]
   }
+
+  private var lists: String { listIds.map(\.description).joined(separator: ", ") }
 
   /// The contact for people, with its devices.
   fileprivate var text: String {
@@ -132,7 +136,7 @@ extension ContactDetails {
     fields.add("originalId", originalId)
     for field in ContactField.allCases { if let text = texts[field] { fields.add(field.name, text) } }
     if let dateOfBirth { fields.add("dateOfBirth", dateOfBirth) }
-    if let listId { fields.add("listId", "\(listId)") }
+    if !listIds.isEmpty { fields.add("listIds", lists) }
     for (name, value) in (properties ?? [:]).sorted(by: { $0.key < $1.key }) {
       fields.add("properties.\(name)", value.text ?? String(decoding: value.json, as: UTF8.self))
     }

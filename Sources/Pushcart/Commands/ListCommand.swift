@@ -8,7 +8,7 @@ struct ListCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "list", abstract: "Add and list lists of contacts, and change who is on one.",
     discussion:
-      "A contact joins a list by the listId that its registration carries, or here, and is on one list at most.",
+      "A contact joins a list by the listId that its registration carries, or here, and can be on several.",
     subcommands: [Add.self, List.self, Show.self, Members.self, Change.self])
 
   struct Add: ChangingCommand {
@@ -85,7 +85,7 @@ struct ListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Put contacts on a list, or take them off it.",
       discussion: """
-        Who is added leaves the list that they were on.
+        Nobody joins or leaves another list by it.
 
         Example: pushcart list change 1000000005 --customer 1 --add lars@example.com --remove mia@example.com
         """)
@@ -103,8 +103,7 @@ struct ListCommand: AsyncParsableCommand {
 
     func text(_ reply: ListMembersReply) -> String {
       let unknown = reply.unknownOriginalIds.map { "No contact has the original id \($0.onOneLine).\n" }.joined()
-      return "\(reply.added) joined list \(reply.listId), \(reply.leftOtherLists) of them from another list; "
-        + "\(reply.removed) left it.\n" + unknown
+      return "\(reply.added) joined list \(reply.listId); \(reply.removed) left it.\n" + unknown
     }
   }
 }

@@ -142,6 +142,7 @@ struct ManagementStores: Sendable {
     OperationParts(
       database: pool, slowReads: pool, vault: settings.masterKeys.map { Vault($0) },
       smsRule: settings.pushServices.endpoints.sms, webhookRule: settings.pushServices.endpoints.webhook,
+      retentionDays: settings.retentionDays,
       statusAddresses: { try await SMSStatusAddresses.load($0, vault: try vault, publicURL: settings.publicURL) },
       checkCredentials: check, messages: { try messages })
   }

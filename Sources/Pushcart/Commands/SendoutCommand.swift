@@ -215,8 +215,13 @@ struct SendoutCommand: AsyncParsableCommand {
   struct Start: SendoutVerbCommand {
     static let operation = SendoutOperations.start
     static let configuration = CommandConfiguration(
-      abstract: "Start a draft.", discussion: "Example: pushcart sendout start 7 --customer 1")
+      abstract: "Start a draft.",
+      discussion: "Example: pushcart sendout start 7 --customer 1 --digest \(SendoutStart.example.digest ?? "")")
     @OptionGroup var named: SendoutOptions
+    @Option(help: "The draft's digest when somebody looked at it. If it says anything else by now, it is not started.")
+    var digest: String?
+
+    var body: SendoutStart { SendoutStart(digest: digest) }
   }
 
   struct Pause: SendoutVerbCommand {
@@ -251,7 +256,7 @@ struct SendoutOptions: ParsableArguments {
 }
 
 /// A command that applies one verb to a sendout and shows the result.
-protocol SendoutVerbCommand: OperationCommand where Target == SendoutID, Body == Void, Reply == SendoutReply {
+protocol SendoutVerbCommand: OperationCommand where Target == SendoutID, Reply == SendoutReply {
   var named: SendoutOptions { get }
 }
 

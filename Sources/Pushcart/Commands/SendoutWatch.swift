@@ -99,6 +99,7 @@ extension SendoutReply {
     if let unknownOriginalIds, unknownOriginalIds > 0 {
       text += "Unknown original ids: \(unknownOriginalIds)\n"
     }
+    if let digest { text += "Digest: \(digest)\n" }
     guard let counts else { return text }
     var table = TextTable("Pushes", "#Count")
     for (name, count) in counts.named where count > 0 || ["audience", "accepted", "failed", "opened"].contains(name) {

@@ -21,7 +21,8 @@ struct UserCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Add a user, and show the link that sets the password once.",
       discussion: """
-        The link works once, within 24 hours. Somebody who works for another customer already signs in with the password they have.
+        The link works once, within 24 hours. Give it to nobody but the user. Somebody who works for another customer already sets a new \
+        password by it, and their sessions end, so that nobody there knows how to sign in as them.
 
         Example: pushcart user add --customer 1 --email mia@example.com --role marketer
         """)
@@ -177,9 +178,12 @@ extension InvitingCommand {
   }
 
   func text(_ user: UserReply) -> String {
-    let line = "User \(user.userId), \(user.email.onOneLine), is \(Self.done). "
-    guard let link = user.link else { return line + "They sign in with the password they have.\n" }
-    return line + "The link that sets the password works once, within 24 hours, and is shown this once:\n\(link)\n"
+    """
+    User \(user.userId), \(user.email.onOneLine), is \(Self.done). The link that sets the password works once, within 24 hours, and is \
+    shown this once:
+    \(user.link ?? "")
+
+    """
   }
 }
 

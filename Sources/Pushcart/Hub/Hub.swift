@@ -178,7 +178,7 @@ struct Hub: Sendable {
       authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault),
       parts: OperationParts(
         database: pool, slowReads: parts.reportPool, vault: vault, smsRule: settings.pushServices.endpoints.sms,
-        webhookRule: settings.pushServices.endpoints.webhook,
+        webhookRule: settings.pushServices.endpoints.webhook, retentionDays: settings.retentionDays,
         statusAddresses: { _ in parts.smsAddresses },
         checkCredentials: CredentialCheck(credentials, services: parts.services).check,
         messages: { messageService }),

@@ -1,3 +1,4 @@
+import Audience
 import Delivery
 import Hybrid
 import Logging
@@ -90,6 +91,12 @@ struct Housekeeping: Service {
     }
     try await customers.forEach("delete the old lines of notifications", logger: logger) {
       try await NotificationRunner.forgetExpired($0.id, in: pool)
+    }
+    try await customers.forEach("delete the old counts of segments", logger: logger) {
+      try await SegmentCounts.forgetOld($0.id, in: pool)
+    }
+    try await customers.forEach("delete the devices of removed apps", logger: logger) {
+      try await PushApps(pool).removeOrphans(of: $0.id)
     }
     try await customers.forEach("delete the old counts of days", logger: logger) {
       try await DayCounts(pool).forgetOld($0.id)

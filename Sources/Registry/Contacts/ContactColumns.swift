@@ -3,7 +3,7 @@ import Postgres
 import Wire
 
 /// The columns of every statement that returns contacts and devices to be shown, so that one reader reads all. Statements of pushes have
-/// `RecipientColumns`. They are `ordinal`, `remark`, six of the contact and eleven of the device. No statement returns a row as one
+/// `RecipientColumns`. They are `ordinal`, `remark`, six of the contact and thirteen of the device. No statement returns a row as one
 /// value, which Citus cannot take apart again.
 enum ContactColumns {
   /// The columns of both.
@@ -13,9 +13,17 @@ enum ContactColumns {
   }
 
   /// The columns of a contact by the alias of its row.
-  static func contact(_ alias: String) -> String {
-    "\(alias).contact_id, \(alias).original_id, \(alias).list_id, \(alias).date_of_birth, \(alias).properties,\n"
-      + "  \(texts(alias)) AS texts"
+  /// - Parameter list: what stands for its list; `nil` to look it up.
+  static func contact(_ alias: String, list: String? = nil) -> String {
+    """
+    \(alias).contact_id, \(alias).original_id, \(list ?? lowestList(alias)) AS list_id, \(alias).date_of_birth, \(alias).properties,
+      \(texts(alias)) AS texts
+    """
+  }
+
+  /// The lowest of the lists that a contact is on, by the alias of its row. `$1` is the customer.
+  static func lowestList(_ alias: String) -> String {
+    "(SELECT min(list_id) FROM list_member WHERE customer_id = $1::bigint AND contact_id = \(alias).contact_id)"
   }
 
   /// The columns of `ContactField` as one array.
@@ -34,7 +42,8 @@ enum ContactColumns {
   private static let deviceColumns = [
     ("device_id", "bigint"), ("push_app_id", "bigint"), ("token", "text"), ("sandbox", "bool"),
     ("manufacturer", "text"),
-    ("model", "text"), ("os_version", "text"), ("country", "text"), ("registered_at", "timestamptz"),
+    ("model", "text"), ("os_version", "text"), ("country", "text"), ("time_zone", "text"),
+    ("locale", "text"), ("registered_at", "timestamptz"),
     ("invalidated_at", "timestamptz"), ("invalidation_type", "int2"),
   ].map { (name: $0.0, type: $0.1) }
 }
@@ -115,12 +124,13 @@ extension Contact {
 
 extension Device {
   fileprivate init(_ id: DeviceID, _ row: Row) throws {
-    let invalidatedAt: PostgresTimestamp? = try row.column(17)
+    let invalidatedAt: PostgresTimestamp? = try row.column(19)
     self.init(
       id: id, app: PushAppID(try row.column(9)), token: try row.column(10), isSandbox: try row.column(11),
       manufacturer: try row.column(12), model: try row.column(13), osVersion: try row.column(14),
-      country: try row.column(15), registeredAt: try row.column(16), invalidatedAt: invalidatedAt?.milliseconds,
-      invalidationType: InvalidationType(rawValue: try row.column(18)))
+      country: try row.column(15), timeZone: try row.column(16), locale: try row.column(17),
+      registeredAt: try row.column(18), invalidatedAt: invalidatedAt?.milliseconds,
+      invalidationType: InvalidationType(rawValue: try row.column(20)))
   }
 }
 

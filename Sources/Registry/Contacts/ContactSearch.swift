@@ -188,10 +188,13 @@ private struct SearchPlace: CustomStringConvertible {
 
 /// Statements that list contacts without properties and devices. Columns have the names of the reply's fields.
 enum ContactSearchQueries {
-  /// The columns of `ContactDetails` without properties and devices.
+  /// The columns of `ContactDetails` without properties and devices, of the row `contact`.
   static let columns =
     """
-    contact_id, original_id, list_id, \(ContactField.allCases.map(\.column).joined(separator: ", ")),
+    contact_id, original_id,
+      ARRAY(SELECT list_id FROM list_member
+             WHERE customer_id = $1::bigint AND contact_id = contact.contact_id ORDER BY list_id) AS list_ids,
+      \(ContactField.allCases.map(\.column).joined(separator: ", ")),
       to_char(date_of_birth, 'YYYY-MM-DD') AS date_of_birth, created_at, updated_at
     """
 

@@ -18,30 +18,27 @@ public struct ContactStore: Sendable {
   package func change(
     _ customer: CustomerID, _ id: ContactID, _ request: ContactRequest
   ) async throws -> (before: ContactDetails, after: ContactDetails) {
-    for field in ContactField.allCases {
-      if let text = request.texts[field] {
-        _ = try TextRule(field.name, maximum: ContactField.maximum, allowsControls: true).check(text)
-      }
+    let texts = try ContactTexts { field in try request.texts[field].map(field.checked) }
+    guard (request.listIds?.count ?? 0) <= ContactRequest.maximumLists else {
+      throw RegistryError.invalid(
+        field: "listIds", problem: "names more than \(ContactRequest.maximumLists) lists")
     }
     let (birth, properties) = (try Self.day(request.dateOfBirth), try request.propertiesJSON())
     let before = try await contact(ContactStoreQueries.lock, customer, id)
     let constraints: [String: RegistryError] = [
-      "contact_list_id_fkey": .invalid(field: "listId", problem: "names no list of this customer"),
+      "list_member_list_id_fkey": .invalid(field: "listIds", problem: "names a list that this customer does not have"),
       "contact_properties_size": .invalid(field: "properties", problem: "would grow beyond 64 KiB for this contact"),
     ]
-    let list: Int64? = request.listId.flatMap { change in
-      switch change {
-      case .keep: nil
-      case .clear: 0
-      case .set(let list): list.rawValue
+    try await database.mapViolations(constraints) {
+      _ = try await $0.query(
+        ContactStoreQueries.change, customer.rawValue, id.rawValue, birth, properties.map { JSONDocument($0) },
+        texts.values)
+      if let lists = request.listIds {
+        _ = try await $0.query(
+          ContactStoreQueries.setLists, customer.rawValue, id.rawValue, lists.map(\.rawValue))
       }
     }
-    let changed = try await database.mapViolations(constraints) {
-      try await $0.query(
-        ContactStoreQueries.change, customer.rawValue, id.rawValue, list, birth, properties.map { JSONDocument($0) },
-        request.texts.values)
-    }
-    return (before, changed.isEmpty ? before : try await find(customer, id))
+    return (before, try await find(customer, id))
   }
 
   /// Sends nothing more to a device until it registers again. A device that is invalid already stays as it is. The caller has to run it in
@@ -100,26 +97,42 @@ enum ContactStoreQueries {
       """)
   }
 
-  /// Merges fields as a registration does: the list `$3`, 0 for none; the day `$4`, infinity for none; the properties `$5`; and the texts
-  /// `$6`, "" for none. NULL keeps what there is. Returns no row if nothing changes.
+  /// Merges fields as a registration does: the day `$3`, infinity for none; the properties `$4`; and the texts `$5`, "" for none. NULL keeps
+  /// what there is. Writes nothing if nothing changes.
   static let change = Statement(
     "contact.change", .write,
     """
     UPDATE contact c SET (\(changed.joined(separator: ", "))) = (\(changed.map { "n.\($0)" }.joined(separator: ", "))),
            updated_at = now()
-      FROM (SELECT nullif(coalesce($3::bigint, list_id), 0) AS list_id,
-                   CASE WHEN isfinite(coalesce($4::date, date_of_birth)) THEN coalesce($4::date, date_of_birth) END AS date_of_birth,
-                   CASE WHEN $5::json IS NULL THEN properties ELSE merged_properties(properties, $5::json) END AS properties,
-                   \(ContactField.allCases.map { "nullif(coalesce(($6::text[])[\($0.rawValue + 1)], \($0.column)), '') AS \($0.column)" }
+      FROM (SELECT CASE WHEN isfinite(coalesce($3::date, date_of_birth)) THEN coalesce($3::date, date_of_birth) END AS date_of_birth,
+                   CASE WHEN $4::json IS NULL THEN properties ELSE merged_properties(properties, $4::json) END AS properties,
+                   \(ContactField.allCases.map { "nullif(coalesce(($5::text[])[\($0.rawValue + 1)], \($0.column)), '') AS \($0.column)" }
                      .joined(separator: ",\n               "))
               FROM contact
              WHERE customer_id = $1::bigint AND contact_id = $2::bigint) AS n
      WHERE c.customer_id = $1::bigint AND c.contact_id = $2::bigint
        AND (\(compared("c"))) IS DISTINCT FROM (\(compared("n")))
-    RETURNING c.contact_id
     """)
 
-  private static let changed = ["list_id", "date_of_birth", "properties"] + ContactField.allCases.map(\.column)
+  /// Puts the contact, whose row is locked, on the lists `$3`, and takes it off all others.
+  static let setLists = Statement(
+    "contact.set_lists", .write,
+    """
+    WITH gone AS (
+      DELETE FROM list_member
+       WHERE customer_id = $1::bigint AND contact_id = $2::bigint AND list_id <> ALL ($3::bigint[])
+      RETURNING list_id),
+    joined AS (
+      INSERT INTO list_member (customer_id, list_id, contact_id)
+      SELECT DISTINCT $1::bigint, list_id, $2::bigint FROM unnest($3::bigint[]) AS wanted (list_id)
+      ON CONFLICT DO NOTHING
+      RETURNING list_id)
+    UPDATE contact SET updated_at = now()
+     WHERE customer_id = $1::bigint AND contact_id = $2::bigint
+       AND (EXISTS (SELECT FROM gone) OR EXISTS (SELECT FROM joined))
+    """)
+
+  private static let changed = ["date_of_birth", "properties"] + ContactField.allCases.map(\.column)
 
   /// JSON has no equality of its own.
   private static func compared(_ alias: String) -> String {
@@ -127,8 +140,8 @@ enum ContactStoreQueries {
   }
 
   private static let deviceColumns = """
-    d.device_id, d.contact_id, a.app_id, a.app_type, d.sandbox, d.manufacturer, d.model, d.os_version, d.country, d.registered_at,
-      d.invalidated_at, d.invalidation_reason
+    d.device_id, d.contact_id, a.app_id, a.app_type, d.sandbox, d.manufacturer, d.model, d.os_version, d.country, d.time_zone, d.locale,
+      d.registered_at, d.invalidated_at, d.invalidation_reason
     """
 
   /// The devices of the contact, the oldest first. The sum is why the planner does not read all of the customer's devices.
@@ -170,5 +183,5 @@ enum ContactStoreQueries {
     SELECT $1::bigint, device_id, contact_id, 'invalidated', '\(DeviceDetails.retired)', $3::bigint FROM retired
     """)
 
-  static let all: [Statement] = [find, lock, change, devices, device, lockDevice, retire]
+  static let all: [Statement] = [find, lock, change, setLists, devices, device, lockDevice, retire]
 }

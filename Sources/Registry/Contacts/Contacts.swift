@@ -6,6 +6,7 @@ public struct Contact: Sendable, Equatable {
   public let id: ContactID
   /// The customer's own id of the user; compared exactly.
   public let originalID: String
+  /// The lowest of the lists that the contact is on: Carma's API has room for one.
   public let listID: ListID?
   /// `nil` for what is not known.
   public let texts: ContactTexts
@@ -31,7 +32,8 @@ extension ContactField {
     case .lastName: "last_name"
     case .emailAddress: "email_address"
     case .mobileNumber: "mobile_number"
-    case .country, .title, .city, .zipcode, .sex: name
+    case .timeZone: "time_zone"
+    case .country, .title, .city, .zipcode, .sex, .language: name
     }
   }
 }

@@ -123,11 +123,8 @@ public struct Customers: Sendable {
     return number
   }
 
-  /// Names of offsets, such as GMT+5, are none of places, and PostgreSQL reads them the other way round.
   private static func checkTimeZone(_ name: String) throws(RegistryError) -> String {
-    guard name == "UTC" || !name.hasPrefix("GMT") && TimeZone(identifier: name) != nil else {
-      throw .invalid(field: "timeZone", problem: "must be a name of the IANA database, such as Europe/Berlin or UTC")
-    }
+    guard TimeZoneName.isKnown(name) else { throw .invalid(field: "timeZone", problem: TimeZoneName.problem) }
     return name
   }
 

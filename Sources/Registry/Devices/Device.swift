@@ -14,6 +14,10 @@ public struct Device: Sendable, Equatable {
   public let model: String?
   public let osVersion: String?
   public let country: String?
+  /// A name of the IANA database.
+  public let timeZone: String?
+  /// A language tag.
+  public let locale: String?
   /// When the token was last registered. A provider's word about an earlier moment does not retire it.
   public let registeredAt: Date
   /// Since when nothing is sent to it, in milliseconds since 1970; `nil` while it is valid.

@@ -46,7 +46,7 @@ enum DeviceQueries {
     SELECT ordinal FROM pair WHERE device_id IS NULL ORDER BY ordinal
     """)
 
-  /// Makes the device of the token's key `$3` in the app `$2` valid again, if it is a telephone number that has opted out. Gives when and why
+  /// Makes the device of the token's key `$3` in the app `$2` valid again, if it is a telephone number that has opted out. Gives it, and when and why
   /// it had. `$4` is the access key. Locks the device.
   static let allow = Statement(
     "device.allow", .write,
@@ -67,7 +67,7 @@ enum DeviceQueries {
       INSERT INTO device_event (customer_id, device_id, contact_id, kind, access_key_id)
       SELECT $1::bigint, device_id, contact_id, 'revived', $4::bigint FROM allowed
     )
-    SELECT invalidated_at, invalidation_reason FROM allowed
+    SELECT device_id, invalidated_at, invalidation_reason FROM allowed
     """)
 
   /// Retires the devices `$2` in the environments `$6`, for the reasons `$4` and with the types `$5`. A device
@@ -106,7 +106,7 @@ enum DeviceQueries {
     let namesContact = !columns.fields.isDisjoint(with: .contact)
     let contact = """
       CROSS JOIN LATERAL (
-        SELECT \(columns.ofContact("contact")) FROM contact
+        SELECT \(columns.ofContactRow("contact")) FROM contact
         WHERE customer_id = $1::bigint AND contact_id = d.contact_id LIMIT 1
       ) c
       """
@@ -124,7 +124,7 @@ enum DeviceQueries {
   static let ofToken = Statement(
     "device.of_token", .read,
     """
-    SELECT \(RecipientColumns(.all).all(contact: "c", device: "d"))
+    SELECT \(RecipientColumns(.all).all(contactRow: "c", device: "d"))
     FROM device d
     JOIN contact c ON c.customer_id = d.customer_id AND c.contact_id = d.contact_id
     WHERE d.customer_id = $1::bigint AND c.customer_id = $1::bigint AND d.push_app_id = $2::bigint
@@ -150,7 +150,7 @@ enum DeviceQueries {
   static let analyze = Statement(
     "device.analyze", .write,
     """
-    SELECT refresh_statistics('contact', 'device', 'device_event')
+    SELECT refresh_statistics('contact', 'list_member', 'device', 'device_event')
     WHERE (SELECT greatest(reltuples, 0) FROM pg_class WHERE oid = 'device'::regclass) < $1::bigint / 2
        OR EXISTS (SELECT FROM pg_stat_user_tables JOIN pg_class ON oid = relid
                    WHERE relid IN ('contact'::regclass, 'device'::regclass) AND n_live_tup > 2 * reltuples + 500)
@@ -231,13 +231,39 @@ enum DeviceQueries {
     "device.remove_of_app", .write,
     "DELETE FROM device WHERE customer_id = $1::bigint AND push_app_id = $2::bigint")
 
+  /// The numbers of apps that devices have and that are not there. It reads one device of each app.
+  static let orphanedApps = Statement(
+    "device.orphaned_apps", .read,
+    """
+    WITH RECURSIVE app (push_app_id) AS (
+      (SELECT push_app_id FROM device WHERE customer_id = $1::bigint ORDER BY push_app_id LIMIT 1)
+      UNION ALL
+      SELECT (SELECT push_app_id FROM device
+               WHERE customer_id = $1::bigint AND push_app_id > app.push_app_id ORDER BY push_app_id LIMIT 1)
+        FROM app WHERE app.push_app_id IS NOT NULL
+    )
+    SELECT push_app_id FROM app
+    WHERE push_app_id IS NOT NULL
+      AND push_app_id NOT IN (SELECT push_app_id FROM push_app WHERE customer_id = $1::bigint)
+    """)
+
+  /// Removes `$3` devices of the app `$2`.
+  static let removePortionOfApp = Statement(
+    "device.remove_portion_of_app", .write,
+    """
+    DELETE FROM device
+    WHERE customer_id = $1::bigint AND device_id = ANY (ARRAY(
+      SELECT device_id FROM device WHERE customer_id = $1::bigint AND push_app_id = $2::bigint
+      ORDER BY token_key LIMIT $3::bigint))
+    """)
+
   static let removeDays = Statement(
     "device.remove_days", .write,
     "DELETE FROM device_day WHERE customer_id = $1::bigint AND push_app_id = $2::bigint")
 
   static let all: [Statement] = [
-    counts, isCounted, countDay, forgetDays, removeOfApp, removeDays, invalidate, retire, allow,
-    recipients.reading(RecipientColumns(.all)), ofToken, histories, analyze, expiredEvents,
+    counts, isCounted, countDay, forgetDays, removeOfApp, orphanedApps, removePortionOfApp, removeDays, invalidate,
+    retire, allow, recipients.reading(RecipientColumns(.all)), ofToken, histories, analyze, expiredEvents,
     deleteEvents,
   ]
 }

@@ -57,14 +57,17 @@ public struct Devices: Sendable {
   /// - Parameters:
   ///   - app: that of SMS.
   ///   - key: the access key of the request.
-  /// - Returns: when and why it had; nil if it had not.
+  /// - Returns: its device, and when and why it had; nil if it had not.
   package func allow(
     _ customer: CustomerID, _ number: PhoneNumber, in app: PushAppID, by key: AccessKeyID?
-  ) async throws -> (optedOutAt: Date, reason: String?)? {
+  ) async throws -> (device: DeviceID, optedOutAt: Date, reason: String?)? {
     let token = try DeviceToken(number.e164, type: .sms, field: "number")
     return try await database.query(
       DeviceQueries.allow, customer.rawValue, app.rawValue, Bytes(token.key), key?.rawValue
-    ).first.map { try $0.decode(Date.self, String?.self) }
+    ).first.map { row in
+      let (device, optedOutAt, reason) = try row.decode(Int64.self, Date.self, String?.self)
+      return (DeviceID(device), optedOutAt, reason)
+    }
   }
 
   /// The devices with what is known of their contacts, in no order; quick for a thousand at a time. Those that are not there are left

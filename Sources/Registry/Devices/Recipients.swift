@@ -26,7 +26,7 @@ public struct RecipientFields: OptionSet, Hashable, Sendable {
   static let listID = RecipientFields(afterTexts: 1)
   static let dateOfBirth = RecipientFields(afterTexts: 2)
   static let properties = RecipientFields(afterTexts: 3)
-  /// Manufacturer, model, version and country.
+  /// Manufacturer, model, version, country, time zone and locale.
   static let device = RecipientFields(afterTexts: 4)
   static let texts = RecipientFields(ContactField.allCases.map { RecipientFields($0) })
   static let contact: RecipientFields = [.texts, .originalID, .listID, .dateOfBirth, .properties]
@@ -53,7 +53,7 @@ public struct RecipientFields: OptionSet, Hashable, Sendable {
     if contains(.originalID) { size += 4 * Registration.maximumOriginalID }
     size += 4 * ContactField.maximum * ContactField.allCases.count { contains(RecipientFields($0)) }
     if contains(.properties) { size += Contact.maximumPropertiesSize }
-    if contains(.device) { size += 4 * 4 * DeviceRegistration.maximum }
+    if contains(.device) { size += 4 * RecipientColumns.deviceDetails.count * DeviceRegistration.maximum }
     return size
   }
 }
@@ -65,20 +65,29 @@ package struct RecipientColumns: Sendable {
 
   package init(_ fields: RecipientFields) { self.fields = fields }
 
+  private static let listColumn = "list_id"
   private static let contactColumns: [(field: RecipientFields, name: String)] =
     [
-      (.originalID, "original_id"), (.listID, "list_id"), (.dateOfBirth, "date_of_birth"), (.properties, "properties"),
+      (.originalID, "original_id"), (.listID, listColumn), (.dateOfBirth, "date_of_birth"), (.properties, "properties"),
     ] + ContactField.allCases.map { (RecipientFields($0), $0.column) }
 
   private static let deviceColumns = [
     "device_id", "push_app_id", "token", "sandbox", "registered_at", "invalidated_at", "invalidation_type",
   ]
-  private static let deviceDetails = ["manufacturer", "model", "os_version", "country"]
+  static let deviceDetails = ["manufacturer", "model", "os_version", "country", "time_zone", "locale"]
 
   /// The columns of a contact's row, its id first.
-  package func ofContact(_ alias: String) -> String {
-    (["contact_id"] + Self.contactColumns.filter { fields.contains($0.field) }.map(\.name)).map { "\(alias).\($0)" }
-      .joined(separator: ", ")
+  package func ofContact(_ alias: String) -> String { contactNames.map { "\(alias).\($0)" }.joined(separator: ", ") }
+
+  /// The same of a row of table `contact`, which has all of them but the list. That is looked up; `$1` is the customer.
+  package func ofContactRow(_ alias: String) -> String {
+    contactNames.map {
+      $0 == Self.listColumn ? "\(ContactColumns.lowestList(alias)) AS \($0)" : "\(alias).\($0)"
+    }.joined(separator: ", ")
+  }
+
+  private var contactNames: [String] {
+    ["contact_id"] + Self.contactColumns.filter { fields.contains($0.field) }.map(\.name)
   }
 
   /// The columns of a device's row.
@@ -89,6 +98,9 @@ package struct RecipientColumns: Sendable {
 
   /// All of them in the order that `recipient` wants, by the aliases of rows that have them.
   package func all(contact: String, device: String) -> String { "\(ofContact(contact)), \(ofDevice(device))" }
+
+  /// The same, where the contact's row is one of table `contact`.
+  package func all(contactRow: String, device: String) -> String { "\(ofContactRow(contactRow)), \(ofDevice(device))" }
 
   /// How many there are.
   package var count: Int {
@@ -128,7 +140,7 @@ package struct RecipientColumns: Sendable {
         id: DeviceID(device), app: PushAppID(app), token: token, isSandbox: isSandbox,
         manufacturer: hasDetails ? try next() : nil, model: hasDetails ? try next() : nil,
         osVersion: hasDetails ? try next() : nil, country: hasDetails ? try next() : nil,
-        registeredAt: registeredAt, invalidatedAt: invalidatedAt?.milliseconds,
+        timeZone: hasDetails ? try next() : nil, locale: hasDetails ? try next() : nil, registeredAt: registeredAt, invalidatedAt: invalidatedAt?.milliseconds,
         invalidationType: InvalidationType(rawValue: invalidationType)))
   }
 }

@@ -62,11 +62,11 @@ struct RegisterBatch {
   private static let droppedProperties = Counter(label: "pushcart_registrations_without_properties_total")
 
   private func write(to database: any Querying) async throws -> [Outcome] {
-    let statement =
-      requests.contains(where: \.returnsContact) ? RegisterQueries.registerReturning : RegisterQueries.register
+    let returnsContacts = requests.contains(where: \.returnsContact)
+    let statement = RegisterQueries.statement(
+      returnsContacts: returnsContacts, changesLists: requests.contains { $0.registration.listID != .keep })
     let rows = try await database.run(statement, parameters)
-    return statement.name == RegisterQueries.register.name
-      ? try await remarks(rows, on: database) : try await outcomes(rows, on: database)
+    return returnsContacts ? try await outcomes(rows, on: database) : try await remarks(rows, on: database)
   }
 
   private var parameters: ParameterBuffer {
@@ -100,6 +100,8 @@ struct RegisterBatch {
     parameters.append(each: requests) { $0.registration.key?.rawValue }
     parameters.append(each: requests) { $0.registration.isOfDeviceKey }
     parameters.append(each: requests) { $0.registration.devices.count { $0.invalidationType == .valid } }
+    parameters.append(each: devices) { $0.timeZone }
+    parameters.append(each: devices) { $0.locale }
     return parameters
   }
 

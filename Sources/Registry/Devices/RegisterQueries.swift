@@ -1,7 +1,7 @@
 import Postgres
 import Wire
 
-/// The one statement that registers any number of requests of one customer, each a contact and its devices. It is all
+/// The statement that registers any number of requests of one customer, each a contact and its devices. It is all
 /// or none, but for requests that name an unknown list or too many devices. These are left out and remarked. An unknown
 /// app leaves all of them out.
 ///
@@ -10,7 +10,10 @@ import Wire
 ///
 /// Within it no contact and no token may come twice (`RegistrationBatcher` sees to that by conflict keys). Rows are locked
 /// contacts first, then devices, each kind in one order, so that statements of several hubs do not deadlock in ordinary
-/// company. Contacts that do not change are not written; devices always are, since `registered_at` moves.
+/// company. Contacts that do not change are not written; devices always are, since `registered_at` moves. Joining or leaving a list is a
+/// change of the contact, whose row is locked by then.
+///
+/// It has four forms: each part of a statement costs time before the first row, and most batches need only some of them.
 ///
 /// What a device was is read from its locked row. A contact or token that somebody else adds after this statement has looked
 /// fails it (`contact_original_id_key`, `device_token_key`): run again, it finds them. A contact that got a device and was erased
@@ -26,44 +29,71 @@ enum RegisterQueries {
   private static let fields = ContactField.allCases
   private static let columns = fields.map(\.column).joined(separator: ", ")
 
+  /// - Parameters:
+  ///   - returnsContacts: whether a request asks for its contact.
+  ///   - changesLists: whether a request names a list, or says that its contact is on none.
+  static func statement(returnsContacts: Bool, changesLists: Bool) -> Statement {
+    switch (returnsContacts, changesLists) {
+    case (false, false): register
+    case (false, true): registerOnLists
+    case (true, false): registerReturning
+    case (true, true): registerOnListsReturning
+    }
+  }
+
+  private static let register = plain("device.register", changesLists: false)
+  private static let registerOnLists = plain("device.register_on_lists", changesLists: true)
+  private static let registerReturning = returning("device.register_returning", changesLists: false)
+  private static let registerOnListsReturning = returning(
+    "device.register_on_lists_returning", changesLists: true)
+
   /// Returns only requests with a remark: their ordinals, the `ContactRow.Remark`, and the contact's number. The ordinal 0
   /// stands for one of them, and `raced` means that somebody else wrote its device meanwhile.
-  static let register = Statement(
-    "device.register", .write,
-    """
-    WITH \(steps(returnsContacts: false))
-    SELECT ordinal, remark, NULL::bigint FROM request WHERE remark <> 0
-    UNION ALL
-    \(overLimit)
-    UNION ALL
-    SELECT 0::bigint, \(ContactRow.Remark.raced.rawValue)::int2, NULL::bigint
-    WHERE (SELECT count(*) FROM updated) < (SELECT count(known_device_id) FROM wanted)
-    """)
+  private static func plain(_ name: String, changesLists: Bool) -> Statement {
+    Statement(
+      name, .write,
+      """
+      WITH \(steps(returnsContacts: false, changesLists))
+      SELECT ordinal, remark, NULL::bigint FROM request WHERE remark <> 0
+      UNION ALL
+      \(overLimit)
+      UNION ALL
+      SELECT 0::bigint, \(ContactRow.Remark.raced.rawValue)::int2, NULL::bigint
+      WHERE (SELECT count(*) FROM updated) < (SELECT count(known_device_id) FROM wanted)
+      """)
+  }
 
   /// Also returns contacts and the devices that the requests name, each with the request's ordinal. If a request asks for them, the
   /// contact's other devices in the apps `$19` follow, with ordinal 0. A request that was taken and has fewer devices
   /// in the answer than it names is to run again: somebody else wrote the device meanwhile.
-  static let registerReturning = Statement(
-    "device.register_returning", .write,
-    """
-    WITH \(steps(returnsContacts: true)),
-    other AS (\(other))
-    SELECT ordinal, remark, contact_id, CASE WHEN unchanged THEN original_id END, known_list_id, known_date_of_birth,
-      known_properties, known_texts, \(ContactColumns.noDevice)
-    FROM request WHERE unchanged OR remark <> 0
-    UNION ALL
-    SELECT array_position(o.contact_ids, c.contact_id)::bigint, 0::int2, c.*, \(ContactColumns.noDevice)
-    FROM (SELECT * FROM changed UNION ALL SELECT * FROM fresh) c, owner o
-    UNION ALL
-    SELECT c.*, NULL, NULL, NULL, NULL, NULL, \(ContactColumns.noDevice) FROM (\(overLimit)) c
-    UNION ALL
-    SELECT ordinal, 0::int2, contact_id, NULL, NULL, NULL, NULL, NULL, \(ContactColumns.device("updated")) FROM updated
-    UNION ALL
-    SELECT ordinal, 0::int2, contact_id, NULL, NULL, NULL, NULL, NULL, \(ContactColumns.device("w"))
-    FROM (SELECT *, now() AS registered_at FROM wanted WHERE known_device_id IS NULL) w
-    UNION ALL
-    SELECT 0::bigint, 0::int2, contact_id, NULL, NULL, NULL, NULL, NULL, \(ContactColumns.device("other")) FROM other
-    """)
+  private static func returning(_ name: String, changesLists: Bool) -> Statement {
+    Statement(
+      name, .write,
+      """
+      WITH \(steps(returnsContacts: true, changesLists)),
+      other AS (\(other))
+      SELECT ordinal, remark, contact_id, CASE WHEN unchanged THEN original_id END, list_shown, known_date_of_birth,
+        known_properties, known_texts, \(ContactColumns.noDevice)
+      FROM request WHERE unchanged OR remark <> 0
+      UNION ALL
+      SELECT ordinal, 0::int2, contact_id, original_id, lists_shown[ordinal], date_of_birth, properties, texts,
+        \(ContactColumns.noDevice)
+      FROM (
+        SELECT c.*, o.lists_shown, array_position(o.contact_ids, c.contact_id)::bigint AS ordinal
+        FROM (SELECT * FROM changed UNION ALL SELECT * FROM fresh) c, owner o
+        OFFSET 0
+      ) c
+      UNION ALL
+      SELECT c.*, NULL, NULL, NULL, NULL, NULL, \(ContactColumns.noDevice) FROM (\(overLimit)) c
+      UNION ALL
+      SELECT ordinal, 0::int2, contact_id, NULL, NULL, NULL, NULL, NULL, \(ContactColumns.device("updated")) FROM updated
+      UNION ALL
+      SELECT ordinal, 0::int2, contact_id, NULL, NULL, NULL, NULL, NULL, \(ContactColumns.device("w"))
+      FROM (SELECT *, now() AS registered_at FROM wanted WHERE known_device_id IS NULL) w
+      UNION ALL
+      SELECT 0::bigint, 0::int2, contact_id, NULL, NULL, NULL, NULL, NULL, \(ContactColumns.device("other")) FROM other
+      """)
+  }
 
   /// Retires the valid devices that each contact of `$2` has too many of, those registered the longest time ago, in the name
   /// of its key in `$3`. Returns rows of devices as `registerReturning` does.
@@ -101,69 +131,88 @@ enum RegisterQueries {
     FROM retired d
     """)
 
-  /// What both statements do.
-  private static func steps(returnsContacts: Bool) -> String {
-    """
-    app AS MATERIALIZED (\(app)),
-    request AS MATERIALIZED (\(request(returnsContacts: returnsContacts))),
-    owner AS MATERIALIZED (\(owner)),
-    changed AS (\(changed) RETURNING \(returnsContacts ? ContactColumns.contact("c") : "1")),
-    fresh AS (\(fresh) RETURNING \(returnsContacts ? ContactColumns.contact("contact") : "1")),
-    looked_up AS MATERIALIZED (\(lookedUp)),
-    wanted AS MATERIALIZED (\(wanted)),
-    updated AS (\(updated) RETURNING \(returnsContacts ? "w.ordinal, d.contact_id, \(ContactColumns.device("d"))" : "d.device_id")),
-    added AS (\(added)),
-    event AS (\(event) RETURNING kind),
-    day_counted AS (\(DayCount.registered.add("event", where: "kind = 'registered'")))
-    """
+  /// What all forms do.
+  private static func steps(returnsContacts: Bool, _ changesLists: Bool) -> String {
+    let list = changesLists ? "r.list_id" : "NULL::bigint"
+    return """
+      app AS MATERIALIZED (\(app)),
+      request AS MATERIALIZED (\(request(returnsContacts: returnsContacts, changesLists))),
+      owner AS MATERIALIZED (\(owner(returnsContacts: returnsContacts))),
+      changed AS (\(changed) RETURNING \(returnsContacts ? ContactColumns.contact("c", list: list) : changesLists ? "c.contact_id, r.list_id" : "1")),
+      fresh AS (\(fresh) RETURNING \(returnsContacts ? ContactColumns.contact("contact", list: "NULL::bigint") : "1")),
+      \(changesLists ? "joined AS (\(joined)),\nleft_all AS (\(leftAll))," : "")
+      looked_up AS MATERIALIZED (\(lookedUp)),
+      wanted AS MATERIALIZED (\(wanted)),
+      updated AS (\(updated) RETURNING \(returnsContacts ? "w.ordinal, d.contact_id, \(ContactColumns.device("d"))" : "d.device_id")),
+      added AS (\(added)),
+      event AS (\(event) RETURNING kind),
+      day_counted AS (\(DayCount.registered.add("event", where: "kind = 'registered'")))
+      """
   }
 
-  /// How many of the apps `$19` there are, and the limit. Customers and apps are not deleted while anybody registers with them; a
-  /// foreign key would lock the same row of each anew for every device.
+  /// How many of the apps `$19` there are, and the limit. A foreign key would lock the same row of app and customer anew for every device.
+  /// So an app can be removed while somebody registers with it; housekeeping deletes such devices (`PushApps.removeOrphans`).
   private static let app = """
     SELECT (SELECT count(*) FROM push_app WHERE customer_id = $1::bigint AND push_app_id = ANY ($19::bigint[])) AS count,
       (\(devicesPerContact)) AS devices_per_contact
     """
 
   /// The requests, what is known of their contacts, whether anything of that would change, and what is to be remarked.
-  private static func request(returnsContacts: Bool) -> String {
+  private static func request(returnsContacts: Bool, _ changesLists: Bool) -> String {
     let known = """
-      , c.list_id AS known_list_id, c.date_of_birth AS known_date_of_birth, c.properties AS known_properties,
-            \(ContactColumns.texts("c")) AS known_texts
+      , \(ContactColumns.lowestList("c")) AS known_list_id, c.date_of_birth AS known_date_of_birth,
+            c.properties AS known_properties, \(ContactColumns.texts("c")) AS known_texts
       """
-    return """
-      SELECT i.ordinal, i.original_id, i.date_of_birth, i.wants_contact, i.texts,
-        i.list_id, CASE WHEN \(fits) THEN i.properties END AS properties,
-        c.contact_id, c.unchanged\(returnsContacts ? ", c.known_list_id, c.known_date_of_birth, c.known_properties, c.known_texts" : ""),
-        (CASE WHEN app.count < cardinality($19::bigint[]) THEN \(ContactRow.Remark.appUnknown.rawValue)
-          WHEN i.valid_devices > app.devices_per_contact THEN -app.devices_per_contact
-          WHEN i.lacks_list THEN \(ContactRow.Remark.listUnknown.rawValue)
-          WHEN NOT \(fits) THEN \(ContactRow.Remark.propertiesDropped.rawValue)
-          ELSE 0 END)::int2 AS remark
-      FROM (
-        SELECT i.*, ($7::text[])[(i.ordinal::int4 - 1) * \(fields.count) + 1 : i.ordinal::int4 * \(fields.count)] AS texts,
+    let shown = changesLists ? "CASE WHEN i.list_id IS NULL THEN c.known_list_id ELSE nullif(i.list_id, 0) END" : "c.known_list_id"
+    let listLookUp = """
+      LEFT JOIN LATERAL (
+          SELECT list_id FROM list WHERE customer_id = $1::bigint AND list_id = i.sent_list_id LIMIT 1
+        ) l ON true
+      """
+    let listNamed = """
+      ,
           CASE WHEN l.list_id IS NULL AND i.sent_list_id <> 0 AND i.of_device_key THEN NULL
             ELSE i.sent_list_id END AS list_id,
           l.list_id IS NULL AND i.sent_list_id <> 0 AND NOT i.of_device_key AS lacks_list
+      """
+    return """
+      SELECT i.ordinal, i.original_id, i.date_of_birth, i.wants_contact, i.texts,
+        \(changesLists ? "i.list_id, " : "")CASE WHEN \(fits) THEN i.properties END AS properties,
+        c.contact_id, c.unchanged\(returnsContacts ? ", \(shown) AS list_shown, c.known_date_of_birth, c.known_properties, c.known_texts" : ""),
+        (CASE WHEN app.count < cardinality($19::bigint[]) THEN \(ContactRow.Remark.appUnknown.rawValue)
+          WHEN i.valid_devices > app.devices_per_contact THEN -app.devices_per_contact
+          \(changesLists ? "WHEN i.lacks_list THEN \(ContactRow.Remark.listUnknown.rawValue)" : "")
+          WHEN NOT \(fits) THEN \(ContactRow.Remark.propertiesDropped.rawValue)
+          ELSE 0 END)::int2 AS remark
+      FROM (
+        SELECT i.*, ($7::text[])[(i.ordinal::int4 - 1) * \(fields.count) + 1 : i.ordinal::int4 * \(fields.count)] AS texts
+          \(changesLists ? listNamed : "")
         FROM unnest($2::text[], $3::bigint[], $4::date[], $5::json[], $6::bool[], $21::bool[], $22::bigint[])
           WITH ORDINALITY
           AS i(original_id, sent_list_id, date_of_birth, properties, wants_contact, of_device_key, valid_devices, ordinal)
-        LEFT JOIN LATERAL (
-          SELECT list_id FROM list WHERE customer_id = $1::bigint AND list_id = i.sent_list_id LIMIT 1
-        ) l ON true
+        \(changesLists ? listLookUp : "")
         OFFSET 0
       ) i
       CROSS JOIN app
       LEFT JOIN LATERAL (
-        SELECT c.contact_id, \(unchanged) AS unchanged, \(fitsInContact) AS fits\(returnsContacts ? known : "")
+        SELECT c.contact_id, \(changesLists ? "\(listUnchanged) AND " : "")\(unchanged) AS unchanged, \(fitsInContact) AS fits\(returnsContacts ? known : "")
         FROM contact c WHERE c.customer_id = $1::bigint AND c.original_id = i.original_id LIMIT 1
       ) c ON true
       """
   }
 
+  /// Whether the contact is on the list that the request names, or on none if it says so: one look into an index.
+  private static let listUnchanged = """
+    (i.list_id IS NULL OR CASE WHEN i.list_id = 0
+        THEN (SELECT true FROM list_member WHERE customer_id = $1::bigint AND contact_id = c.contact_id LIMIT 1) IS NULL
+        ELSE (
+          SELECT true FROM list_member
+          WHERE customer_id = $1::bigint AND list_id = i.list_id AND contact_id = c.contact_id LIMIT 1
+        ) IS NOT NULL END)
+    """
+
   private static let unchanged = """
-    (i.list_id IS NULL OR i.list_id = coalesce(c.list_id, 0))
-      AND (i.date_of_birth IS NULL OR i.date_of_birth = coalesce(c.date_of_birth, 'infinity'))
+    (i.date_of_birth IS NULL OR i.date_of_birth = coalesce(c.date_of_birth, 'infinity'))
       \(fields.map { "AND (\(text($0, of: "i")) IS NULL OR \(text($0, of: "i")) = coalesce(c.\($0.column), ''))" }
         .joined(separator: "\n  "))
       AND (i.properties IS NULL OR merged_properties(c.properties, i.properties)::text = c.properties::text OR NOT \(fitsInContact))
@@ -193,17 +242,19 @@ enum RegisterQueries {
   /// The contact of every ordinal: a number of its own for a new one, and NULL for requests that are left out. It is an array, as
   /// looking into that costs the same whatever the planner thinks. It is a step of its own, since Citus sends no statement to a
   /// shard that takes a number as it reads.
-  private static let owner = """
+  private static func owner(returnsContacts: Bool) -> String {
+    """
     SELECT array_agg(CASE WHEN \(isTaken) THEN coalesce(contact_id, nextval('contact_contact_id_seq')) END ORDER BY ordinal)
         AS contact_ids,
       array_agg(contact_id IS NOT NULL ORDER BY ordinal) AS were_known
+      \(returnsContacts ? ", array_agg(list_shown ORDER BY ordinal) AS lists_shown" : "")
     FROM request
     """
+  }
 
   /// Merges with the row as it is by then, not as it was looked up: another hub may have changed other fields of it.
   private static let changed = """
     UPDATE contact c SET
-      list_id = nullif(coalesce(r.list_id, c.list_id), 0),
       date_of_birth = CASE WHEN isfinite(coalesce(r.date_of_birth, c.date_of_birth))
         THEN coalesce(r.date_of_birth, c.date_of_birth) END,
       properties = CASE WHEN r.properties IS NULL THEN c.properties
@@ -218,12 +269,31 @@ enum RegisterQueries {
 
   /// Contacts that were not there, once all of `changed` is done: nothing else would keep the two in order.
   private static let fresh = """
-    INSERT INTO contact (customer_id, contact_id, original_id, list_id, date_of_birth, properties, \(columns))
-    SELECT $1::bigint, o.contact_ids[r.ordinal], r.original_id, nullif(r.list_id, 0), nullif(r.date_of_birth, 'infinity'),
+    INSERT INTO contact (customer_id, contact_id, original_id, date_of_birth, properties, \(columns))
+    SELECT $1::bigint, o.contact_ids[r.ordinal], r.original_id, nullif(r.date_of_birth, 'infinity'),
       coalesce(merged_properties('{}', r.properties), '{}'), \(fields.map { "nullif(\(text($0, of: "r")), '')" }.joined(separator: ", "))
     FROM request r, owner o
     WHERE r.contact_id IS NULL AND \(isTaken) AND (SELECT count(*) FROM changed) >= 0
     ORDER BY r.original_id COLLATE "C"
+    """
+
+  /// The memberships of contacts that were changed or made, on the lists that their requests name.
+  private static let joined = """
+    INSERT INTO list_member (customer_id, list_id, contact_id)
+    SELECT $1::bigint, list_id, contact_id
+    FROM (
+      SELECT list_id, contact_id FROM changed
+      UNION ALL
+      SELECT r.list_id, o.contact_ids[r.ordinal] FROM request r, owner o WHERE r.contact_id IS NULL AND \(isTaken)
+    ) j
+    WHERE list_id > 0
+    ON CONFLICT DO NOTHING
+    """
+
+  /// Takes contacts off all lists whose requests say so.
+  private static let leftAll = """
+    DELETE FROM list_member m USING changed c
+    WHERE m.customer_id = $1::bigint AND m.contact_id = c.contact_id AND c.list_id = 0
     """
 
   /// The devices, and what is known of them, each locked as it is looked up, once all contacts are written.
@@ -235,12 +305,12 @@ enum RegisterQueries {
     SELECT i.*, d.device_id AS known_device_id, d.contact_id AS known_contact_id,
       d.sandbox AS known_sandbox, d.invalidation_type AS known_type, d.invalidation_reason AS known_reason,
       d.invalidated_at AS known_at, d.manufacturer AS known_manufacturer, d.model AS known_model,
-      d.os_version AS known_os_version, d.country AS known_country
+      d.os_version AS known_os_version, d.country AS known_country, d.time_zone AS known_time_zone, d.locale AS known_locale
     FROM (
       SELECT i.*, o.contact_ids[i.ordinal] AS contact_id
       FROM owner o, unnest($8::bigint[], $9::bigint[], $10::text[], $11::bytea[], $12::bool[], $13::text[], $14::text[],
-          $15::text[], $16::text[], $17::int2[], $18::timestamptz[])
-        AS i(ordinal, push_app_id, token, token_key, sandbox, manufacturer, model, os_version, country, type, at)
+          $15::text[], $16::text[], $17::int2[], $18::timestamptz[], $23::text[], $24::text[])
+        AS i(ordinal, push_app_id, token, token_key, sandbox, manufacturer, model, os_version, country, type, at, time_zone, locale)
       WHERE o.contact_ids[i.ordinal] IS NOT NULL AND (SELECT count(*) FROM fresh) >= 0
       ORDER BY i.push_app_id, i.token_key
     ) i
@@ -264,7 +334,7 @@ enum RegisterQueries {
 
   private static let known = """
     device_id, contact_id, sandbox, invalidation_type, invalidation_reason, invalidated_at, manufacturer, model, os_version,
-      country
+      country, time_zone, locale
     """
 
   /// The devices as they are to be, each numbered, in a step of its own as `owner` is.
@@ -277,12 +347,14 @@ enum RegisterQueries {
       nullif(coalesce(model, known_model), '') AS model,
       nullif(coalesce(os_version, known_os_version), '') AS os_version,
       nullif(coalesce(country, known_country), '') AS country,
+      nullif(coalesce(time_zone, known_time_zone), '') AS time_zone,
+      nullif(coalesce(locale, known_locale), '') AS locale,
       CASE WHEN type <> 0 THEN coalesce(at, known_at, now()) END AS invalidated_at,
       CASE WHEN type = 0 THEN NULL WHEN type = known_type THEN known_reason ELSE 'app' END AS invalidation_reason
     FROM (
-      SELECT ordinal, push_app_id, contact_id, token, token_key, sandbox, manufacturer, model, os_version, country, at,
+      SELECT ordinal, push_app_id, contact_id, token, token_key, sandbox, manufacturer, model, os_version, country, time_zone, locale, at,
         known_contact_id, known_sandbox, known_type, known_device_id, known_manufacturer, known_model, known_os_version,
-        known_country, known_at, known_reason,
+        known_country, known_time_zone, known_locale, known_at, known_reason,
         CASE WHEN known_type = \(InvalidationType.optedOut.rawValue) THEN known_type ELSE type END AS type
       FROM looked_up
     ) looked_up
@@ -293,7 +365,7 @@ enum RegisterQueries {
   private static let updated = """
     UPDATE device d SET
       contact_id = w.contact_id, token = w.token, sandbox = w.sandbox, manufacturer = w.manufacturer, model = w.model,
-      os_version = w.os_version, country = w.country, registered_at = now(), invalidation_type = w.invalidation_type,
+      os_version = w.os_version, country = w.country, time_zone = w.time_zone, locale = w.locale, registered_at = now(), invalidation_type = w.invalidation_type,
       invalidated_at = w.invalidated_at, invalidation_reason = w.invalidation_reason
     FROM wanted w
     WHERE w.known_device_id IS NOT NULL AND d.customer_id = $1::bigint AND d.contact_id = w.known_contact_id
@@ -303,9 +375,9 @@ enum RegisterQueries {
   /// In the order in which `wanted` gives them.
   private static let added = """
     INSERT INTO device (customer_id, device_id, push_app_id, contact_id, token, token_key, sandbox, manufacturer, model,
-      os_version, country, registered_at, invalidation_type, invalidated_at, invalidation_reason)
+      os_version, country, time_zone, locale, registered_at, invalidation_type, invalidated_at, invalidation_reason)
     SELECT $1::bigint, device_id, push_app_id, contact_id, token, token_key, sandbox, manufacturer, model,
-      os_version, country, now(), invalidation_type, invalidated_at, invalidation_reason
+      os_version, country, time_zone, locale, now(), invalidation_type, invalidated_at, invalidation_reason
     FROM wanted WHERE known_device_id IS NULL
     """
 
@@ -369,8 +441,10 @@ enum RegisterQueries {
 
   /// What a run fails by when the list was erased, or the contact or a token added, after the run had looked.
   static let racedConstraints: Set<String> = [
-    "contact_list_id_fkey", "contact_original_id_key", "device_token_key",
+    "list_member_list_id_fkey", "contact_original_id_key", "device_token_key",
   ]
 
-  static let all: [Statement] = [register, registerReturning, retireSurplus]
+  static let all: [Statement] = [
+    register, registerOnLists, registerReturning, registerOnListsReturning, retireSurplus,
+  ]
 }

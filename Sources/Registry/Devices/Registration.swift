@@ -40,8 +40,7 @@ public struct Registration: Sendable {
     self.apps = apps.map(\.id)
     originalID = try Self.originalID(body.originalId)
     listID = body.listId
-    texts = body.texts
-    for field in ContactField.allCases { try Self.check(texts[field], field.name, ContactField.maximum) }
+    texts = try Self.texts(body.texts, isOfDeviceKey)
     dateOfBirth = body.dateOfBirth
     properties = body.properties
     guard !body.deviceInfo.isEmpty else {
@@ -51,7 +50,7 @@ public struct Registration: Sendable {
     devices.reserveCapacity(body.deviceInfo.count)
     for index in body.deviceInfo.indices {
       let device = try DeviceRegistration(
-        body.deviceInfo[index], apps, isOfHub: access == nil, field: "deviceInfo[\(index)]")
+        body.deviceInfo[index], apps, isOfHub: access == nil, isLenient: isOfDeviceKey, field: "deviceInfo[\(index)]")
       if index > 0 { devices.removeAll { $0.app == device.app && $0.token == device.token } }
       devices.append(device)
     }
@@ -63,6 +62,17 @@ public struct Registration: Sendable {
   package static func originalID(_ text: String?) throws(RegistryError) -> String {
     guard let text else { throw .invalid(field: "originalId", problem: "is missing") }
     return try TextRule("originalId", maximum: maximumOriginalID, allowsControls: true).require(text)
+  }
+
+  /// Apps that are installed already cannot be mended: of their texts, those that a field cannot hold are left out.
+  private static func texts(_ sent: ContactTexts, _ isOfDeviceKey: Bool) throws(RegistryError) -> ContactTexts {
+    var texts = sent
+    for field in ContactField.allCases {
+      guard let text = sent[field] else { continue }
+      try check(text, field.name, ContactField.maximum)
+      texts[field] = isOfDeviceKey ? field.kept(text) : try field.checked(text)
+    }
+    return texts
   }
 
   static func check(_ text: String?, _ field: @autoclosure () -> String, _ maximum: Int) throws(RegistryError) {
@@ -84,6 +94,8 @@ struct DeviceRegistration: Sendable {
   let model: String?
   let osVersion: String?
   let country: String?
+  let timeZone: String?
+  let locale: String?
   /// `valid` registers a valid device, and revives one that was not.
   let invalidationType: InvalidationType
   /// In milliseconds since 1970; `nil`: since it first was invalidated, or since now.
@@ -92,7 +104,12 @@ struct DeviceRegistration: Sendable {
   /// Most characters (Unicode scalars) of each text.
   static let maximum = 255
 
-  init(_ info: PushDevicesBody.DeviceInfo, _ apps: [PushApp], isOfHub: Bool, field: String) throws(RegistryError) {
+  /// - Parameters:
+  ///   - isOfHub: whether the hub itself asks.
+  ///   - isLenient: whether a time zone or a locale that there is not is left out.
+  init(
+    _ info: PushDevicesBody.DeviceInfo, _ apps: [PushApp], isOfHub: Bool, isLenient: Bool, field: String
+  ) throws(RegistryError) {
     let app = try Self.app(info.appType, apps, field: field)
     self.app = app.id
     type = app.type
@@ -103,6 +120,10 @@ struct DeviceRegistration: Sendable {
     model = info.model
     osVersion = info.osVersion
     country = info.country
+    try Registration.check(info.timeZone, "\(field).timezone", Self.maximum)
+    try Registration.check(info.locale, "\(field).locale", Self.maximum)
+    timeZone = try DevicePlace.timeZone(info.timeZone, "\(field).timezone", isLenient: isLenient)
+    locale = try DevicePlace.locale(info.locale, "\(field).locale", isLenient: isLenient)
     try Registration.check(manufacturer, "\(field).manufacturer", Self.maximum)
     try Registration.check(model, "\(field).model", Self.maximum)
     try Registration.check(osVersion, "\(field).osVersion", Self.maximum)

@@ -119,6 +119,25 @@ public struct PushApps: Sendable {
     return app
   }
 
+  /// Deletes what registrations that were under way have added to apps that were removed meanwhile, a portion at a time: they lock no app.
+  /// - Returns: how many devices there were.
+  @discardableResult
+  package func removeOrphans(of customer: CustomerID, portion: Int64 = 10_000) async throws -> Int {
+    var count = 0
+    for row in try await database.query(DeviceQueries.orphanedApps, customer.rawValue) {
+      let app = try row.decode(Int64.self)
+      var removed = 0
+      repeat {
+        try Task.checkCancellation()
+        removed = try await database.query(
+          DeviceQueries.removePortionOfApp, customer.rawValue, app, portion
+        ).affected
+        count += removed
+      } while removed == Int(portion)
+    }
+    return count
+  }
+
   /// Every app of a customer, in the order they were added.
   public func list(_ customer: CustomerID) async throws -> [PushApp] {
     try await database.query(PushAppQueries.list, customer.rawValue).map(PushApp.init)

@@ -15,7 +15,7 @@ enum UserQueries {
   static let lockByEmail = Statement(
     "console_user.lock_by_email", .write,
     """
-    SELECT user_id, password_hash IS NOT NULL FROM console_user
+    SELECT user_id FROM console_user
     WHERE lower(email COLLATE "C") = lower($1::text COLLATE "C") FOR NO KEY UPDATE
     """)
 

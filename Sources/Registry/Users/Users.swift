@@ -30,31 +30,28 @@ package struct Users: Sendable {
 
   /// Adds a user. It is to be called in a transaction.
   ///
-  /// Who has no other customer gets a link, and what they signed in with before opens nothing any more. Who has one signs in as before.
-  /// - Returns: the user, with the path of their link if there is one.
+  /// The user gets a link. What an account that there was signed in with opens nothing any more, for none of its customers: whoever
+  /// invited it before may have used the link, and know password, authenticator app or a session. Nothing else is safe, since no
+  /// customer may reach the data of another by an account that it has prepared.
+  /// - Returns: the user, with the path of their link.
   /// - Throws: `RegistryError.invalid`, `.userTaken`, `.userShared`, `.customerUnknown`.
   package func add(_ customer: CustomerID, _ request: UserRequest) async throws -> UserReply {
     let email = try Self.check(email: request.email ?? "")
     guard let role = request.role else { throw RegistryError.invalid(field: "role", problem: "is missing") }
     let name = try request.name.map(Self.check(name:)) ?? email
     let user: UserID
-    var needsLink = true
     if let row = try await database.query(UserQueries.add, email, name).first {
       user = UserID(try row.decode(Int64.self))
     } else {
-      let known = try await database.query(UserQueries.lockByEmail, email)[0]
-      let (id, hasPassword) = try known.decode(Int64.self, Bool.self)
+      let id = try await database.query(UserQueries.lockByEmail, email)[0].decode(Int64.self)
       user = UserID(id)
       guard try await database.query(MembershipQueries.find, customer.rawValue, id).isEmpty else {
         throw RegistryError.userTaken
       }
-      if try await isShared(customer, user) {
-        guard isOperator else { throw RegistryError.userShared }
-        needsLink = !hasPassword
-      } else {
-        try await database.query(UserQueries.reset, id)
-        try await database.query(UserQueries.rename, id, name)
-      }
+      let isShared = try await isShared(customer, user)
+      guard isOperator || !isShared else { throw RegistryError.userShared }
+      try await database.query(UserQueries.reset, id)
+      if !isShared { try await database.query(UserQueries.rename, id, name) }
     }
     let added = try await database.mapViolations(["membership_customer_id_fkey": .customerUnknown(customer)]) {
       try await $0.query(
@@ -62,7 +59,7 @@ package struct Users: Sendable {
         request.seesPersonal ?? role.seesPersonal)
     }
     if added.isEmpty { throw RegistryError.userTaken }
-    let link = needsLink ? try await makeLink(user) : nil
+    let link = try await makeLink(user)
     var reply = try await find(customer, user)
     reply.link = link
     return reply

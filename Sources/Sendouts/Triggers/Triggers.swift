@@ -22,6 +22,13 @@ public struct Triggers: NumberedStore {
 
   package static let initial = TriggerRequest(active: true)
 
+  /// The first trigger that goes to the app, active or not; `nil` if there is none.
+  package func first(naming appID: String, of customer: CustomerID) async throws -> TriggerID? {
+    try await database.query(TriggerQueries.ofApp, customer.rawValue, appID).first.map {
+      TriggerID(try $0.decode(Int64.self))
+    }
+  }
+
   package func applied(_ request: TriggerRequest, to before: TriggerReply) throws -> TriggerRequest {
     var trigger = try request.applied(to: before)
     // Either of them replaces the apps that there were.
@@ -48,4 +55,16 @@ public struct Triggers: NumberedStore {
       "template": trigger.template, "active": trigger.active,
     ]
   }
+}
+
+/// Statements on `trigger` beside those that all numbered things have. `$1` is the customer.
+enum TriggerQueries {
+  /// The first that goes to the app `$2`.
+  static let ofApp = Statement(
+    "trigger.of_app", .read,
+    """
+    SELECT trigger_id FROM trigger WHERE customer_id = $1::bigint AND $2::text = ANY (app_ids) ORDER BY trigger_id LIMIT 1
+    """)
+
+  static let all: [Statement] = [ofApp]
 }

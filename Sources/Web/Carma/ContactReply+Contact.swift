@@ -34,6 +34,8 @@ extension ContactReply.DeviceInfo {
     model = device.model
     osVersion = device.osVersion
     country = device.country
+    timeZone = device.timeZone
+    locale = device.locale
     dateOfInvalidation = device.invalidatedAt
     invalidationType = device.invalidationType
   }
@@ -48,6 +50,8 @@ extension ContactReply.DeviceInfo {
     model = info.model
     osVersion = info.osVersion
     country = info.country
+    timeZone = info.timeZone
+    locale = info.locale
     if case .set(let date) = info.dateOfInvalidation { dateOfInvalidation = date.milliseconds }
     invalidationType = info.invalidationType ?? (invalidated ? .byAppOrUser : .valid)
   }

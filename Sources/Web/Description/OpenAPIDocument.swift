@@ -66,7 +66,7 @@ enum OpenAPIDocument {
     if let body = operation.requestBody {
       var content: [UTF8String: JSONValue] = ["application/json": media(body)]
       content["application/xml"] = operation.xmlBody.map { text($0) }
-      members["requestBody"] = ["required": true, "content": .object(content)]
+      members["requestBody"] = ["required": .bool(body.isRequired), "content": .object(content)]
     }
     return .object(members)
   }

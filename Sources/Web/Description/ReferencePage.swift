@@ -50,7 +50,7 @@ struct ReferencePage {
       "responses": operation.allResponses.map(\.values),
     ]
     if let body = operation.requestBody {
-      values["body"] = body.values.merging(["xml": operation.xmlBody ?? ""]) { $1 }
+      values["body"] = body.values.merging(["xml": operation.xmlBody ?? "", "isOptional": !body.isRequired]) { $1 }
     }
     return values
   }

@@ -36,7 +36,10 @@ struct OperationRoutes: RouteSet {
     let response: Response
     if operation.isReading {
       let call = OperationCall(reading: parts, of: access.customer, boundTo: access.appID)
-      return try authenticator.reply(try await work(call), to: access)
+      let reply = try await work(call)
+      var response = try authenticator.reply(reply, to: access)
+      if let reply = reply as? any UnfinishedReply, reply.isUnfinished { response.status = .accepted }
+      return response
     }
     switch (described.method, operation.audit) {
     case (.post, nil):
@@ -59,8 +62,13 @@ struct OperationRoutes: RouteSet {
 
   /// A POST may have a body even where none is needed.
   private func body(of request: Request, _ described: APIOperation) async throws -> ByteBuffer {
-    if described.requestBody != nil { return try await request.jsonBytes(upTo: described.bodyLimit) }
-    return described.method == .post ? try await request.bytes() : ByteBuffer()
+    guard let content = described.requestBody else {
+      return described.method == .post ? try await request.bytes() : ByteBuffer()
+    }
+    if content.isRequired { return try await request.jsonBytes(upTo: described.bodyLimit) }
+    let bytes = try await request.bytes(upTo: described.bodyLimit)
+    if bytes.readableBytes > 0 { try request.requireJSON() }
+    return bytes
   }
 }
 

@@ -47,10 +47,10 @@ public enum JSONReply {
   /// The bytes that `make` sends, for replies that are stored as well.
   public static func encode(_ body: some Encodable) throws -> [UInt8] { try JSONCoding.encode(body) }
 
-  /// `{"error":"…"}`, or nothing if the error says nothing.
+  /// `{"error":"…"}`, with the error's code if it has one, or nothing if it says nothing.
   static func make(_ error: HTTPErrorResponse) -> Response {
     if error.sentence.isEmpty { return Response(status: error.status, headers: error.headers) }
-    let body = (try? encode(ErrorReply(error: error.sentence))) ?? Array(#"{"error":"refused"}"#.utf8)
+    let body = (try? encode(ErrorReply(error: error.sentence, code: error.code))) ?? Array(#"{"error":"refused"}"#.utf8)
     return make(error.status, bytes: ByteBuffer(bytes: body), headers: error.headers)
   }
 }

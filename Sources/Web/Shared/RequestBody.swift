@@ -9,8 +9,13 @@ extension Request {
   /// The JSON body as bytes.
   /// - Throws: `HTTPErrorResponse`: 415 when the content type is absent or another; as `bytes`.
   public func jsonBytes(upTo limit: Int = Limits.body) async throws -> ByteBuffer {
-    guard let type = headers[.contentType], JSONBody.isType(type) else { throw HTTPErrorResponse.notJSON }
+    try requireJSON()
     return try await bytes(upTo: limit)
+  }
+
+  /// - Throws: `HTTPErrorResponse` (415) when the content type is absent or another.
+  func requireJSON() throws(HTTPErrorResponse) {
+    guard let type = headers[.contentType], JSONBody.isType(type) else { throw .notJSON }
   }
 
   /// The body, whatever it is; empty if there is none.

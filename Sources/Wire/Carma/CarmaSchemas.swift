@@ -11,7 +11,7 @@ public enum CarmaSchemas {
         "Further fields, merged key by key. Null removes a key."),
     ]
       + ContactField.allCases.map {
-        maybe($0.name, text(0...ContactField.maximum), "Absent or null keeps it, `\"\"` clears it.")
+        maybe($0.name, text(0...ContactField.maximum), "\($0.meaning) Absent or null keeps it, `\"\"` clears it.")
       }
       + [devices(registeredDevice, "The contact's devices.")],
     name: "PushDevicesRequest", "A contact and its devices.")
@@ -97,6 +97,9 @@ public enum CarmaSchemas {
       maybe("manufacturer", text(0...255)), maybe("model", text(0...255)), maybe("osVersion", text(0...255)),
       maybe("country", text(0...255)),
       maybe(
+        "timezone", text(0...255), "A name of the IANA database, such as Europe/Berlin. `timeZone` is accepted too."),
+      maybe("locale", text(0...255), "A locale such as pt-BR or pt_BR."),
+      maybe(
         "invalidationType", either(.integer(0...Int64(Int16.max)), .string(matching: "^[0-9]{0,4}$")),
         "0 valid. Any other number invalidates the device: 1 by the app or its user."),
       dateOfInvalidation,
@@ -121,6 +124,8 @@ public enum CarmaSchemas {
         Schema.Field("sandboxToken", Schema(.strings(["true", "false"])), "A string, as in Carma."),
         Schema.Field("manufacturer", .string().orNull), Schema.Field("model", .string().orNull),
         Schema.Field("osVersion", .string().orNull), Schema.Field("country", .string().orNull),
+        Schema.Field("timezone", .string().orNull, "A name of the IANA database."),
+        Schema.Field("locale", .string().orNull, "A language tag."),
         Schema.Field(
           "dateOfInvalidation", .integer(CarmaDate.range).orNull, "Milliseconds since 1970. Null while it is valid."),
         Schema.Field(

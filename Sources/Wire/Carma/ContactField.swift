@@ -2,12 +2,21 @@
 ///
 /// Their order is that of the guide's samples of replies. Raw values are their places in every list of them, in SQL too.
 public enum ContactField: Int, CaseIterable, Sendable {
-  case country, firstName, lastName, middleName, emailAddress, title, city, zipcode, sex, mobileNumber
+  case country, firstName, lastName, middleName, emailAddress, title, city, zipcode, sex, mobileNumber, timeZone, language
 
   /// The field's name in requests, replies and templates.
   public var name: String { Self.names[rawValue] }
 
   private static let names = allCases.map { String(describing: $0) }
+
+  /// What it holds, for people.
+  public var meaning: String {
+    switch self {
+    case .timeZone: "A name of the IANA database, such as Europe/Berlin."
+    case .language: "A language tag of BCP 47, such as pt-BR. Its case is made the usual one."
+    default: "A text."
+    }
+  }
 
   /// Most characters (Unicode scalars) of each.
   public static let maximum = 255

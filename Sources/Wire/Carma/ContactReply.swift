@@ -23,6 +23,8 @@ public struct ContactReply: Sendable, Equatable {
     public var model: String?
     public var osVersion: String?
     public var country: String?
+    public var timeZone: String?
+    public var locale: String?
     public var dateOfInvalidation: Int64?
     public var invalidationType = InvalidationType.valid
 
@@ -64,6 +66,8 @@ extension ContactReply.DeviceInfo {
     writer.member("model", model)
     writer.member("osVersion", osVersion)
     writer.member("country", country)
+    writer.member("timezone", timeZone)
+    writer.member("locale", locale)
     writer.member("dateOfInvalidation", dateOfInvalidation)
     writer.member("invalidationType", invalidationType.rawValue)
     writer.close("}")

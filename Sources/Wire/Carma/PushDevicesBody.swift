@@ -31,6 +31,8 @@ public struct PushDevicesBody: Sendable, Equatable {
     public var model: String?
     public var osVersion: String?
     public var country: String?
+    public var timeZone: String?
+    public var locale: String?
     public var dateOfInvalidation: Change<CarmaDate> = .keep
     public var invalidationType: InvalidationType?
 
@@ -90,6 +92,8 @@ extension PushDevicesBody.DeviceInfo {
     case "model": model = try reader.text()
     case "osVersion": osVersion = try reader.text()
     case "country": country = try reader.text()
+    case "timezone", "timeZone": timeZone = try reader.text() ?? timeZone
+    case "locale": locale = try reader.text()
     case "dateOfInvalidation": dateOfInvalidation = try reader.date()
     case "invalidationType": invalidationType = try reader.invalidationType()
     default: try reader.skip()

@@ -68,6 +68,11 @@ public enum AuditAction: String, Sendable, Codable, CaseIterable {
   case addList = "list.add"
   /// Contacts put on a list, or taken off it.
   case changeMembers = "list.change_members"
+  case addSegment = "segment.add"
+  case changeSegment = "segment.change"
+  case removeSegment = "segment.remove"
+  /// Contacts put into a static segment, or taken out of it.
+  case changeSegmentContacts = "segment.change_contacts"
   case saveTemplate = "template.save"
   case removeTemplate = "template.remove"
   case addSendout = "sendout.add"

@@ -2,7 +2,7 @@
 public struct ContactDetails: APIObject, Equatable {
   public var contactId: ContactID
   public var originalId: String
-  public var listId: ListID?
+  public var listIds: [ListID]
   public var texts: ContactTexts
   public var dateOfBirth: String?
   public var properties: [UTF8String: JSONValue]?
@@ -11,13 +11,13 @@ public struct ContactDetails: APIObject, Equatable {
   public var devices: [DeviceDetails]?
 
   public init(
-    contactId: ContactID, originalId: String, listId: ListID? = nil, texts: ContactTexts = ContactTexts(),
+    contactId: ContactID, originalId: String, listIds: [ListID] = [], texts: ContactTexts = ContactTexts(),
     dateOfBirth: String? = nil, properties: [UTF8String: JSONValue]? = nil, createdAt: Timestamp, updatedAt: Timestamp,
     devices: [DeviceDetails]? = nil
   ) {
     self.contactId = contactId
     self.originalId = originalId
-    self.listId = listId
+    self.listIds = listIds
     self.texts = texts
     self.dateOfBirth = dateOfBirth
     self.properties = properties
@@ -31,7 +31,7 @@ public struct ContactDetails: APIObject, Equatable {
     self.init(
       contactId: try body.decode(ContactID.self, forKey: .contactId),
       originalId: try body.decode(String.self, forKey: .originalId),
-      listId: try body.decodeIfPresent(ListID.self, forKey: .listId), texts: try ContactTexts(from: decoder),
+      listIds: try body.decode([ListID].self, forKey: .listIds), texts: try ContactTexts(from: decoder),
       dateOfBirth: try body.decodeIfPresent(String.self, forKey: .dateOfBirth),
       properties: try body.decodeIfPresent([UTF8String: JSONValue].self, forKey: .properties),
       createdAt: try body.decode(Timestamp.self, forKey: .createdAt),
@@ -43,7 +43,7 @@ public struct ContactDetails: APIObject, Equatable {
     var body = encoder.container(keyedBy: CodingKeys.self)
     try body.encode(contactId, forKey: .contactId)
     try body.encode(originalId, forKey: .originalId)
-    try body.encodeIfPresent(listId, forKey: .listId)
+    try body.encode(listIds, forKey: .listIds)
     try texts.encode(to: encoder)
     try body.encodeIfPresent(dateOfBirth, forKey: .dateOfBirth)
     try body.encodeIfPresent(properties, forKey: .properties)
@@ -53,7 +53,7 @@ public struct ContactDetails: APIObject, Equatable {
   }
 
   private enum CodingKeys: String, CodingKey {
-    case contactId, originalId, listId, dateOfBirth, properties, createdAt, updatedAt, devices
+    case contactId, originalId, listIds, dateOfBirth, properties, createdAt, updatedAt, devices
   }
 
   /// First, middle and last name as people read them; `nil` if none is known.
@@ -82,9 +82,9 @@ public struct ContactDetails: APIObject, Equatable {
   public static let fieldTable: FieldTable = [
     "contactId": "The contact's number.",
     "originalId": "Your own id of the user. It cannot change.",
-    "listId": "The list that the contact is on. A contact is on one list at most.",
+    "listIds": "The lists that the contact is on, by their numbers.",
     "texts": .fields(
-      ContactField.allCases.map { Schema.Field($0.name, .string(), isRequired: false, "As the app sent it.") }),
+      ContactField.allCases.map { Schema.Field($0.name, .string(), isRequired: false, $0.meaning) }),
     "dateOfBirth": "A day, as in `1980-02-29`.",
     "properties": "Further fields, by their names. Lists of contacts leave them out.",
     "createdAt": "When the contact was first registered.",
@@ -95,16 +95,16 @@ public struct ContactDetails: APIObject, Equatable {
 
 /// Body of `PATCH /api/v1/contacts/{id}`.
 public struct ContactRequest: APIRequest, Equatable {
-  public var listId: Change<ListID>?
+  public var listIds: [ListID]?
   public var texts: ContactTexts
   public var dateOfBirth: String?
   public var properties: [UTF8String: JSONValue]?
 
   public init(
-    listId: Change<ListID>? = nil, texts: ContactTexts = ContactTexts(), dateOfBirth: String? = nil,
+    listIds: [ListID]? = nil, texts: ContactTexts = ContactTexts(), dateOfBirth: String? = nil,
     properties: [UTF8String: JSONValue]? = nil
   ) {
-    self.listId = listId
+    self.listIds = listIds
     self.texts = texts
     self.dateOfBirth = dateOfBirth
     self.properties = properties
@@ -113,20 +113,23 @@ public struct ContactRequest: APIRequest, Equatable {
   public init(from decoder: any Decoder) throws {
     let body = try decoder.container(keyedBy: CodingKeys.self)
     self.init(
-      listId: try body.decodeIfPresent(Change<ListID>.self, forKey: .listId), texts: try ContactTexts(from: decoder),
+      listIds: try body.decodeIfPresent([ListID].self, forKey: .listIds), texts: try ContactTexts(from: decoder),
       dateOfBirth: try body.decodeIfPresent(String.self, forKey: .dateOfBirth),
       properties: try body.decodeIfPresent([UTF8String: JSONValue].self, forKey: .properties))
   }
 
   public func encode(to encoder: any Encoder) throws {
     var body = encoder.container(keyedBy: CodingKeys.self)
-    try body.encodeIfPresent(listId, forKey: .listId)
+    try body.encodeIfPresent(listIds, forKey: .listIds)
     try texts.encode(to: encoder)
     try body.encodeIfPresent(dateOfBirth, forKey: .dateOfBirth)
     try body.encodeIfPresent(properties, forKey: .properties)
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case listId, dateOfBirth, properties }
+  /// Most lists that a request names.
+  public static let maximumLists = 1000
+
+  public enum CodingKeys: String, CodingKey, CaseIterable { case listIds, dateOfBirth, properties }
 
   public static let schemaName: String? = "ContactChangeRequest"
   public static let schemaDescription = "What to change about a contact. Absent fields stay as they are."
@@ -140,10 +143,11 @@ public struct ContactRequest: APIRequest, Equatable {
   }
 
   public static let fieldTable: FieldTable = [
-    "listId": FieldDescription("The list that the contact is on from now on.", isRemovable: true),
+    "listIds": FieldDescription(
+      "The lists that the contact is on from now on, and on no other.", limits: 0...Int64(maximumLists)),
     "texts": .fields(
       ContactField.allCases.map { field in
-        FieldDescription("A text.", limits: 0...Int64(ContactField.maximum), isRemovable: true)
+        FieldDescription(field.meaning, limits: 0...Int64(ContactField.maximum), isRemovable: true)
           .field(field.name, String?.schema, allowsNull: true, isChange: true)
       }),
     "dateOfBirth": FieldDescription("A day, as in `1980-02-29`.", limits: 1...10, isRemovable: true),
@@ -174,6 +178,8 @@ public struct DeviceDetails: APIObject, Equatable {
   public var model: String?
   public var osVersion: String?
   public var country: String?
+  public var timeZone: String?
+  public var locale: String?
   public var registeredAt: Timestamp
   public var invalidatedAt: Timestamp?
   public var invalidationReason: String?
@@ -181,7 +187,7 @@ public struct DeviceDetails: APIObject, Equatable {
   public init(
     deviceId: DeviceID, contactId: ContactID, appId: String, appType: AppType, sandbox: Bool = false,
     manufacturer: String? = nil, model: String? = nil, osVersion: String? = nil, country: String? = nil,
-    registeredAt: Timestamp, invalidatedAt: Timestamp? = nil, invalidationReason: String? = nil
+    timeZone: String? = nil, locale: String? = nil, registeredAt: Timestamp, invalidatedAt: Timestamp? = nil, invalidationReason: String? = nil
   ) {
     self.deviceId = deviceId
     self.contactId = contactId
@@ -192,6 +198,8 @@ public struct DeviceDetails: APIObject, Equatable {
     self.model = model
     self.osVersion = osVersion
     self.country = country
+    self.timeZone = timeZone
+    self.locale = locale
     self.registeredAt = registeredAt
     self.invalidatedAt = invalidatedAt
     self.invalidationReason = invalidationReason
@@ -222,6 +230,8 @@ public struct DeviceDetails: APIObject, Equatable {
     "model": "As the app sent it.",
     "osVersion": "As the app sent it.",
     "country": "As the app sent it.",
+    "timeZone": "Where it was when it was last registered with one: a name of the IANA database.",
+    "locale": "The app's locale as a language tag.",
     "registeredAt": "When its token was last registered.",
     "invalidatedAt": "Since when nothing is sent to it. Absent while it is valid.",
     "invalidationReason":

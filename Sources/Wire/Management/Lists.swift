@@ -77,10 +77,10 @@ public struct ListMembersRequest: APIRequest, Equatable {
 
   public static let fieldTable: FieldTable = [
     "add": FieldDescription(
-      "Original ids of contacts that are on the list from now on. They leave the list that they were on before.",
+      "Original ids of contacts that are on the list from now on. They stay on their other lists.",
       limits: 1...Int64(maximumCount)),
     "remove": FieldDescription(
-      "Original ids of contacts that are on no list from now on, if they were on this one.",
+      "Original ids of contacts that are on the list no more. They stay on their other lists.",
       limits: 1...Int64(maximumCount)),
   ]
 }
@@ -89,14 +89,12 @@ public struct ListMembersRequest: APIRequest, Equatable {
 public struct ListMembersReply: APIObject, Equatable {
   public var listId: ListID
   public var added: Int
-  public var leftOtherLists: Int
   public var removed: Int
   public var unknownOriginalIds: [String]
 
-  public init(listId: ListID, added: Int, leftOtherLists: Int, removed: Int, unknownOriginalIds: [String]) {
+  public init(listId: ListID, added: Int, removed: Int, unknownOriginalIds: [String]) {
     self.listId = listId
     self.added = added
-    self.leftOtherLists = leftOtherLists
     self.removed = removed
     self.unknownOriginalIds = unknownOriginalIds
   }
@@ -104,12 +102,11 @@ public struct ListMembersReply: APIObject, Equatable {
   public static let schemaName: String? = "ListMembers"
   public static let schemaDescription = "What a change of a list's members did."
   public static let example = ListMembersReply(
-    listId: ListID(1_000_000_005), added: 1, leftOtherLists: 0, removed: 0, unknownOriginalIds: [])
+    listId: ListID(1_000_000_005), added: 1, removed: 0, unknownOriginalIds: [])
 
   public static let fieldTable: FieldTable = [
     "listId": "The list.",
     "added": .count("How many contacts were put on it. Those that were on it already are not counted."),
-    "leftOtherLists": .count("How many of these were on another list before."),
     "removed": .count("How many contacts were taken off it."),
     "unknownOriginalIds": "Those that no contact has. They change nothing.",
   ]

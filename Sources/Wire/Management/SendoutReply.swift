@@ -42,6 +42,7 @@ public struct SendoutReply: APIObject, Equatable {
   public var template: String?
   public var templateVersion: Int32?
   public var onUncertain: UncertainPolicy
+  public var digest: String?
   public var writtenBy: UserID?
   public var createdAt: Timestamp
   public var startedAt: Timestamp?
@@ -54,8 +55,8 @@ public struct SendoutReply: APIObject, Equatable {
   public init(
     sendoutId: SendoutID, name: String, kind: SendoutKind = .broadcast, apps: [App], state: SendoutState,
     haltReason: String? = nil, audience: Audience? = nil, unknownOriginalIds: Int? = nil, message: MessageBody? = nil,
-    template: String? = nil, templateVersion: Int32? = nil, onUncertain: UncertainPolicy, writtenBy: UserID? = nil,
-    createdAt: Timestamp,
+    template: String? = nil, templateVersion: Int32? = nil, onUncertain: UncertainPolicy, digest: String? = nil,
+    writtenBy: UserID? = nil, createdAt: Timestamp,
     startedAt: Timestamp? = nil, frozenAt: Timestamp? = nil, finishedAt: Timestamp? = nil,
     expiredAt: Timestamp? = nil, counts: SendoutCounts? = nil, firstOpens: [Int]? = nil
   ) {
@@ -71,6 +72,7 @@ public struct SendoutReply: APIObject, Equatable {
     self.template = template
     self.templateVersion = templateVersion
     self.onUncertain = onUncertain
+    self.digest = digest
     self.writtenBy = writtenBy
     self.createdAt = createdAt
     self.startedAt = startedAt
@@ -87,6 +89,8 @@ public struct SendoutReply: APIObject, Equatable {
     sendoutId: SendoutID(7), name: "Friday offer", apps: [.example],
     state: .running, audience: .example, unknownOriginalIds: 0, message: .example, onUncertain: .resend,
     createdAt: .example, startedAt: .example, frozenAt: .example, counts: .example)
+  /// The digest of a draft, for examples.
+  static let exampleDigest = "o3ZbX1p4m0N6eY8tVq2wLhRkD5sJcUfGyTzAiBnEvM0"
   /// A sendout as lists have it.
   public static let listedExample = SendoutReply(
     sendoutId: SendoutID(7), name: "Friday offer", apps: [.example],
@@ -105,8 +109,14 @@ public struct SendoutReply: APIObject, Equatable {
     "message": "What the push says. Absent in lists.",
     "template": "The name of the rich page's template.",
     "templateVersion": FieldDescription(
-      "The template's version, fixed for this sendout.", limits: 1...Int64(Int32.max)),
+      "The template's version, fixed once the sendout is started. Of a draft, and not in lists, the current one.",
+      limits: 1...Int64(Int32.max)),
     "onUncertain": "What to do with uncertain pushes: `resend` (nobody is missed) or `skip` (nobody receives two).",
+    "digest":
+      """
+    Stands for all that a draft says: name, apps, audience, message, template in its current version, and `onUncertain`. It \
+    changes with them, so that a start can name what somebody looked at. Only drafts have it.
+    """,
     "writtenBy": "The user of the console who wrote it last. Absent for API and command line.",
     "createdAt": "When the sendout was made.",
     "startedAt": "When the sendout was started.",

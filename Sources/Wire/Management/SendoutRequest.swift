@@ -47,6 +47,22 @@ public struct SendoutRequest: APIRequest, Equatable {
   ]
 }
 
+/// Body of `POST /api/v1/sendouts/{id}/start`, which can do without.
+public struct SendoutStart: APIRequest, Equatable {
+  public var digest: String?
+
+  public init(digest: String? = nil) { self.digest = digest }
+
+  public static let schemaName: String? = "SendoutStart"
+  public static let schemaDescription = "What has to hold for a sendout to be started."
+  public static let example = SendoutStart(digest: SendoutReply.exampleDigest)
+
+  public static let fieldTable: FieldTable = [
+    "digest":
+      "The draft's `digest` when somebody looked at it. If the draft says anything else by now, it is not started (409, `changed`)."
+  ]
+}
+
 /// What to do with an uncertain push: one that may have been sent before a crash or a lost reply.
 public enum UncertainPolicy: String, Codable, Sendable, Hashable, CaseIterable, SchemaProviding {
   /// Send it again: nobody is missed, somebody may receive it twice.
@@ -57,14 +73,26 @@ public enum UncertainPolicy: String, Codable, Sendable, Hashable, CaseIterable, 
 
 /// Who a sendout goes to: every valid device of its app that belongs to one of these contacts.
 ///
-/// In JSON exactly one of `{"all":true}`, `{"listId":7}` and `{"originalIds":["a@example.com"]}`.
-public enum Audience: Sendable, Hashable {
+/// In JSON exactly one of `{"all":true}`, `{"listId":7}`, `{"originalIds":["a@example.com"]}`, `{"segmentId":3}` and `{"filter":…}`. Beside
+/// it can be `"exclude"`, a filter.
+public indirect enum Audience: Sendable, Hashable {
   /// Every contact of the customer.
   case all
   /// The contacts on this list.
   case list(ListID)
   /// The contacts with these ids. Ids that no contact has are counted and skipped.
   case originalIds([String])
+  /// Those who are in this segment at the freeze.
+  case segment(SegmentID)
+  /// Those who meet this filter at the freeze.
+  case filter(Filter)
+  /// Those of another audience, which excludes nobody itself, who do not meet the filter at the freeze.
+  case excluding(Audience, Filter)
+
+  /// The audience without what it excludes.
+  public var included: Audience { if case .excluding(let audience, _) = self { audience } else { self } }
+  /// Who is excluded.
+  public var exclude: Filter? { if case .excluding(_, let filter) = self { filter } else { nil } }
 
   /// How many original ids a sendout may name; more belong on a list.
   public static let originalIdLimit = 10_000
@@ -73,7 +101,7 @@ public enum Audience: Sendable, Hashable {
 }
 
 extension Audience: Codable, SchemaProviding {
-  private enum CodingKeys: String, CodingKey { case all, listId, originalIds }
+  private enum CodingKeys: String, CodingKey { case all, listId, originalIds, segmentId, filter, exclude }
 
   public static var schema: Schema {
     let originalIds = Schema(.array(of: .string(), count: 1...originalIdLimit))
@@ -83,31 +111,47 @@ extension Audience: Codable, SchemaProviding {
       Schema.Field(
         "originalIds", originalIds, isRequired: false,
         "The contacts with these ids. Ids that no contact has are counted and skipped."),
+      Schema.Field(
+        "segmentId", .id, isRequired: false, "The contacts that are in this segment when the audience is frozen."),
+      Schema.Field(
+        "filter", Filter.schema, isRequired: false, "The contacts that meet this filter when the audience is frozen."),
+      Schema.Field(
+        "exclude", Filter.schema, isRequired: false,
+        "Contacts that are left out: those who meet this filter when the audience is frozen."),
     ]
     return Schema(
-      .object(fields, others: nil, count: 1...1), name: "Audience",
-      description: "Every valid device of the app that belongs to one of these contacts. Exactly one field is present.")
+      .object(fields, others: nil, count: 1...2), name: "Audience",
+      description: """
+        Every valid device of the app that belongs to one of these contacts. Exactly one field is present beside `exclude`.
+        """)
   }
 
   public init(from decoder: any Decoder) throws {
     let body = try decoder.container(keyedBy: CodingKeys.self)
-    if let list = try body.decodeIfPresent(ListID.self, forKey: .listId) {
-      self = .list(list)
-    } else if let ids = try body.decodeIfPresent([String].self, forKey: .originalIds) {
-      self = .originalIds(ids)
-    } else if try body.decode(Bool.self, forKey: .all) {
-      self = .all
-    } else {
-      throw DecodingError.dataCorruptedError(forKey: .all, in: body, debugDescription: "must be true")
-    }
+    var named: [Audience] = []
+    if let list = try body.decodeIfPresent(ListID.self, forKey: .listId) { named.append(.list(list)) }
+    if let ids = try body.decodeIfPresent([String].self, forKey: .originalIds) { named.append(.originalIds(ids)) }
+    if let segment = try body.decodeIfPresent(SegmentID.self, forKey: .segmentId) { named.append(.segment(segment)) }
+    if let filter = try body.decodeIfPresent(Filter.self, forKey: .filter) { named.append(.filter(filter)) }
+    if try body.decodeIfPresent(Bool.self, forKey: .all) == true { named.append(.all) }
+    let path = decoder.codingPath.map(\.stringValue).joined(separator: ".")
+    guard let audience = named.first else { throw JSONProblem("must say who: \(Self.ways)", at: path) }
+    guard named.count == 1 else { throw JSONProblem("must have only one of \(Self.ways)", at: path) }
+    let exclude = try body.decodeIfPresent(Filter.self, forKey: .exclude)
+    self = exclude.map { .excluding(audience, $0) } ?? audience
   }
+
+  private static let ways = [CodingKeys.all, .listId, .originalIds, .segmentId, .filter].map(\.rawValue).asList("or")
 
   public func encode(to encoder: any Encoder) throws {
     var body = encoder.container(keyedBy: CodingKeys.self)
-    switch self {
-    case .all: try body.encode(true, forKey: .all)
+    switch included {
+    case .all, .excluding: try body.encode(true, forKey: .all)
     case .list(let list): try body.encode(list, forKey: .listId)
     case .originalIds(let ids): try body.encode(ids, forKey: .originalIds)
+    case .segment(let segment): try body.encode(segment, forKey: .segmentId)
+    case .filter(let filter): try body.encode(filter, forKey: .filter)
     }
+    try body.encodeIfPresent(exclude, forKey: .exclude)
   }
 }

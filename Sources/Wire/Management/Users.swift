@@ -79,7 +79,7 @@ public struct UserReply: APIObject, Equatable {
     BodyForm(schemaName, schemaDescription, absent: ["link"], example: example)
   }
   public static let invited = BodyForm(
-    "InvitedUser", "A user and the link that sets their password.",
+    "InvitedUser", "A user and the link that sets their password.", required: ["link"],
     example: UserReply(
       userId: UserID(3), email: "mia@example.com", name: "Mia Jansen", role: .marketer, seesPersonal: true,
       disabled: false, hasPassword: false, totp: false, createdAt: .example, linkExpiresAt: .example,
@@ -103,8 +103,7 @@ public struct UserReply: APIObject, Equatable {
     "linkExpiresAt": "Until when the user's link sets a password. Absent if there is none that works.",
     "link":
       """
-    The path where the user sets a password, below the console's address. It works once within 24 hours and is shown only once. \
-    Absent for a user who has a password already, because they work for another customer.
+    The path where the user sets a password, below the console's address. It works once within 24 hours and is shown only once.
     """,
   ]
 }

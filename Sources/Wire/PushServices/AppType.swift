@@ -27,6 +27,9 @@ public enum AppType: Int16, Sendable, Hashable, Codable, CaseIterable {
     }
   }
 
+  /// On the command line and in filters, as in `ios`.
+  public var name: String { platform.lowercasedASCII }
+
   /// What sends to the platform's devices.
   public var service: PushService {
     switch self {

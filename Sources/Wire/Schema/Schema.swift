@@ -43,6 +43,8 @@ public struct Schema: Sendable {
   /// Sentences for people, for a schema with a name.
   public var description = ""
   public var allowsNull = false
+  /// Whether the type that reads the value checks it, with sentences of its own. The schema only describes it then.
+  public var isOnlyDescription = false
 
   public init(_ shape: Shape, name: String? = nil, description: String = "") {
     self.shape = shape

@@ -53,7 +53,7 @@ import Testing
     ("SELECT 1 FROM push WHERE sendout_id = $1::bigint", ["push"]),
     ("DELETE FROM device_event WHERE at < now() AND customer_id > $1::bigint", ["device_event"]),
     (
-      "DELETE FROM contact USING list WHERE list.customer_id = $1::bigint AND list.list_id = contact.list_id",
+      "DELETE FROM contact USING list WHERE list.customer_id = $1::bigint AND list.name = contact.title",
       ["contact"]
     ),
     ("SELECT 1 FROM device d JOIN contact c USING (customer_id, contact_id) WHERE c.customer_id = $1::bigint", []),

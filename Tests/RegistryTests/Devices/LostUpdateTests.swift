@@ -206,8 +206,11 @@ import Wire
       let fixture = try await RegistryFixture(database)
       let list = try await ContactLists(database.pool).add(fixture.customer, name: "all").listId
       let adding = """
-        INSERT INTO contact (customer_id, original_id, list_id, first_name, last_name, date_of_birth, properties)
-        VALUES (\(fixture.customer), 'a', \(list), 'Ann', 'Lee', '1980-02-29', '{"x": 1, "y": 1}')
+        WITH made AS (
+          INSERT INTO contact (customer_id, original_id, first_name, last_name, date_of_birth, properties)
+          VALUES (\(fixture.customer), 'a', 'Ann', 'Lee', '1980-02-29', '{"x": 1, "y": 1}') RETURNING contact_id)
+        INSERT INTO list_member (customer_id, list_id, contact_id)
+        SELECT \(fixture.customer), \(list), contact_id FROM made
         """
       let told = try await race(fixture, adding) {
         try await fixture.register(

@@ -67,6 +67,41 @@ import Wire
     }
   }
 
+  @Test func `A call that puts contacts on a list and takes others off locks them in the order of registrations`()
+    async throws
+  {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      let list = try await ContactLists(database.pool).add(customer, name: "all").listId
+      try await database.query(
+        "INSERT INTO contact (customer_id, original_id) VALUES ($1::int8, 'a'), ($1::int8, 'b')", customer.rawValue)
+      let (locked, lock) = AsyncStream.makeStream(of: Void.self)
+      let (waiting, wait) = AsyncStream.makeStream(of: Void.self)
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        group.addTask {
+          // As a registration of both does.
+          try await database.pool.transaction { other in
+            try await other.query(sql: "SELECT FROM contact WHERE original_id = 'a' FOR NO KEY UPDATE")
+            lock.yield()
+            for await _ in waiting { break }
+            try await other.query(sql: "SELECT FROM contact WHERE original_id = 'b' FOR NO KEY UPDATE")
+          }
+        }
+        for await _ in locked { break }
+        group.addTask {
+          _ = try await database.pool.transaction {
+            try await ContactLists($0).change(customer, list, ListMembersRequest(add: ["b"], remove: ["a"]))
+          }
+        }
+        try await database.someoneWaits(as: database.pool)
+        wait.yield()
+        try await group.waitForAll()
+      }
+      let members = try await ContactLists(database.pool).members(customer, list, PageRequest())
+      #expect(members.items.map(\.originalId) == ["b"])
+    }
+  }
+
   @Test func `Hubs that tell and hubs that do not lock in one order`() async throws {
     try await withDatabase { database in
       let fixture = try await RegistryFixture(database)

@@ -64,19 +64,87 @@ import Wire
           try await fixture.register(
             #"{"originalId":"a","\#(field.name)":\#(value),"deviceInfo":[{"devicetoken":"t"}]}"#)[field]
         }
-        #expect(try await put(#""x""#) == "x", "\(field)")
-        #expect(try await put("null") == "x", "\(field)")
+        let (first, second) =
+          switch field {
+          case .timeZone: ("Europe/Berlin", "America/Argentina/Ushuaia")
+          case .language: ("sv", "pt-BR")
+          default: ("x", "y")
+          }
+        #expect(try await put(#""\#(first)""#) == first, "\(field)")
+        #expect(try await put("null") == first, "\(field)")
         #expect(try await put(#""""#) == nil, "\(field)")
-        #expect(try await put(#""y""#) == "y", "\(field)")
+        #expect(try await put(#""\#(second)""#) == second, "\(field)")
       }
+    }
+  }
+
+  private static let noTimeZones = [
+    "CET", "EST", "EST5EDT", "GMT+5", "CET-1CEST", "<+03>-3", "EST5EDT,M3.2.0/2,M11.1.0/2", "europe/berlin",
+    "Europe/Atlantis", "posix/Europe/Berlin", "SystemV/EST5EDT", "../etc/passwd", "/etc/passwd", "+02:00", " ",
+  ]
+
+  @Test func `A time zone is a place of the IANA database, and anything else is refused by its field`() async throws {
+    try await withDatabase { database in
+      let fixture = try await RegistryFixture(database)
+      let problem = "must be a name of the IANA database, such as Europe/Berlin or UTC"
+      for name in Self.noTimeZones {
+        for (json, field) in [
+          (#"{"originalId":"a","timeZone":"\#(name)","deviceInfo":[{"devicetoken":"t"}]}"#, "timeZone"),
+          (#"{"originalId":"a","deviceInfo":[{"devicetoken":"t","timezone":"\#(name)"}]}"#, "deviceInfo[0].timezone"),
+        ] {
+          #expect(throws: RegistryError.invalid(field: field, problem: problem), "\(name)") {
+            _ = try fixture.registration(json)
+          }
+        }
+      }
+      for name in ["UTC", "GMT", "Europe/Berlin", "America/Argentina/Ushuaia", "Etc/GMT+5"] {
+        _ = try fixture.registration(#"{"originalId":"a","timeZone":"\#(name)","deviceInfo":[{"devicetoken":"t"}]}"#)
+      }
+    }
+  }
+
+  @Test(arguments: [AccessScope.backend, .device])
+  func `What is no time zone and no language is an error for a back end, and left out for a device key`(
+    _ scope: AccessScope
+  ) async throws {
+    try await withDatabase { database in
+      let fixture = try await RegistryFixture(database)
+      let key = try await AccessKeys(database.pool).make(fixture.customer, name: "key", scope: scope).key.keyId
+      let access = Access(customer: fixture.customer, key: key, scope: scope)
+      func put(_ more: String, _ device: String) async throws {
+        let body = try PushDevicesBody(
+          #"{"originalId":"a"\#(more),"deviceInfo":[{"devicetoken":"t"\#(device)}]}"#)
+        let registration = try Registration(body, apps: fixture.app, access: access)
+        _ = try await fixture.registrations.register(fixture.customer, registration, returnsContact: false)
+      }
+      try await put(
+        #","timeZone":"Europe/Berlin","language":"PT-br""#, #","timezone":"Asia/Tokyo","locale":"zh_hans_CN""#)
+      for (more, device, field) in [
+        (#","timeZone":"CET""#, "", "timeZone"), (#","language":"pt_BR""#, "", "language"),
+        ("", #","timezone":"CET""#, "deviceInfo[0].timezone"), ("", #","locale":"C.UTF-8""#, "deviceInfo[0].locale"),
+      ] {
+        if scope == .device {
+          try await put(more, device)
+        } else {
+          let error = await #expect(throws: RegistryError.self) { try await put(more, device) }
+          guard case .invalid(let named, _) = error else { return Issue.record("\(String(describing: error))") }
+          #expect(named == field)
+        }
+      }
+      let contact = try #require(try await fixture.contact("a"))
+      #expect(contact[.timeZone] == "Europe/Berlin" && contact[.language] == "pt-BR")
+      #expect(contact.devices[0].timeZone == "Asia/Tokyo" && contact.devices[0].locale == "zh-Hans-CN")
     }
   }
 
   @Test func `Fields of a device follow the same rule`() async throws {
     try await withDatabase { database in
       let fixture = try await RegistryFixture(database)
-      try await fixture.register("a", token: "t", #","model":"X","osVersion":"1","manufacturer":"m","country":"c""#)
-      let device = try await fixture.register("a", token: "t", #","model":"","osVersion":null"#).devices[0]
+      try await fixture.register(
+        "a", token: "t",
+        #","model":"X","osVersion":"1","manufacturer":"m","country":"c","timezone":"Europe/Berlin","locale":"sv-SE""#)
+      let device = try await fixture.register("a", token: "t", #","model":"","osVersion":null,"locale":"""#).devices[0]
+      #expect(device.timeZone == "Europe/Berlin" && device.locale == nil)
       #expect(device.model == nil)
       #expect(device.osVersion == "1")
       #expect(device.manufacturer == "m")
@@ -276,6 +344,56 @@ import Wire
       #expect(try await put("null").listID == list)
       #expect(try await put(#""\#(list)""#).listID == list)
       #expect(try await put(#""""#).listID == nil)
+    }
+  }
+
+  @Test(arguments: [true, false])
+  func `A contact joins one list after another, and leaves all of them at once`(_ returnsContact: Bool) async throws {
+    try await withDatabase { database in
+      let fixture = try await RegistryFixture(database)
+      let lists = ContactLists(database.pool)
+      let (low, high) = (
+        try await lists.add(fixture.customer, name: "low").listId, try await lists.add(fixture.customer, name: "high").listId
+      )
+      func put(_ id: String, _ list: String) async throws -> ListID? {
+        let registration = try fixture.registration(
+          #"{"originalId":"\#(id)","listId":\#(list),"deviceInfo":[{"devicetoken":"\#(id)"}]}"#)
+        return try await fixture.registrations.register(
+          fixture.customer, registration, returnsContact: returnsContact)?.listID
+      }
+      func listed(_ id: String) async throws -> [ListID] {
+        let contact = try #require(try await fixture.contact(id))
+        return try await lists.lists(fixture.customer, of: contact.id)
+      }
+      // A reply shows the list that the request names, and the lowest one otherwise.
+      #expect(try await put("a", "\(high)") == (returnsContact ? high : nil))
+      #expect(try await put("a", "\(low)") == (returnsContact ? low : nil))
+      #expect(try await put("a", "\(high)") == (returnsContact ? high : nil))
+      #expect(try await put("a", "null") == (returnsContact ? low : nil))
+      #expect(try await fixture.contact("a")?.listID == low)
+      _ = try await put("b", "\(high)")
+      #expect(try await listed("a") == [low, high])
+      #expect(try await put("a", #""""#) == nil)
+      #expect(try await listed("a") == [])
+      #expect(try await listed("b") == [high])
+    }
+  }
+
+  @Test func `A registration of a member of its list writes neither the contact nor the membership`() async throws {
+    try await withDatabase { database in
+      let fixture = try await RegistryFixture(database)
+      let list = try await ContactLists(database.pool).add(fixture.customer, name: "all").listId
+      let body = #"{"originalId":"a","listId":\#(list),"deviceInfo":[{"devicetoken":"t"}]}"#
+      func written() async throws -> [String] {
+        try await database.query(
+          "SELECT 'contact ' || xmin FROM contact UNION ALL SELECT 'member ' || xmin FROM list_member ORDER BY 1"
+        ).map { try $0.decode(String.self) }
+      }
+      try await fixture.register(body)
+      let before = try await written()
+      #expect(before.count == 2)
+      try await fixture.register(body)
+      #expect(try await written() == before)
     }
   }
 

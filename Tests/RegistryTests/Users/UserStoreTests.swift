@@ -79,10 +79,12 @@ import Wire
   @Test func `One customer's key takes over no user of another, and the hub's operator may add them`() async throws {
     try await withConsole { console in
       let other = try await console.database.customer("Other")
-      let (user, token) = try await console.user()
+      let (user, _) = try await console.user()
       await #expect(throws: RegistryError.userShared) { try await console.invite(to: other) }
       let shared = try await console.operators.add(other, UserRequest(email: "mia@example.com", role: .analyst))
-      #expect(shared.userId == user && shared.link == nil && shared.hasPassword)
+      #expect(shared.userId == user && shared.name == "Mia" && shared.link != nil && !shared.hasPassword)
+      let session = try await console.signIn.setPassword(
+        "another horse battery", ofLink: TestConsole.token(shared), from: TestConsole.client())
       for customer in [console.customer, other] {
         await #expect(throws: RegistryError.userShared) { try await console.users.reset(customer, user) }
         await #expect(throws: RegistryError.userShared) {
@@ -90,13 +92,39 @@ import Wire
         }
       }
       // Nothing of it has touched what the user signs in with.
-      #expect(try await console.sessions.find(token) != nil)
+      #expect(try await console.sessions.find(session.token) != nil)
       let changed = try await console.users.change(other, user, UserRequest(role: .marketer, disabled: true))
       #expect(changed.after.disabled)
       #expect(try await !console.users.find(console.customer, user).disabled)
       #expect(try await console.operators.change(other, user, UserRequest(name: "Mia J.")).after.name == "Mia J.")
       #expect(try await console.operators.reset(other, user).after.link != nil)
+      #expect(try await console.sessions.find(session.token) == nil)
+    }
+  }
+
+  @Test func `Nothing that the first customer knows opens an account that has got a second one`() async throws {
+    try await withConsole { console in
+      let other = try await console.database.customer("Other")
+      func share(_ email: String) async throws {
+        _ = try await console.operators.add(other, UserRequest(email: email, role: .owner))
+      }
+      // The owner of the first customer has used the link, and made the account theirs.
+      let (user, token) = try await console.user()
+      _ = try await console.turnOnTOTP(token)
+      try await share("mia@example.com")
       #expect(try await console.sessions.find(token) == nil)
+      await #expect(throws: RegistryError.signInRefused) { try await console.begin() }
+      let found = try await console.users.find(other, user)
+      #expect(!found.hasPassword && !found.totp)
+      #expect(try await console.account.security(of: user).recoveryCodesLeft == 0)
+      // Or they have kept it.
+      let kept = try await console.invite("noah@example.com")
+      try await share("noah@example.com")
+      #expect(try await console.signIn.person(ofLink: TestConsole.token(kept)) == nil)
+      await #expect(throws: RegistryError.linkRefused) {
+        try await console.signIn.setPassword(
+          TestConsole.password, ofLink: TestConsole.token(kept), from: TestConsole.client())
+      }
     }
   }
 

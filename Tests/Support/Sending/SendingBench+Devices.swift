@@ -15,10 +15,13 @@ extension SendingBench {
     let rows = try await database.query(
       """
       WITH made AS (
-        INSERT INTO contact (customer_id, original_id, first_name, list_id)
-        SELECT $1::bigint, 'user' || n || '@example.com', 'N' || n, $2::bigint
+        INSERT INTO contact (customer_id, original_id, first_name)
+        SELECT $1::bigint, 'user' || n || '@example.com', 'N' || n
           FROM generate_series($3::int8, $3::int8 + $4::int8 - 1) AS n
-        RETURNING contact_id, substr(first_name, 2)::int8 AS n)
+        RETURNING contact_id, substr(first_name, 2)::int8 AS n),
+      listed AS (
+        INSERT INTO list_member (customer_id, list_id, contact_id)
+        SELECT $1::bigint, $2::bigint, contact_id FROM made WHERE $2::bigint IS NOT NULL)
       INSERT INTO device (customer_id, push_app_id, contact_id, token, token_key, sandbox, model, registered_at)
       SELECT $1::bigint, $5::bigint, contact_id, token, decode(token, 'hex'), $7::bool, 'iPhone', $8::timestamptz
         FROM made, LATERAL (SELECT $6::text || lpad(to_hex(n), 64 - length($6::text), '0') AS token) AS t

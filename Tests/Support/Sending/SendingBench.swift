@@ -147,9 +147,10 @@ public struct TestSendouts: Sendable {
   }
 
   public func apply(
-    _ verb: SendoutVerb, to sendout: SendoutID, of customer: CustomerID, by user: UserID? = nil
+    _ verb: SendoutVerb, to sendout: SendoutID, of customer: CustomerID, by user: UserID? = nil,
+    seen digest: String? = nil
   ) async throws -> (before: SendoutState, sendout: SendoutReply) {
-    try await atomically(customer, by: user) { try await $0.apply(verb, to: sendout, of: customer) }
+    try await atomically(customer, by: user) { try await $0.apply(verb, to: sendout, of: customer, seen: digest) }
   }
 
   @discardableResult

@@ -39,8 +39,8 @@ import Wire
       let fields =
         ["originalId", "listId", "dateOfBirth", "properties", "deviceInfo"] + ContactField.allCases.map(\.name)
       let deviceFields = [
-        "devicetoken", "appType", "sandboxToken", "manufacturer", "model", "osVersion", "country", "dateOfInvalidation",
-        "invalidationType",
+        "devicetoken", "appType", "sandboxToken", "manufacturer", "model", "osVersion", "country", "timezone",
+        "locale", "dateOfInvalidation", "invalidationType",
       ]
       let values = [
         "null", "true", "0", "-0", "1e5", "1.5", "-1", "99999999999999999999999", "1e999", #""""#, #"" ""#,

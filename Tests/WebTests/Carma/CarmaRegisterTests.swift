@@ -55,12 +55,12 @@ import Wire
           "listId": .integer(carma.acme.list.rawValue), "country": "Sweden", "originalId": "abcabc123123",
           "firstName": "lars", "lastName": "hansson", "middleName": nil, "emailAddress": "lars@somewhere.se",
           "title": nil, "dateOfBirth": nil, "city": nil, "zipcode": nil, "sex": nil, "mobileNumber": nil,
-          "properties": ["food": "meat", "drink": "tea"],
+          "timeZone": nil, "language": nil, "properties": ["food": "meat", "drink": "tea"],
           "deviceInfo": [
             [
               "devicetoken": "abc123abc123kmlkmlkml", "appType": "1", "sandboxToken": "false",
               "manufacturer": "apple", "model": "iphone 6", "osVersion": "9.2", "country": "Sweden",
-              "dateOfInvalidation": nil, "invalidationType": 0,
+              "timezone": nil, "locale": nil, "dateOfInvalidation": nil, "invalidationType": 0,
             ] as JSONValue
           ],
         ])

@@ -135,8 +135,33 @@ import Wire
         json: #"{"name":"Offer","appId":"com.acme.app","audience":{"all":true},"message":{"alert":"Hi"}}"#)
       #expect(sendout.status == 201)
       let refused = try await browser.post("/console/apps/\(id)/remove")
-      #expect(refused.status == 409 && refused.shows("Sendouts or messages name this app"))
+      #expect(refused.status == 409 && refused.shows("Sendout 1 names this app"))
       #expect(try await managed.send("DELETE", "/api/v1/apps/\(id)").status == 409)
+    }
+  }
+
+  @Test func `An app that a trigger or Hybrid Messaging needs is not removed, and the refusal names it`() async throws {
+    try await withManagementServer { managed in
+      let id = try await managed.addApp()
+      let trigger = try await managed.send(
+        "POST", "/api/v1/triggers", json: #"{"name":"Shipped","appId":"com.acme.app","message":{"alert":"Hi"}}"#)
+      #expect(trigger.status == 201)
+      let number = try trigger.json.integer("triggerId") ?? 0
+      func remove(_ id: Int64) async throws -> TestReply { try await managed.send("DELETE", "/api/v1/apps/\(id)") }
+      let refused = try await remove(id)
+      #expect(refused.status == 409 && refused.error?.hasPrefix("Trigger \(number) goes to this app.") == true)
+      // With another platform the trigger has where to go.
+      let android = try await managed.send(
+        "POST", "/api/v1/apps", json: #"{"name":"Acme","appId":"com.acme.app","appType":2}"#)
+      let second = try android.json.integer("pushAppId") ?? 0
+      #expect(try await remove(second).status == 200)
+      #expect(try await remove(id).status == 409)
+      #expect(try await managed.send("DELETE", "/api/v1/triggers/\(number)").status == 200)
+      let hybrid = try await managed.send("POST", "/api/v1/hybrid", json: #"{"appId":"com.acme.app"}"#)
+      #expect(hybrid.status == 201)
+      let needed = try await remove(id)
+      #expect(needed.status == 409 && needed.error?.hasPrefix("Hybrid Messaging is enabled for this app") == true)
+      #expect(try await managed.send("GET", "/api/v1/apps/\(id)").status == 200)
     }
   }
 

@@ -72,16 +72,80 @@ import Wire
       let form = try await browser.get("/console/contacts/1/edit").text
       #expect(form.contains("food=fish\nvisits=3"))
       let refused = try await browser.post(
-        "/console/contacts/1/edit", [("firstName", "Lasse"), ("dateOfBirth", "1981-02-29")])
+        "/console/contacts/1/edit",
+        [("firstName", "Lasse"), ("before.firstName", "<b>Lars"), ("dateOfBirth", "1981-02-29")])
       #expect(refused.status == 400 && refused.text.contains(#"value="Lasse""#))
       #expect(refused.text.contains("Date of birth must be a day"))
       let saved = try await browser.post(
-        "/console/contacts/1/edit", [("firstName", "Lasse"), ("properties", "visits=4\r\nsize=XL")])
+        "/console/contacts/1/edit",
+        [
+          ("firstName", "Lasse"), ("before.firstName", "<b>Lars"), ("emailAddress", ""),
+          ("before.emailAddress", "Lars@Example.com"), ("properties", "visits=4\r\nsize=XL"),
+          ("before.properties", "food=fish\r\nvisits=3"),
+        ])
       #expect(saved.status == 303 && saved.header("Location") == "/console/contacts/1")
       let row = try await console.database.query(
         "SELECT first_name, email_address, properties::text FROM contact WHERE contact_id = 1")[0]
       let (name, email, properties) = try row.decode(String?.self, String?.self, String.self)
       #expect(name == "Lasse" && email == nil && properties == #"{"size":"XL","visits":4}"#)
+    }
+  }
+
+  @Test func `What an app has changed meanwhile stays, and is told where the form would replace it`() async throws {
+    try await withConsole { console in
+      try await settle(console)
+      let browser = try await console.browser(.marketer)
+      let page = try await browser.get("/console/contacts/1/edit").text
+      #expect(page.contains(#"<input type="hidden" name="before.emailAddress" value="Lars@Example.com">"#))
+      #expect(page.contains("name=\"before.properties\" value=\"food=fish\nvisits=3\""))
+      func row() async throws -> (name: String?, email: String?, city: String?, properties: String) {
+        let row = try await console.database.query(
+          "SELECT first_name, email_address, city, properties::text FROM contact WHERE contact_id = 1")[0]
+        let (name, email, city, properties) = try row.decode(String?.self, String?.self, String?.self, String.self)
+        return (name, email, city, properties)
+      }
+      try await console.database.query(
+        #"UPDATE contact SET email_address = 'new@example.com', city = 'Lund', properties = '{"food":"meat","visits":3}'"#
+      )
+      let shown = [
+        ("before.firstName", "<b>Lars"), ("before.emailAddress", "Lars@Example.com"),
+        ("before.properties", "food=fish\r\nvisits=3"),
+      ]
+      // None of these did an app change.
+      let saved = try await browser.post(
+        "/console/contacts/1/edit",
+        shown + [
+          ("firstName", "Lasse"), ("emailAddress", "Lars@Example.com"), ("properties", "food=fish\r\nvisits=4"),
+        ])
+      #expect(saved.status == 303, "\(saved.text)")
+      var now = try await row()
+      #expect(now.name == "Lasse" && now.email == "new@example.com" && now.city == "Lund")
+      #expect(now.properties == #"{"food":"meat","visits":4}"#)
+
+      let typed = [
+        ("firstName", "<b>Lars"), ("emailAddress", "mine@example.com"), ("properties", "food=bread\r\nvisits=3"),
+      ]
+      let late = try await browser.post("/console/contacts/1/edit", shown + typed)
+      #expect(late.status == 409 && late.text.contains("E-mail address is new@example.com now"), "\(late.text)")
+      #expect(late.text.contains("food=meat now"), "\(late.text)")
+      // What was typed stands there beside what is known by now.
+      #expect(late.text.contains(#"value="mine@example.com""#))
+      #expect(late.text.contains(#"name="before.emailAddress" value="new@example.com""#))
+      #expect(late.text.contains(#"name="firstName" type="text" value="Lasse""#), "\(late.text)")
+      #expect(late.text.contains("\nfood=bread\nvisits=4</textarea>"), "\(late.text)")
+      now = try await row()
+      #expect(now.email == "new@example.com" && now.properties == #"{"food":"meat","visits":4}"#)
+      let again = try await browser.post(
+        "/console/contacts/1/edit",
+        [
+          ("firstName", "Lasse"), ("before.firstName", "Lasse"), ("emailAddress", "mine@example.com"),
+          ("before.emailAddress", "new@example.com"), ("city", "Lund"), ("before.city", "Lund"),
+          ("properties", "food=bread\r\nvisits=4"), ("before.properties", "food=meat\r\nvisits=4"),
+        ])
+      #expect(again.status == 303)
+      now = try await row()
+      #expect(now.name == "Lasse" && now.email == "mine@example.com" && now.city == "Lund")
+      #expect(now.properties == #"{"food":"bread","visits":4}"#)
     }
   }
 

@@ -41,6 +41,8 @@ import Wire
     device.model = "b"
     device.osVersion = "c"
     device.country = "d"
+    device.timeZone = "Europe/Berlin"
+    device.locale = "pt-BR"
     device.dateOfInvalidation = CarmaDate.range.upperBound
     device.invalidationType = .wrongEnvironment
     var contact = ContactReply(originalId: "a")

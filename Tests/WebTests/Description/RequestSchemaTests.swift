@@ -117,7 +117,7 @@ import Wire
     "belongs to the provider", "must be a full address", "template ",
     "productToken is missing",
     "accountSid is missing", "is no token: give it alone",
-    "is no e-mail address", "must be a name of the IANA database", "must be a day such as 1980-02-29",
+    "is no e-mail address", "must be a name of the IANA database", "must be a language tag", "must be a locale such as", "must be a day such as 1980-02-29",
   ]
 
   private func difference(

@@ -29,6 +29,32 @@ import Wire
     }
   }
 
+  @Test func `A start that names a digest is refused once the draft says something else`() async throws {
+    try await withManagementServer { managed in
+      try await managed.addApp()
+      let made = try await managed.send("POST", "/api/v1/sendouts", json: draft).json
+      let (id, seen) = (made.integer("sendoutId") ?? 0, made.string("digest") ?? "")
+      let path = "/api/v1/sendouts/\(id)"
+      _ = try await managed.send("PUT", path, json: draft.replacing("Hi ", with: "Hello "))
+      let refused = try await managed.send("POST", "\(path)/start", json: #"{"digest":"\#(seen)"}"#)
+      #expect(refused.status == 409)
+      #expect(
+        refused.error == "Sendout \(id) has changed since you looked at it. It is not started: look at it again.")
+      #expect(try refused.json.string("code") == "changed")
+      let now = try await managed.send("GET", path).json.string("digest") ?? ""
+      #expect(now != seen)
+      let unknown = try await managed.send("POST", "\(path)/start", json: #"{"digests":"x"}"#)
+      #expect(unknown.status == 400)
+      let plain = try await managed.server.send(
+        "POST", "\(path)/start", key: managed.key, headers: [("Content-Type", "text/plain")],
+        body: #"{"digest":"\#(now)"}"#)
+      #expect(plain.status == 415)
+      let started = try await managed.send("POST", "\(path)/start", json: #"{"digest":"\#(now)"}"#)
+      #expect(started.status == 200)
+      #expect(try started.json.string("state") == "freezing" && started.json.string("digest") == nil)
+    }
+  }
+
   @Test func `An audience is counted before it is sent to, and nothing is stored`() async throws {
     try await withManagementServer { managed in
       let app = try await managed.addApp()

@@ -45,7 +45,7 @@ import Wire
           #"{"appId":"com.other","audience":{"originalIds":["secretive@example.com"]},"message":{"alert":"x"}}"#)
       #expect(try made.json.integer("unknownOriginalIds") == 1)
       let key = SendoutKey(managed.other, SendoutID(try made.json.integer("sendoutId") ?? 0))
-      for audience in [Audience.all, .originalIds(["secretive@example.com"]), .list(ListID(1))] {
+      for audience in [SelectedAudience.all, .originalIds(["secretive@example.com"]), .list(ListID(1))] {
         let count = try await managed.database.pool.transaction { transaction in
           try await Ledger(transaction).freeze(key, apps: [PushAppID(2)], audience: audience)
         }

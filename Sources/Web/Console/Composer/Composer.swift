@@ -108,17 +108,20 @@ struct Composer: Sendable {
   /// The options of a command that says the same, but for those of the message that are seldom set.
   private func options(_ request: SendoutRequest) -> String {
     let audience =
-      switch request.audience {
-      case .all: "--all"
+      switch request.audience.included {
+      case .all, .excluding: "--all"
       case .list(let list): "--list \(list)"
       case .originalIds(let ids): "--to " + ids.map(call.parts.quoted).joined(separator: " ")
+      case .segment(let segment): "--segment \(segment)"
+      case .filter(let filter): "--filter \(call.parts.quoted(filter.text))"
       }
+    let exclude = request.audience.exclude.map { ["--exclude \(call.parts.quoted($0.text))"] } ?? []
     let apps = (request.appIds ?? []).map(call.parts.quoted).joined(separator: " ")
     let texts = [
       ("alert", request.message.alert), ("info", request.message.info), ("url", request.message.url),
       ("template", request.template),
     ].compactMap { name, text in text.map { "--\(name) \(call.parts.quoted($0))" } }
-    return (["--app \(apps)", audience] + texts).joined(separator: " ")
+    return (["--app \(apps)", audience] + exclude + texts).joined(separator: " ")
   }
 
   // MARK: Who

@@ -56,8 +56,9 @@ struct ComposerCheck: Sendable {
     return ConsoleView(
       title: "Check and send", template: "compose-check",
       values: [
-        "id": "\(draft.sendoutId)", "name": draft.name, "who": try await who(), "devices": count.written,
-        "counted": "\(count.devices)", "isTyped": isTyped, "isOwn": isOwn, "isOne": count.devices == 1,
+        "id": "\(draft.sendoutId)", "seen": draft.digest ?? "", "name": draft.name, "who": try await who(),
+        "devices": count.written, "counted": "\(count.devices)", "isTyped": isTyped, "isOwn": isOwn,
+        "isOne": count.devices == 1,
         "isSendable": !isOwn && count.devices > 0,
         "fields": form["fields"] ?? [[String: Any]](), "errors": form["errors"] ?? [[String: Any]](),
         "apps": count.apps.map {
@@ -70,8 +71,8 @@ struct ComposerCheck: Sendable {
   }
 
   private func who() async throws -> String {
-    switch draft.audience {
-    case .all: return "Every contact"
+    switch draft.audience?.included {
+    case .all, .excluding: return "Every contact"
     case .list(let list):
       let name = try await call.read(ListOperations.list, PageRequest(after: ListID(list.rawValue - 1), limit: 1)).items
         .first { $0.listId == list }?.name
@@ -80,6 +81,8 @@ struct ComposerCheck: Sendable {
       let rest = ids.count - Self.shownIDs
       return ids.prefix(Self.shownIDs).joined(separator: ", ")
         + (rest > 0 ? " and \(ComposerForm.grouped(rest)) more" : "")
+    case .segment(let segment): return "The segment \(segment)"
+    case .filter(let filter): return "Contacts who meet \(filter.text)"
     case nil: return "Nobody: its original ids have been deleted"
     }
   }
@@ -100,7 +103,7 @@ struct ComposerCheck: Sendable {
 
   // MARK: Sending
 
-  /// Starts the sendout, once the number of its devices was typed where that is wanted.
+  /// Starts the sendout, once the number of its devices was typed where that is wanted, if it still says what the page showed.
   func start() async throws {
     if isTyped {
       let number = Int((call.form.text("devices") ?? "").filter(\.isNumber))
@@ -108,7 +111,9 @@ struct ComposerCheck: Sendable {
         throw HTTPErrorResponse.badRequest("devices must be \(typed): the sendout goes to \(count.written) devices.")
       }
     }
-    _ = try await call.change(SendoutOperations.start, draft.sendoutId, ())
+    // A form without it is one of before: it is refused like one that shows another draft.
+    let seen = SendoutStart(digest: call.form.text("seen") ?? "")
+    _ = try await call.change(SendoutOperations.start, draft.sendoutId, seen)
   }
 
   private var typed: String { ComposerForm.grouped(count.devices) }

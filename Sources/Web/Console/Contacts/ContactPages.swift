@@ -53,7 +53,7 @@ enum ContactPages {
     [
       "href": "/console/contacts/\(contact.contactId)", "originalId": contact.originalId,
       "name": contact.fullName ?? "", "email": contact.texts[.emailAddress] ?? "",
-      "number": contact.texts[.mobileNumber] ?? "", "list": contact.listId?.description ?? "",
+      "number": contact.texts[.mobileNumber] ?? "", "lists": contact.listIds.map { ["id": $0] },
       "since": call.zone.time(contact.createdAt), "remove": PercentEncoding.encode(contact.originalId),
     ]
   }
@@ -71,11 +71,8 @@ enum ContactPages {
       "fields": fields(of: contact), "since": call.zone.time(contact.createdAt),
       "changed": call.zone.time(contact.updatedAt), "hidesPersonal": !call.user.seesPersonal,
       "mayChange": mayChange, "maySend": mayChange && contact.devices?.contains { $0.invalidatedAt == nil } == true,
-      "apps": apps(of: contact, call), "list": [], "seesTimeline": call.user.seesPersonal,
+      "apps": apps(of: contact, call), "lists": try await lists(of: contact, call), "seesTimeline": call.user.seesPersonal,
     ]
-    if let list = contact.listId {
-      values["list"] = [["href": "/console/lists/\(list)", "name": try await listName(list, call)]]
-    }
     if call.user.seesPersonal, call.allows(ReportOperations.show) {
       let limit = try call.query.integer("events", in: 1...events.most) ?? events.few
       let report = try await call.read(
@@ -93,9 +90,17 @@ enum ContactPages {
         """)
   }
 
-  private static func listName(_ list: ListID, _ call: ConsoleCall) async throws -> String {
-    guard call.allows(ListOperations.show) else { return "List \(list)" }
-    return try await call.read(ListOperations.show, list).name
+  /// The lists that the contact is on, by their names where the user sees lists.
+  private static func lists(of contact: ContactDetails, _ call: ConsoleCall) async throws -> [[String: Any]] {
+    var names: [ListID: String] = [:]
+    if call.allows(ListOperations.list) {
+      for list in contact.listIds where names[list] == nil {
+        // Whoever is on many lists is often on neighbours.
+        let page = PageRequest(after: ListID(list.rawValue - 1), limit: 100)
+        for found in try await call.read(ListOperations.list, page).items { names[found.listId] = found.name }
+      }
+    }
+    return contact.listIds.map { ["href": "/console/lists/\($0)", "name": names[$0] ?? "List \($0)"] }
   }
 
   /// What is known, in the order of the API's fields.
@@ -122,6 +127,8 @@ enum ContactPages {
     case .zipcode: "Zip code"
     case .sex: "Sex"
     case .mobileNumber: "Mobile number"
+    case .timeZone: "Time zone"
+    case .language: "Language"
     }
   }
 
@@ -170,11 +177,13 @@ enum ContactPages {
   ) { call in
     guard call.user.seesPersonal else { throw HTTPErrorResponse.personalRefused }
     let contact = try await call.read(ContactOperations.show, try call.number())
+    var call = call
+    if call.refusal != nil { call.form = ContactForm.merged(call.form, contact) }
     return ConsoleView(
       title: "Change a contact", template: "contact-edit",
       values: [
         "id": contact.contactId, "originalId": contact.originalId,
-        "form": call.formView(ContactForm.fields, ContactForm.initial(contact)),
+        "form": call.formView(ContactForm.fields + ContactForm.hidden, ContactForm.initial(contact)),
       ])
   }
 

@@ -121,7 +121,8 @@ public struct ConsoleRoutes: RouteSet {
   // MARK: Actions
 
   private func perform(_ action: ConsoleAction, _ visit: ConsoleVisit) async throws -> Response {
-    let form = try await visit.form(upTo: min(max(Limits.body, action.operation.description.bodyLimit) * 3, 4 << 20))
+    // Three bytes of a form can stand for one, and a form can have what it showed beside what was typed.
+    let form = try await visit.form(upTo: min(max(Limits.body, action.operation.description.bodyLimit) * 6, 4 << 20))
     let call: ConsoleCall
     do {
       call = try await self.call(visit, for: action.path, knowing: ["part"], form: form)

@@ -82,14 +82,15 @@ enum ListPages {
           ] : [],
       ],
       sql: """
-        SELECT contact_id, original_id FROM contact
+        SELECT contact_id, original_id
+          FROM list_member JOIN contact USING (customer_id, contact_id)
          WHERE customer_id = \(call.customer) AND list_id = \(id) ORDER BY contact_id LIMIT 50;
         """)
   }
 
   private static let originalIDs = FormField(
     "add", label: "Original ids", kind: .area(rows: 5),
-    hint: "A line for each, \(ListMembersRequest.maximumCount) at most. Who is on another list leaves that.",
+    hint: "A line for each, \(ListMembersRequest.maximumCount) at most. They stay on their other lists.",
     isRequired: true)
 
   private static let join = ConsoleAction(
@@ -118,8 +119,7 @@ enum ListPages {
   private static func told(_ done: ListMembersReply) -> String {
     var sentences: [String] = []
     if done.added > 0 {
-      let moved = done.leftOtherLists > 0 ? ", and \(done.leftOtherLists) of them left another list" : ""
-      sentences.append("\(done.added) \(done.added == 1 ? "contact" : "contacts") joined\(moved).")
+      sentences.append("\(done.added) \(done.added == 1 ? "contact" : "contacts") joined.")
     }
     if done.removed > 0 { sentences.append("\(done.removed) left.") }
     if let first = done.unknownOriginalIds.first {

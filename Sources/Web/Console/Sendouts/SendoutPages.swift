@@ -175,6 +175,9 @@ extension Audience {
   fileprivate var words: String {
     switch self {
     case .all: "All contacts."
+    case .segment(let segment): "Segment \(segment)."
+    case .filter(let filter): "Contacts who meet \(filter.text)."
+    case .excluding(let audience, let filter): "\(audience.words) Without those who meet \(filter.text)."
     case .list(let list): "List \(list)."
     case .originalIds(let ids): "\(ChartText.grouped(ids.count)) original ids."
     }

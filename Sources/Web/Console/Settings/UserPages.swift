@@ -53,14 +53,11 @@ enum UserPages {
     return invited(call, try await call.change(UserOperations.add, (), request))
   }
 
-  /// The link, shown this once; a user who works for another customer has a password already.
+  /// The link, shown this once.
   private static func invited(_ call: ConsoleCall, _ user: UserReply) -> ConsoleDone {
-    guard let link = user.link else {
-      return .see("/console/users", notice: "\(user.name) is added, and signs in with the password that they have.")
-    }
-    return .show(
+    .show(
       .secret(
-        "A link for \(user.name)", label: "Link for \(user.email)", call.parts.publicURL + link, use: nil,
+        "A link for \(user.name)", label: "Link for \(user.email)", call.parts.publicURL + (user.link ?? ""), use: nil,
         note: "Send it to them yourself. Whoever opens it first sets the password. It works once, within 24 hours.",
         back: "/console/users", "Back to the users"))
   }

@@ -33,6 +33,11 @@ import Wire
       """, console.customer.rawValue, app.id.rawValue, Int32(devices))
   }
 
+  /// What the check's form says of the draft that it shows.
+  private func seen(_ page: TestReply) -> (String, String) {
+    ("seen", page.text.firstMatch(of: #/name="seen" value="([^"]+)"/#).map { String($0.1) } ?? "")
+  }
+
   private func sendout(_ console: ConsoleServer, _ id: Int64 = 1) async throws -> SendoutReply {
     try await SendoutStore(console.database.pool).find(console.customer, SendoutID(id))
   }
@@ -56,7 +61,7 @@ import Wire
       #expect(draft.message == MessageBody(alert: "Hi {{firstName}}"))
       let check = try await browser.get("/console/sendouts/1/check")
       #expect(check.status == 200 && check.text.contains("Send to 2 devices"), "\(check.text)")
-      let sent = try await browser.post("/console/sendouts/1/check")
+      let sent = try await browser.post("/console/sendouts/1/check", [seen(check)])
       #expect(sent.status == 303 && sent.header("Location") == "/console/sendouts/1")
       #expect(try await sendout(console).state == .freezing)
       #expect(try await browser.post("/console/sendouts/1/check").status == 409)
@@ -143,11 +148,13 @@ import Wire
       let check = try await browser.get("/console/sendouts/1/check")
       #expect(check.text.contains(#"name="devices""#) && check.text.contains("Type 3 to send"), "\(check.text)")
       for typed in ["", "2", "33", "three"] {
-        let reply = try await browser.post("/console/sendouts/1/check", [("devices", typed), ("counted", "3")])
+        let reply = try await browser.post(
+          "/console/sendouts/1/check", [("devices", typed), ("counted", "3"), seen(check)])
         #expect(reply.status == 400 && reply.text.contains(##"href="#f-devices""##), "\(typed): \(reply.text)")
       }
       #expect(try await sendout(console).state == .draft)
-      let sent = try await browser.post("/console/sendouts/1/check", [("devices", " 3 "), ("counted", "3")])
+      let sent = try await browser.post(
+        "/console/sendouts/1/check", [("devices", " 3 "), ("counted", "3"), seen(check)])
       #expect(sent.status == 303)
       #expect(try await sendout(console).state == .freezing)
     }
@@ -162,11 +169,36 @@ import Wire
       _ = try await author.post("/console/new-sendout", form())
       let own = try await author.get("/console/sendouts/1/check")
       #expect(own.text.contains("a second person") && !own.text.contains("Send to 2 devices"), "\(own.text)")
-      #expect(try await author.post("/console/sendouts/1/check").status == 403)
+      #expect(
+        try await author.post("/console/sendouts/1/check", [("seen", try await sendout(console).digest ?? "")]).status
+          == 403)
       #expect(try await sendout(console).state == .draft)
       let colleague = try await console.browser(.marketer, "noah@example.com")
-      #expect(try await colleague.get("/console/sendouts/1/check").text.contains("Send to 2 devices"))
-      #expect(try await colleague.post("/console/sendouts/1/check").status == 303)
+      let check = try await colleague.get("/console/sendouts/1/check")
+      #expect(check.text.contains("Send to 2 devices"))
+      #expect(try await colleague.post("/console/sendouts/1/check", [seen(check)]).status == 303)
+      #expect(try await sendout(console).state == .freezing)
+    }
+  }
+
+  @Test func `What was changed since a colleague looked at it is shown again, and not sent`() async throws {
+    try await withConsole { console in
+      try await settle(console)
+      let author = try await console.browser(.marketer, "mia@example.com")
+      _ = try await author.get("/console/new-sendout")
+      _ = try await author.post("/console/new-sendout", form())
+      let colleague = try await console.browser(.marketer, "noah@example.com")
+      let check = try await colleague.get("/console/sendouts/1/check")
+      _ = try await author.post("/console/sendouts/1/edit", form(["message.alert": "Something else"]))
+      // So is a form that does not say what it showed.
+      for fields in [[seen(check)], []] {
+        let late = try await colleague.post("/console/sendouts/1/check", fields)
+        #expect(late.status == 409 && late.text.contains("look at it again"), "\(late.text)")
+        #expect(late.text.contains("Something else") && seen(late) != seen(check), "\(late.text)")
+        #expect(try await sendout(console).state == .draft)
+        if !fields.isEmpty { continue }
+        #expect(try await colleague.post("/console/sendouts/1/check", [seen(late)]).status == 303)
+      }
       #expect(try await sendout(console).state == .freezing)
     }
   }

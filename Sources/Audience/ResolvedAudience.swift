@@ -1,0 +1,90 @@
+package import Registry
+package import Wire
+
+/// An audience whose list, segments and filters exist.
+package struct ResolvedAudience: Sendable {
+  /// As it is stored: filters have the numbers of lists and segments.
+  package let audience: Audience
+  /// What contacts have to meet; nil where that is nothing, or a list alone.
+  let filter: ResolvedFilter?
+
+  /// As statements take it. Whole lists and everybody have statements of their own.
+  package var selection: SelectedAudience {
+    switch (audience.included, filter?.sql) {
+    case (.originalIds(let ids), let filter?): .originalIdsMeeting(ids, filter)
+    case (_, let filter?): .meeting(filter)
+    case (.list(let list), nil): .list(list)
+    case (.originalIds(let ids), nil): .originalIds(ids)
+    case (.all, nil), (.segment, nil), (.filter, nil), (.excluding, nil): .all
+    }
+  }
+}
+
+extension Segments {
+  /// Looks up what an audience names.
+  /// - Parameter isHolding: whether segments stay until the transaction ends.
+  /// - Throws: `RegistryError.invalid`, naming the field.
+  package func resolve(
+    _ customer: CustomerID, _ audience: Audience, holding isHolding: Bool = false
+  ) async throws -> ResolvedAudience {
+    let included = audience.included
+    let (filter, field): (Filter?, String) =
+      switch included {
+      case .all, .originalIds, .excluding: (nil, "audience")
+      case .list(let list): (audience.exclude == nil ? nil : .list(.number(list.rawValue)), "audience.listId")
+      case .segment(let segment): (.segment(.number(segment.rawValue)), "audience.segmentId")
+      case .filter(let filter): (filter, "audience.filter")
+      }
+    var resolved: ResolvedFilter?
+    if let filter { resolved = try await resolve(customer, filter, field: field, holding: isHolding) }
+    var stored = included
+    if case .filter = included, let filter = resolved?.filter { stored = .filter(filter) }
+    if let exclude = audience.exclude {
+      let left = try await resolve(customer, exclude, field: "audience.exclude", holding: isHolding)
+      resolved = (resolved ?? ResolvedFilter(.everyone)).excluding(left)
+      stored = .excluding(stored, left.filter)
+    }
+    return ResolvedAudience(audience: stored, filter: resolved)
+  }
+
+  /// Which conditions of an audience leave a contact out, as things are now: a sentence for each, or none.
+  package func reasons(
+    _ customer: CustomerID, _ audience: ResolvedAudience, originalID: String
+  ) async throws -> [String] {
+    guard let filter = audience.filter else { return [] }
+    let explanation = try await explain(customer, filter, originalID: originalID)
+    guard !explanation.result else { return [] }
+    var nodes = explanation.nodes[...]
+    let tree = ExplainedNode(filter.filter, filter.segments, &nodes)
+    return tree?.reasons(against: true) ?? []
+  }
+}
+
+/// A part of a filter with what is known of it for a contact, and its parts.
+private struct ExplainedNode {
+  private let filter: Filter
+  private let node: SegmentExplainReply.Node
+  private let parts: [ExplainedNode]
+
+  /// - Parameter nodes: in the order of `ResolvedFilter.explained`, from this one on; nil when there is no further one.
+  init?(_ filter: Filter, _ segments: SegmentDefinitions, _ nodes: inout ArraySlice<SegmentExplainReply.Node>) {
+    guard let node = nodes.popFirst() else { return nil }
+    self.filter = filter
+    self.node = node
+    var inside = filter.parts
+    if case .segment(.number(let number)) = filter, case .filter(let filter)? = segments[number] { inside = [filter] }
+    parts = inside.compactMap { ExplainedNode($0, segments, &nodes) }
+  }
+
+  /// The conditions that make this true or false, each with a sentence.
+  /// - Parameter wanted: what it would have to be, and is not.
+  func reasons(against wanted: Bool) -> [String] {
+    if case .not = filter { return parts.flatMap { $0.reasons(against: !wanted) } }
+    let guilty = parts.filter { $0.node.result != wanted }
+    if !guilty.isEmpty { return guilty.flatMap { $0.reasons(against: wanted) } }
+    let value = node.value.map { ": it has \($0) there" } ?? ""
+    return [
+      wanted ? "The contact does not meet `\(node.text)`\(value)." : "The contact meets `\(node.text)`, which leaves it out\(value)."
+    ]
+  }
+}

@@ -1,0 +1,137 @@
+package import Postgres
+import Registry
+
+/// Statements that count the contacts that meet a filter, and on `segment_count`. `$1` is the customer.
+enum SegmentCountQueries {
+  static let all: [Statement] = [
+    population, sliceSize, snapshot, unlimited, bounds, forget, claim, progress, finish, fail, count(.sample, .all),
+    count(.sample, .slices), count(.sample, .numbers),
+  ]
+
+  /// Which contacts are looked at.
+  enum Scope {
+    /// All of the customer.
+    case all
+    /// The slices below `$3`.
+    case slices
+    /// The numbers from `$3` to `$4`.
+    case numbers
+
+    func condition(_ table: String) -> String {
+      switch self {
+      case .all: "true"
+      case .slices: "filter_slice(\(table).contact_id) < \(SegmentCounts.indexedSlices) AND filter_slice(\(table).contact_id) < $3::int4"
+      case .numbers: "\(table).contact_id BETWEEN $3::bigint AND $4::bigint"
+      }
+    }
+
+    var name: String {
+      switch self {
+      case .all: "segment.count_all"
+      case .slices: "segment.estimate"
+      case .numbers: "segment.count_portion"
+      }
+    }
+  }
+
+  /// Counts contacts that meet a filter, with its literals as `$2`, in a row without an app, and their valid devices in a row for each app.
+  ///
+  /// The contacts are found once. A device's contact is within the same range, which lets the planner read the devices in order.
+  static func count(_ filter: FilterSQL, _ scope: Scope) -> Statement {
+    let range = if case .numbers = scope { "AND \(scope.condition("device"))" } else { "" }
+    return Statement(
+      scope.name, .read,
+      """
+      WITH found AS MATERIALIZED (
+        SELECT contact.contact_id FROM contact
+         WHERE contact.customer_id = $1::bigint AND \(scope.condition("contact")) AND \(filter.sql(literals: "$2::text[]")))
+      SELECT NULL::bigint, count(*), now() FROM found
+      UNION ALL
+      SELECT device.push_app_id, count(*), now()
+        FROM found JOIN device ON device.contact_id = found.contact_id
+       WHERE device.customer_id = $1::bigint AND device.invalidated_at IS NULL \(range)
+       GROUP BY device.push_app_id
+      """)
+  }
+
+  /// How many contacts there are, counted up to `$2`.
+  static let population = Statement(
+    "segment.population", .read,
+    "SELECT count(*) FROM (SELECT FROM contact WHERE customer_id = $1::bigint LIMIT $2::bigint) AS counted")
+
+  /// How many contacts are in the slices below `$2`.
+  static let sliceSize = Statement(
+    "segment.slice_size", .read,
+    """
+    SELECT count(*) FROM contact
+     WHERE customer_id = $1::bigint AND filter_slice(contact_id) < \(SegmentCounts.indexedSlices) AND filter_slice(contact_id) < $2::int4
+    """)
+
+  /// All statements of the transaction see the database as it is now.
+  static let snapshot = Statement(
+    "segment.snapshot", .write, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+
+  /// Lifts the time limit for the rest of the transaction. A million contacts are hashed in memory.
+  static let unlimited = Statement(
+    "segment.unlimited", .read,
+    "SELECT set_config('statement_timeout', '0', true), set_config('work_mem', '64MB', true)")
+
+  /// Deletes a portion, of `$2` rows, of the counts that were begun a day ago.
+  static let forget = Statement(
+    "segment_count.forget", .write,
+    Portions.delete(from: "segment_count", by: "asked_at", before: "now() - interval '1 day'"))
+
+  /// The least and the greatest number of a contact, and the moment; NULL if there is none.
+  static let bounds = Statement(
+    "segment.bounds", .read,
+    """
+    SELECT (SELECT contact_id FROM contact WHERE customer_id = $1::bigint ORDER BY contact_id LIMIT 1),
+           (SELECT contact_id FROM contact WHERE customer_id = $1::bigint ORDER BY contact_id DESC LIMIT 1), now()
+    """)
+
+  /// Claims the count of the filter `$2` for `$4` seconds, unless somebody counts it, or it was done within `$3` seconds. Gives what there is,
+  /// and whether it was claimed now.
+  static let claim = Statement(
+    "segment_count.claim", .write,
+    """
+    WITH claimed AS (
+      INSERT INTO segment_count AS c (customer_id, fingerprint, lease_until)
+      VALUES ($1::bigint, sha256(convert_to($2::text, 'UTF8')), now() + make_interval(secs => $4::int4))
+      ON CONFLICT (customer_id, fingerprint) DO UPDATE
+         SET percent = 0, result = NULL, failure = NULL, as_of = NULL, asked_at = now(), lease_until = excluded.lease_until
+       WHERE CASE WHEN c.as_of IS NOT NULL THEN c.as_of < now() - make_interval(secs => $3::int4)
+                  ELSE c.failure IS NOT NULL OR c.lease_until < now() END
+      RETURNING 1)
+    SELECT EXISTS (SELECT FROM claimed), percent, result, as_of
+      FROM (SELECT 1) AS one
+      LEFT JOIN segment_count ON customer_id = $1::bigint AND fingerprint = sha256(convert_to($2::text, 'UTF8'))
+    """)
+
+  /// Notes that `$3` percent are counted, and extends the lease by `$4` seconds.
+  static let progress = Statement(
+    "segment_count.progress", .write,
+    """
+    UPDATE segment_count SET percent = $3::int4, lease_until = now() + make_interval(secs => $4::int4)
+     WHERE customer_id = $1::bigint AND fingerprint = sha256(convert_to($2::text, 'UTF8')) AND as_of IS NULL
+    """)
+
+  static let finish = Statement(
+    "segment_count.finish", .write,
+    """
+    UPDATE segment_count SET percent = 100, result = $3::json, as_of = $4::timestamptz
+     WHERE customer_id = $1::bigint AND fingerprint = sha256(convert_to($2::text, 'UTF8'))
+    """)
+
+  /// Notes why it came to nothing. Whoever asks next begins anew.
+  static let fail = Statement(
+    "segment_count.fail", .write,
+    """
+    UPDATE segment_count SET failure = $3::text, lease_until = now()
+     WHERE customer_id = $1::bigint AND fingerprint = sha256(convert_to($2::text, 'UTF8')) AND as_of IS NULL
+    """)
+}
+
+/// Every statement of this room, so that a test can prepare each of them on a real server.
+package enum AudienceStatements {
+  package static let all: [Statement] = SegmentQueries.all
+}

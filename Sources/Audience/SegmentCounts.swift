@@ -1,0 +1,222 @@
+import FoundationEssentials
+package import Postgres
+import Registry
+package import Wire
+
+/// Counts the contacts that meet a filter: an estimate at once, or all of them in the background.
+///
+/// Each customer counts one filter at a time, on connections that nobody waits for but reports. So a heavy filter delays only its own customer's
+/// counts.
+package struct SegmentCounts: Sendable {
+  private let database: any Querying
+  private let permits = KeyedSemaphore<CustomerID>(1, mostWaiting: 20)
+
+  /// - Parameter database: for reads that may take long. A count of all takes a transaction of a pool.
+  package init(_ database: any Querying) { self.database = database }
+
+  /// Contacts are in so many slices by a hash. An index has those of the first ones.
+  static let (slices, indexedSlices) = (1024, 64)
+  /// About so many contacts are read for an estimate.
+  private static let sample = 5000
+  /// A customer with no more contacts gets exact counts always.
+  private static let fewContacts = 20_000
+  /// How long an estimate may take.
+  private static let estimateLimit = Duration.seconds(10)
+  /// Seconds for which the count of a filter is good.
+  private static let goodFor: Int32 = 60
+  /// Seconds until a hub that counts is given up.
+  private static let lease: Int32 = 60
+  /// How long a count of all may take.
+  private static let countLimit = Duration.seconds(600)
+  /// How long a request waits for one.
+  private static let patience = Duration.seconds(1)
+
+  /// Deletes counts of yesterday.
+  package static func forgetOld(_ customer: CustomerID, in pool: Pool) async throws {
+    try await pool.deleteInPortions(SegmentCountQueries.forget, customer.rawValue)
+  }
+
+  /// Runs what reads by a filter in the customer's turn.
+  package func turn<Answer: Sendable>(
+    of customer: CustomerID, _ body: @Sendable () async throws -> Answer
+  ) async throws -> Answer {
+    try await permits.withPermit(customer, body)
+  }
+
+  /// An estimate from some slices of the contacts, always the same ones. Of few contacts it is exact.
+  package func estimate(_ customer: CustomerID, _ filter: ResolvedFilter) async throws -> SegmentCountReply {
+    let database = database.limited(to: Self.estimateLimit)
+    return try await permits.withPermit(customer) {
+      let few = try await database.query(
+        SegmentCountQueries.population, customer.rawValue, Int64(Self.fewContacts) + 1)[0].decode(Int.self)
+      guard few > Self.fewContacts else {
+        let sql = filter.sql
+        let count = try Count(
+          try await database.query(SegmentCountQueries.count(sql, .all), customer.rawValue, sql.literals))
+        return try await reply(count, customer, filter)
+      }
+      let one = try await database.query(SegmentCountQueries.sliceSize, customer.rawValue, Int32(1))[0].decode(Int.self)
+      let taken = Self.slicesTaken(contactsInOne: one)
+      let sql = filter.sql
+      let count = try Count(
+        try await database.query(
+          SegmentCountQueries.count(sql, .slices), customer.rawValue, sql.literals, Int32(taken)))
+      return try await reply(count, customer, filter, slices: taken)
+    }
+  }
+
+  /// How many slices have about as many contacts as an estimate reads.
+  static func slicesTaken(contactsInOne: Int) -> Int {
+    min(max(sample / max(contactsInOne, 1), 1), indexedSlices)
+  }
+
+  /// The 95 % interval of a number of contacts of which each was in the sample with probability `share`, when so many were (Wilson's score).
+  static func interval(found: Int, share: Double) -> (low: Int, high: Int) {
+    let (z, left, found) = (1.959964, 1 - share, Double(found))
+    let middle = (2 * found + z * z * left) / (2 * share)
+    let half = z * (left * (4 * found + z * z * left)).squareRoot() / (2 * share)
+    return (max(Int((middle - half).rounded(.down)), Int(found)), Int((middle + half).rounded(.up)))
+  }
+
+  /// The count of all, or how far it is. A hub counts in the background; others tell of it.
+  /// - Throws: `PostgresError`.
+  package func exact(_ customer: CustomerID, _ filter: ResolvedFilter) async throws -> SegmentCountReply {
+    let identity = filter.identity
+    let row = try await database.query(
+      SegmentCountQueries.claim, customer.rawValue, identity, Self.goodFor, Self.lease)[0]
+    let (isClaimed, percent, result, asOf) = try row.decode(Bool.self, Int32?.self, JSONDocument?.self, Date?.self)
+    if !isClaimed, let result, let asOf {
+      return try await reply(try Count(result, asOf), customer, filter)
+    }
+    guard isClaimed else { return SegmentCountReply(exact: true, percent: Int(percent ?? 0), filter: filter.filter) }
+    // The request may be over before the count is.
+    let counting = Task { try await countAll(customer, filter, identity) }
+    guard let count = try await Self.value(of: counting, within: Self.patience) else {
+      return SegmentCountReply(exact: true, percent: 0, filter: filter.filter)
+    }
+    return try await reply(count, customer, filter)
+  }
+
+  /// What a task returns; nil if that takes longer.
+  private static func value(of task: Task<Count, any Error>, within limit: Duration) async throws -> Count? {
+    let (ends, end) = AsyncStream<Result<Count, any Error>>.makeStream()
+    Task {
+      end.yield(await task.result)
+      end.finish()
+    }
+    return try await withThrowingTaskGroup(of: Count?.self) { group in
+      group.addTask {
+        for await result in ends { return try result.get() }
+        return nil
+      }
+      group.addTask {
+        try await Task.sleep(for: limit)
+        return nil
+      }
+      defer { group.cancelAll() }
+      return try await group.next() ?? nil
+    }
+  }
+
+  private func countAll(_ customer: CustomerID, _ filter: ResolvedFilter, _ identity: String) async throws -> Count {
+    do {
+      let count = try await permits.withPermit(customer) { try await counted(customer, filter, identity) }
+      try await database.query(
+        SegmentCountQueries.finish, customer.rawValue, identity, JSONDocument(try count.json), count.asOf)
+      return count
+    } catch {
+      _ = try? await database.query(SegmentCountQueries.fail, customer.rawValue, identity, "\(type(of: error))")
+      throw error
+    }
+  }
+
+  /// Counts by ranges of numbers, so that the percentage is true, in one snapshot, so that all of it is right for one moment.
+  private func counted(_ customer: CustomerID, _ filter: ResolvedFilter, _ identity: String) async throws -> Count {
+    guard let pool = database as? Pool else { preconditionFailure("a count of all needs a pool") }
+    let sql = filter.sql
+    return try await pool.transaction(of: customer.rawValue, limit: Self.countLimit) { transaction in
+      try await transaction.query(SegmentCountQueries.snapshot)
+      try await transaction.query(SegmentCountQueries.unlimited)
+      let (first, last, now) = try await transaction.query(SegmentCountQueries.bounds, customer.rawValue)[0].decode(
+        Int64?.self, Int64?.self, Date.self)
+      var count = Count(asOf: now)
+      guard let first, let last else { return count }
+      let size = max((last - first) / Self.portions + 1, Self.leastPortion)
+      var from = first
+      while from <= last {
+        let (to, isOver) = from.addingReportingOverflow(size - 1)
+        let end = isOver ? last : min(to, last)
+        count.add(
+          try await transaction.query(
+            SegmentCountQueries.count(sql, .numbers), customer.rawValue, sql.literals, from, end))
+        guard end < last else { break }
+        from = end + 1
+        let percent = Int32(Double(end - first) / Double(last - first) * 100)
+        try await database.query(SegmentCountQueries.progress, customer.rawValue, identity, min(percent, 99), Self.lease)
+      }
+      return count
+    }
+  }
+
+  /// A count of all is done in about so many statements, of so many numbers at least.
+  private static let (portions, leastPortion): (Int64, Int64) = (20, 50_000)
+
+  /// - Parameter slices: of how many slices it is; nil for all contacts.
+  private func reply(
+    _ count: Count, _ customer: CustomerID, _ filter: ResolvedFilter, slices: Int? = nil
+  ) async throws -> SegmentCountReply {
+    let share = slices.map { Double($0) / Double(Self.slices) } ?? 1
+    func scaled(_ number: Int) -> Int { Int((Double(number) / share).rounded()) }
+    let apps = try await PushApps(database).list(customer).compactMap { app in
+      count.devices[app.id.rawValue].map {
+        SegmentCountReply.App(pushAppId: app.id, appId: app.appID, appType: app.type, devices: scaled($0))
+      }
+    }
+    let ends = slices.map { _ in Self.interval(found: count.contacts, share: share) }
+    return SegmentCountReply(
+      contacts: scaled(count.contacts), apps: apps, exact: slices == nil, low: ends?.low ?? count.contacts,
+      high: ends?.high ?? count.contacts, asOf: Wire.Timestamp(count.asOf), filter: filter.filter)
+  }
+}
+
+/// Contacts, and valid devices by app.
+private struct Count: Sendable {
+  var contacts = 0
+  var devices: [Int64: Int] = [:]
+  var asOf: Date
+
+  init(asOf: Date) { self.asOf = asOf }
+
+  init(_ rows: Rows) throws {
+    self.init(asOf: try rows[0].column(2, as: Date.self))
+    try add(rows)
+  }
+
+  mutating func add(_ rows: Rows) throws {
+    for row in rows {
+      let (app, count, _) = try row.decode(Int64?.self, Int.self, Date.self)
+      if let app { devices[app, default: 0] += count } else { contacts += count }
+    }
+  }
+
+  /// As `segment_count.result` has it.
+  private struct Stored: Codable {
+    var contacts: Int
+    var devices: [String: Int]
+  }
+
+  var json: String {
+    get throws {
+      let stored = Stored(
+        contacts: contacts, devices: Dictionary(uniqueKeysWithValues: devices.map { ("\($0.key)", $0.value) }))
+      return String(decoding: try JSONCoding.encode(stored), as: UTF8.self)
+    }
+  }
+
+  init(_ result: JSONDocument, _ asOf: Date) throws {
+    let stored = try JSONCoding.decode(Stored.self, from: result.text.utf8)
+    self.init(asOf: asOf)
+    contacts = stored.contacts
+    for (app, count) in stored.devices { if let app = Int64(app) { devices[app] = count } }
+  }
+}

@@ -1,0 +1,241 @@
+public import ArgumentParser
+import Operations
+public import Wire
+
+extension SegmentID: ExpressibleByArgument {}
+
+struct SegmentCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "segment", abstract: "Add, change, list and remove segments, and count and explain filters.",
+    discussion: """
+      A segment is a named set of contacts: those that meet a filter at the moment, or those that were put into a static segment.
+
+      A filter is a line such as: country in ('SE', 'NO') and properties.visits >= 3
+      """,
+    subcommands: [
+      Add.self, Update.self, List.self, Show.self, Contacts.self, Change.self, Delete.self, Count.self, Explain.self,
+      Search.self,
+    ])
+
+  struct Add: ChangingCommand {
+    static let operation = SegmentOperations.add
+    static let configuration = CommandConfiguration(
+      abstract: "Add a segment.",
+      discussion: """
+        Example: pushcart segment add --customer 1 --name "Nordic regulars" --filter "country in ('SE', 'NO') and received >= 1"
+        """)
+
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @Option(parsing: .unconditional, help: "Display name, unique among the customer's segments.") var name: String
+    @Option(parsing: .unconditional, help: "What it is for.") var description: String?
+    @Option(parsing: .unconditional, help: "Who is in it.", transform: { try Filter(text: $0) }) var filter: Filter?
+    @Flag(name: .customLong("static"), help: "Contacts are put into it, by hand or by imports.") var isStatic = false
+    @OptionGroup var options: ManagementOptions
+
+    func validate() throws {
+      guard isStatic != (filter != nil) else { throw ValidationError("Give either --filter FILTER or --static.") }
+    }
+
+    var body: SegmentRequest {
+      SegmentRequest(name: name, description: description, filter: filter, static: isStatic ? true : nil)
+    }
+  }
+
+  struct Update: ChangingCommand {
+    static let operation = SegmentOperations.change
+    static let configuration = CommandConfiguration(
+      abstract: "Change a segment. Options that are left out change nothing.",
+      discussion: "Example: pushcart segment update 3 --customer 1 --filter \"country = 'SE'\"")
+
+    @Argument(help: "Number of the segment.") var segment: SegmentID
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @Option(parsing: .unconditional, help: "Display name.") var name: String?
+    @Option(parsing: .unconditional, help: "What it is for; \"\" removes it.") var description: String?
+    @Option(parsing: .unconditional, help: "Who is in it.", transform: { try Filter(text: $0) }) var filter: Filter?
+    @OptionGroup var options: ManagementOptions
+
+    var target: SegmentID { segment }
+    var body: SegmentRequest { SegmentRequest(name: name, description: description, filter: filter) }
+  }
+
+  struct List: ListingCommand {
+    static let operation = SegmentOperations.list
+    static let configuration = CommandConfiguration(
+      abstract: "List a customer's segments.", discussion: "Example: pushcart segment list --customer 1")
+    static let things = "segments"
+    static var columns: [Column] {
+      [
+        Column("#Segment") { "\($0.segmentId)" },
+        Column("Name") { $0.name },
+        Column("Filter") { $0.text ?? "static" },
+        Column("Changed (UTC)") { $0.updatedAt.forPeople },
+      ]
+    }
+
+    @OptionGroup var common: CustomerOptions
+  }
+
+  struct Show: OperationCommand {
+    static let operation = SegmentOperations.show
+    static let configuration = CommandConfiguration(
+      abstract: "Show a segment.", discussion: "Example: pushcart segment show 3 --customer 1")
+
+    @Argument(help: "Number of the segment.") var segment: SegmentID
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var options: ManagementOptions
+
+    var target: SegmentID { segment }
+
+    func text(_ segment: SegmentReply) -> String {
+      var table = TextTable("Field", "Value")
+      table.add("name", segment.name)
+      table.add("description", segment.description)
+      table.add("static", segment.static ? "yes" : "no")
+      table.add("filter", segment.text)
+      return "Segment \(segment.segmentId)\n" + table.text(empty: "")
+    }
+  }
+
+  struct Contacts: OperationCommand {
+    static let operation = SegmentOperations.contacts
+    static let configuration = CommandConfiguration(
+      abstract: "List who is in a segment now.", discussion: "Example: pushcart segment contacts 3 --customer 1")
+
+    @Argument(help: "Number of the segment.") var segment: SegmentID
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var paging: PageOptions<ContactID>
+    @OptionGroup var options: ManagementOptions
+
+    var target: (SegmentID, PageRequest<ContactID>) { (segment, paging.request) }
+
+    func text(_ page: Page<ContactDetails, ContactID>) -> String {
+      TextTable(ContactDetails.columns, of: page.items).text(empty: "Nobody is in segment \(segment) here.") + page.more
+    }
+  }
+
+  struct Change: OperationCommand {
+    static let operation = SegmentOperations.changeContacts
+    static let configuration = CommandConfiguration(
+      abstract: "Put contacts into a static segment, or take them out of it.",
+      discussion: """
+        Example: pushcart segment change 3 --customer 1 --add lars@example.com --remove mia@example.com
+        """)
+
+    @Argument(help: "Number of the segment.") var segment: SegmentID
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @Option(parsing: .upToNextOption, help: "Original ids of contacts that join.") var add: [String] = []
+    @Option(parsing: .upToNextOption, help: "Original ids of contacts that leave.") var remove: [String] = []
+    @OptionGroup var options: ManagementOptions
+
+    var target: SegmentID { segment }
+    var body: SegmentContactsRequest {
+      SegmentContactsRequest(add: add.isEmpty ? nil : add, remove: remove.isEmpty ? nil : remove)
+    }
+
+    func text(_ reply: SegmentContactsReply) -> String {
+      let unknown = reply.unknownOriginalIds.map { "No contact has the original id \($0.onOneLine).\n" }.joined()
+      return "\(reply.added) joined segment \(reply.segmentId); \(reply.removed) left it.\n" + unknown
+    }
+  }
+
+  struct Delete: ChangingCommand {
+    static let operation = SegmentOperations.remove
+    static let configuration = CommandConfiguration(
+      abstract: "Remove a segment that nothing uses.", discussion: "Example: pushcart segment delete 3 --customer 1")
+
+    @Argument(help: "Number of the segment.") var segment: SegmentID
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var options: ManagementOptions
+
+    var target: SegmentID { segment }
+  }
+
+  struct Search: OperationCommand {
+    static let operation = SegmentOperations.search
+    static let configuration = CommandConfiguration(
+      abstract: "List who meets a filter.",
+      discussion: "Example: pushcart segment search --customer 1 --filter \"in list 'newsletter'\"")
+
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @Option(parsing: .unconditional, help: "Whom to list.", transform: { try Filter(text: $0) }) var filter: Filter
+    @OptionGroup var paging: PageOptions<ContactID>
+    @OptionGroup var options: ManagementOptions
+
+    var body: ContactSearchRequest {
+      ContactSearchRequest(filter: filter, after: paging.request.after, limit: paging.request.limit)
+    }
+
+    func text(_ page: Page<ContactDetails, ContactID>) -> String {
+      TextTable(ContactDetails.columns, of: page.items).text(empty: "Nobody meets the filter here.") + page.more
+    }
+  }
+
+  struct Count: ManagementCommand, OperationCalling {
+    static let operationID = SegmentOperations.count.description.id
+    static let configuration = CommandConfiguration(
+      abstract: "Count who is in a segment, or meets a filter.",
+      discussion: """
+        An estimate with its interval; with --exact all contacts are looked at, which can take seconds.
+
+        Example: pushcart segment count 3 --customer 1 --exact
+        """)
+
+    @OptionGroup var which: FilterOptions
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @Flag(help: "Look at all contacts.") var exact = false
+    @OptionGroup var options: ManagementOptions
+
+    func run(in stores: ManagementStores) async throws {
+      let request = SegmentCountRequest(filter: which.filter, exact: exact ? true : nil)
+      var reply = try await stores.call(SegmentOperations.count, of: customer, (), request)
+      while reply.isUnfinished {
+        try await Task.sleep(for: .milliseconds(500))
+        reply = try await stores.call(SegmentOperations.count, of: customer, (), request)
+      }
+      try options.output.show(reply) { count in
+        let interval = count.exact ? "" : ", from \(count.low ?? 0) to \(count.high ?? 0) with 95 % certainty"
+        var table = TextTable("App", "Platform", "#Devices")
+        for app in count.apps ?? [] { table.add(app.appId, app.appType.platform, "\(app.devices)") }
+        return "\(count.contacts ?? 0) contacts\(interval), with \(count.devices ?? 0) valid devices.\n"
+          + table.text(empty: "")
+      }
+    }
+  }
+
+  struct Explain: OperationCommand {
+    static let operation = SegmentOperations.explain
+    static let configuration = CommandConfiguration(
+      abstract: "Tell why a contact is in a segment, or meets a filter, or not.",
+      discussion: "Example: pushcart segment explain 3 --customer 1 --to lars@example.com")
+
+    @OptionGroup var which: FilterOptions
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @Option(parsing: .unconditional, help: "The contact with this original id.") var to: String
+    @OptionGroup var options: ManagementOptions
+
+    var body: SegmentExplainRequest { SegmentExplainRequest(filter: which.filter, originalId: to) }
+
+    func text(_ reply: SegmentExplainReply) -> String {
+      var table = TextTable("Met", "Condition", "The contact has")
+      for node in reply.nodes { table.add(node.result ? "yes" : "no", node.text, node.value) }
+      return "The contact \(reply.result ? "meets" : "does not meet") the filter.\n" + table.text(empty: "")
+    }
+  }
+}
+
+/// A segment or a filter.
+struct FilterOptions: ParsableArguments {
+  @Argument(help: "Number of the segment.") var segment: SegmentID?
+  @Option(
+    name: .customLong("filter"), parsing: .unconditional, help: "A filter, in place of a segment.",
+    transform: { try Filter(text: $0) })
+  var given: Filter?
+
+  func validate() throws {
+    guard (segment == nil) != (given == nil) else {
+      throw ValidationError("Give either the number of a segment or --filter FILTER.")
+    }
+  }
+
+  var filter: Filter { given ?? .segment(.number(segment?.rawValue ?? 0)) }
+}

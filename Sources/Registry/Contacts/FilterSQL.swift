@@ -1,0 +1,97 @@
+package import Wire
+
+/// A condition on contacts as SQL: a boolean expression over the row `contact`, in statements whose `$1` is the customer. NULL means that the
+/// contact does not meet it.
+///
+/// No text of a user stands in it: its literals travel as one parameter of type text[]. So it fits any statement, wherever that has its
+/// parameters, and `COPY` too, which takes none.
+public struct FilterSQL: Sendable, Hashable {
+  /// `{literals}` stands for the parameter, and `{now}` for the moment.
+  package let template: String
+  package let literals: [String]
+
+  package init(template: String, literals: [String]) {
+    self.template = template
+    self.literals = literals
+  }
+
+  /// Of every contact.
+  package static let everyone = FilterSQL(template: "true", literals: [])
+
+  /// A condition for tests, which prepare every statement.
+  package static let sample = FilterSQL(template: "(contact.original_id = (\(literalsMark))[1])", literals: ["lars"])
+
+  /// - Parameters:
+  ///   - literals: what `literals` are in the statement, as in `$3::text[]`.
+  ///   - now: SQL of the moment that windows of time end or begin with.
+  package func sql(literals: String, now: String = "now()") -> String {
+    template.replacing(Self.literalsMark, with: literals).replacing(Self.nowMark, with: now)
+  }
+
+  package static let literalsMark = "{literals}"
+  package static let nowMark = "{now}"
+}
+
+/// SQL of what filters ask of contacts, over the row `contact`, and of devices, over the row `device`. `$1` is the customer.
+package enum ContactConditions {
+  /// The columns of `ContactDetails`, without properties and devices, of the row `contact`.
+  package static let details = ContactSearchQueries.columns
+
+  /// The column of a text field; NULL if it is unset.
+  package static func column(_ field: ContactField) -> String { "contact.\(field.column)" }
+
+  package static let originalID = "contact.original_id"
+  package static let dateOfBirth = "contact.date_of_birth"
+  package static let createdAt = "contact.created_at"
+  package static let updatedAt = "contact.updated_at"
+
+  /// A property as json; NULL if it is unset.
+  package static func property(_ name: String) -> String { "(contact.properties -> \(name))" }
+  /// A property as text, whatever its type is.
+  package static func propertyText(_ name: String) -> String { "(contact.properties ->> \(name))" }
+
+  /// - Parameter list: SQL of the list's number.
+  package static func isOnList(_ list: String) -> String {
+    """
+    EXISTS (SELECT FROM list_member
+             WHERE list_member.customer_id = $1::bigint AND list_member.list_id = \(list)
+               AND list_member.contact_id = contact.contact_id)
+    """
+  }
+
+  /// One valid device meets the condition, which is about the row `device`.
+  package static func hasDevice(_ condition: String) -> String {
+    """
+    EXISTS (SELECT FROM device
+             WHERE device.customer_id = $1::bigint AND device.contact_id = contact.contact_id
+               AND device.invalidated_at IS NULL AND \(condition))
+    """
+  }
+
+  /// A column of the row `device`; nil for what is known of its app.
+  package static func column(_ field: DeviceFilterField) -> String? {
+    switch field {
+    case .app, .platform: nil
+    case .manufacturer: "device.manufacturer"
+    case .model: "device.model"
+    case .osVersion: "device.os_version"
+    case .country: "device.country"
+    case .sandbox: "device.sandbox"
+    case .registeredAt: "device.registered_at"
+    }
+  }
+
+  /// The device's app meets the condition, which is about the row `app`. The customer's apps are few, and looked up once.
+  package static func appIs(_ condition: String) -> String {
+    """
+    (device.push_app_id = ANY (ARRAY(SELECT app.push_app_id FROM push_app AS app
+                                      WHERE app.customer_id = $1::bigint AND \(condition))))
+    """
+  }
+
+  /// The app's id in `appIs`.
+  package static let appID = "app.app_id"
+  /// The platform's name in `appIs`.
+  package static let platform =
+    "(CASE app.app_type \(AppType.allCases.map { "WHEN \($0.rawValue) THEN '\($0.name)'" }.joined(separator: " ")) END)"
+}

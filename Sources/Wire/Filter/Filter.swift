@@ -1,0 +1,92 @@
+/// Who of a customer's contacts is meant: the filter of segments, audiences, searches and exports.
+///
+/// A filter has two forms, a line of text for people (`init(text:)`, `text`) and a JSON tree for programs (`init(tree:)`, `tree`). Both stand for
+/// the same value, node by node, so that converting either way loses nothing:
+///
+/// - An `and` in an `and` stays one, and has parentheses in the line: `a and (b and c)` is another tree than `a and b and c`.
+/// - Parentheses without effect are not kept. An `and` or `or` of a single filter, which only a tree can say, is that filter.
+/// - What is left out is written: `received` is `received >= 1`, and `device(everyone)` is `has device`.
+/// - A number keeps its digits, as in `3.10`, but not a plus sign and zeros before them.
+///
+/// What is read has at most `FilterLimits.conditions` conditions and `FilterLimits.depth` levels, and its comparisons are of the right types.
+public indirect enum Filter: Sendable, Hashable {
+  /// Every contact. In `device`, every valid device: `has device`.
+  case everyone
+  /// Two filters or more.
+  case and([Filter])
+  /// Two filters or more.
+  case or([Filter])
+  case not(Filter)
+  /// A field that is unset or of another type than the comparison compares false, so `not` includes it.
+  case compare(FilterField, FilterComparison)
+  /// The month and day of a date field lie within so many days of today, by days of UTC, today and the last day included. 29 February is
+  /// 1 March in other years. The window is in days, `FilterLimits.birthdayDays` at most.
+  case birthday(FilterField, FilterWindow)
+  case list(FilterReference)
+  case segment(FilterReference)
+  /// One valid device of the contact meets all of it. Inside are `everyone`, `and`, `or`, `not`, and comparisons of device fields.
+  case device(Filter)
+  case activity(FilterActivity)
+  /// A stable hash of the contact, from 0 to 99, is at least `from` and below `to`; 0 ≤ from < to ≤ 100.
+  case bucket(from: Int, to: Int)
+}
+
+/// A list or a segment.
+public enum FilterReference: Sendable, Hashable {
+  case number(Int64)
+  /// Compared byte for byte.
+  case name(UTF8String)
+}
+
+/// How often a contact was reached.
+public struct FilterActivity: Sendable, Hashable {
+  public enum Kind: String, Sendable, Hashable, CaseIterable {
+    /// Accepted pushes, by their `settled_at`. Two phones are two.
+    case received
+    /// Unique opens by people, by the open's time.
+    case opened
+  }
+
+  public var kind: Kind
+  /// Of this sendout or trigger alone.
+  public var sendout: Int64?
+  public var op: FilterOperator
+  public var count: Int
+  /// Only what happened within so long before now.
+  public var within: FilterSpan?
+  /// Only the pushes that the contact received last, of the sendout if there is one; of all if they are fewer. Never together with `within`.
+  public var ofLast: Int?
+
+  public init(
+    _ kind: Kind, sendout: Int64? = nil, op: FilterOperator = .greaterOrEqual, count: Int = 1,
+    within: FilterSpan? = nil,
+    ofLast: Int? = nil
+  ) {
+    self.kind = kind
+    self.sendout = sendout
+    self.op = op
+    self.count = count
+    self.within = within
+    self.ofLast = ofLast
+  }
+}
+
+/// What a filter may have at most.
+public enum FilterLimits {
+  public static let conditions = 64
+  /// A condition has the depth 1. Each `and`, `or`, `not` and `device` around it adds 1, and parentheses add none.
+  public static let depth = 8
+  /// Characters (Unicode scalars) of a literal.
+  public static let literal = 1000
+  /// Bytes of a line.
+  public static let line = 65_536
+  /// Largest span of `within`, in days.
+  public static let days = 3650
+  public static let birthdayDays = 365
+  /// Largest number that `received` and `opened` are compared with.
+  public static let count = 1000
+  /// Most pushes of `of last`.
+  public static let ofLast = 100
+  /// Digits of a number's exponent: PostgreSQL's numeric holds every number with no more.
+  public static let exponentDigits = 4
+}
