@@ -56,11 +56,18 @@ struct RecipientHistory {
     switch audience.included {
     case .list(let list) where !lists.contains(list):
       return [WhyLine(text: "The audience is list \(list). The contact is \(places).")]
+    case .lists(let wanted) where !lists.contains(where: wanted.contains):
+      return [
+        WhyLine(
+          text:
+            "The audience is the lists \(wanted.map(\.description).joined(separator: ", ")). The contact is \(places).")
+      ]
     case .originalIds(let ids) where !ids.contains(originalID):
       return [WhyLine(text: "The audience names original ids, and this is none of them.")]
     default:
       if !reasons.isEmpty {
-        return [WhyLine(text: "The contact is not in the audience, as things are now.")] + reasons.map { WhyLine(text: $0) }
+        return [WhyLine(text: "The contact is not in the audience, as things are now.")]
+          + reasons.map { WhyLine(text: $0) }
       }
       guard devices.isEmpty else { return [] }
       let names = apps.map { "\($0.appID) (app type \($0.type.rawValue))" }.joined(separator: ", ")

@@ -162,7 +162,7 @@ public struct SendoutStore: Sendable {
   /// Checks that the list exists, and counts the ids that no contact has.
   private func unknownIDs(_ customer: CustomerID, _ audience: Audience) async throws -> Int? {
     switch audience.included {
-    case .all, .segment, .filter, .excluding: return nil
+    case .all, .lists, .segment, .filter, .excluding: return nil
     case .list(let list):
       guard try await ContactLists(database).find(customer, list) != nil else {
         throw SendoutError.invalid(field: "audience.listId", problem: "names no list of this customer")

@@ -88,7 +88,8 @@ import Wire
 
   /// What a refusal says that is about the meaning of a value, after its form was accepted.
   private static let refusalsOfMeaning = [
-    "has a member that is not one of", "names no list of this customer", "valid devices, the devicesPerContact",
+    "has a member that is not one of", "names no list of this customer", "and there is none of this",
+    "valid devices, the devicesPerContact",
     "names a platform that this appId has no push app for", "come together",
     "holds a character ", "signingKey: ", "developmentCertificate: ", "productionCertificate: ",
     "is there without a developmentCertificate", "serviceAccount: ", "belongs to Firebase, Android and Huawei",
@@ -117,7 +118,8 @@ import Wire
     "belongs to the provider", "must be a full address", "template ",
     "productToken is missing",
     "accountSid is missing", "is no token: give it alone",
-    "is no e-mail address", "must be a name of the IANA database", "must be a language tag", "must be a locale such as", "must be a day such as 1980-02-29",
+    "is no e-mail address", "must be a name of the IANA database", "must be a language tag", "must be a locale such as",
+    "must be a day such as 1980-02-29",
   ]
 
   private func difference(
