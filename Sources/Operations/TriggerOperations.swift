@@ -30,7 +30,7 @@ package enum TriggerOperations {
     How many messages it caused on each of the last days, and what became of their pushes: accepted, failed and opened. Days are UTC, and \
     those on which the messages came; an open on a later day counts there, too.
     """,
-    at: .id(TriggerID.self, "The trigger's `triggerId`.", example: 1).and(
+    at: Parameters.id(TriggerID.self, "The trigger's `triggerId`.", example: 1).and(
       .integer("days", in: 1...DayCounts.kept, "How many days. 30 if absent.", example: 30)),
     replies: .ok("The figures.", TriggerFigures.form), errors: [unknown]
   ) { call, target, _ in

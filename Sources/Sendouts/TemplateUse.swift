@@ -1,6 +1,6 @@
 import Content
 package import Postgres
-package import Registry
+import Registry
 package import Wire
 
 /// What has the page of a template, and so keeps it from being removed.

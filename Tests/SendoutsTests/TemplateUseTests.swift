@@ -1,4 +1,5 @@
 import Content
+import Delivery
 import Postgres
 import Registry
 import Support

@@ -1,6 +1,6 @@
 import Delivery
 import Postgres
-package import Registry
+import Registry
 package import Wire
 
 extension Triggers {

@@ -1,4 +1,5 @@
 import Logging
+import NIOHTTP1
 
 /// Owners of simulated phones who open the pages of some pushes, as people do.
 public struct PhoneOpens: Sendable {

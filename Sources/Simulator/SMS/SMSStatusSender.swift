@@ -1,5 +1,6 @@
 import Crypto
 import FoundationEssentials
+import NIOHTTP1
 import Wire
 
 /// Posts status reports to a hub, over http.
