@@ -233,8 +233,8 @@ let package = Package(
     tests(
       of: "Sendouts",
       imports: [
-        "Sendouts", "Delivery", "Registry", "Content", "Providers", "Simulator", "Postgres", "Wire", "Locking",
-        lifecycle, logging,
+        "Sendouts", "Audience", "Delivery", "Registry", "Content", "Providers", "Simulator", "Postgres", "Wire",
+        "Locking", lifecycle, logging,
       ]),
     tests(
       of: "Hybrid",

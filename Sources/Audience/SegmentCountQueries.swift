@@ -20,7 +20,8 @@ enum SegmentCountQueries {
     func condition(_ table: String) -> String {
       switch self {
       case .all: "true"
-      case .slices: "filter_slice(\(table).contact_id) < \(SegmentCounts.indexedSlices) AND filter_slice(\(table).contact_id) < $3::int4"
+      case .slices:
+        "filter_slice(\(table).contact_id) < \(SegmentCounts.indexedSlices) AND filter_slice(\(table).contact_id) < $3::int4"
       case .numbers: "\(table).contact_id BETWEEN $3::bigint AND $4::bigint"
       }
     }

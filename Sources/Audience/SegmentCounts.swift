@@ -51,14 +51,14 @@ package struct SegmentCounts: Sendable {
         SegmentCountQueries.population, customer.rawValue, Int64(Self.fewContacts) + 1)[0].decode(Int.self)
       guard few > Self.fewContacts else {
         let sql = filter.sql
-        let count = try Count(
+        let count = try ContactCount(
           try await database.query(SegmentCountQueries.count(sql, .all), customer.rawValue, sql.literals))
         return try await reply(count, customer, filter)
       }
       let one = try await database.query(SegmentCountQueries.sliceSize, customer.rawValue, Int32(1))[0].decode(Int.self)
       let taken = Self.slicesTaken(contactsInOne: one)
       let sql = filter.sql
-      let count = try Count(
+      let count = try ContactCount(
         try await database.query(
           SegmentCountQueries.count(sql, .slices), customer.rawValue, sql.literals, Int32(taken)))
       return try await reply(count, customer, filter, slices: taken)
@@ -86,7 +86,7 @@ package struct SegmentCounts: Sendable {
       SegmentCountQueries.claim, customer.rawValue, identity, Self.goodFor, Self.lease)[0]
     let (isClaimed, percent, result, asOf) = try row.decode(Bool.self, Int32?.self, JSONDocument?.self, Date?.self)
     if !isClaimed, let result, let asOf {
-      return try await reply(try Count(result, asOf), customer, filter)
+      return try await reply(try ContactCount(result, asOf), customer, filter)
     }
     guard isClaimed else { return SegmentCountReply(exact: true, percent: Int(percent ?? 0), filter: filter.filter) }
     // The request may be over before the count is.
@@ -98,13 +98,15 @@ package struct SegmentCounts: Sendable {
   }
 
   /// What a task returns; nil if that takes longer.
-  private static func value(of task: Task<Count, any Error>, within limit: Duration) async throws -> Count? {
-    let (ends, end) = AsyncStream<Result<Count, any Error>>.makeStream()
+  private static func value(of task: Task<ContactCount, any Error>, within limit: Duration) async throws
+    -> ContactCount?
+  {
+    let (ends, end) = AsyncStream<Result<ContactCount, any Error>>.makeStream()
     Task {
       end.yield(await task.result)
       end.finish()
     }
-    return try await withThrowingTaskGroup(of: Count?.self) { group in
+    return try await withThrowingTaskGroup(of: ContactCount?.self) { group in
       group.addTask {
         for await result in ends { return try result.get() }
         return nil
@@ -118,7 +120,9 @@ package struct SegmentCounts: Sendable {
     }
   }
 
-  private func countAll(_ customer: CustomerID, _ filter: ResolvedFilter, _ identity: String) async throws -> Count {
+  private func countAll(_ customer: CustomerID, _ filter: ResolvedFilter, _ identity: String) async throws
+    -> ContactCount
+  {
     do {
       let count = try await permits.withPermit(customer) { try await counted(customer, filter, identity) }
       try await database.query(
@@ -131,7 +135,9 @@ package struct SegmentCounts: Sendable {
   }
 
   /// Counts by ranges of numbers, so that the percentage is true, in one snapshot, so that all of it is right for one moment.
-  private func counted(_ customer: CustomerID, _ filter: ResolvedFilter, _ identity: String) async throws -> Count {
+  private func counted(_ customer: CustomerID, _ filter: ResolvedFilter, _ identity: String) async throws
+    -> ContactCount
+  {
     guard let pool = database as? Pool else { preconditionFailure("a count of all needs a pool") }
     let sql = filter.sql
     return try await pool.transaction(of: customer.rawValue, limit: Self.countLimit) { transaction in
@@ -139,20 +145,21 @@ package struct SegmentCounts: Sendable {
       try await transaction.query(SegmentCountQueries.unlimited)
       let (first, last, now) = try await transaction.query(SegmentCountQueries.bounds, customer.rawValue)[0].decode(
         Int64?.self, Int64?.self, Date.self)
-      var count = Count(asOf: now)
+      var count = ContactCount(asOf: now)
       guard let first, let last else { return count }
       let size = max((last - first) / Self.portions + 1, Self.leastPortion)
       var from = first
       while from <= last {
         let (to, isOver) = from.addingReportingOverflow(size - 1)
         let end = isOver ? last : min(to, last)
-        count.add(
-          try await transaction.query(
-            SegmentCountQueries.count(sql, .numbers), customer.rawValue, sql.literals, from, end))
+        let found = try await transaction.query(
+          SegmentCountQueries.count(sql, .numbers), customer.rawValue, sql.literals, from, end)
+        try count.add(found)
         guard end < last else { break }
         from = end + 1
         let percent = Int32(Double(end - first) / Double(last - first) * 100)
-        try await database.query(SegmentCountQueries.progress, customer.rawValue, identity, min(percent, 99), Self.lease)
+        try await database.query(
+          SegmentCountQueries.progress, customer.rawValue, identity, min(percent, 99), Self.lease)
       }
       return count
     }
@@ -163,7 +170,7 @@ package struct SegmentCounts: Sendable {
 
   /// - Parameter slices: of how many slices it is; nil for all contacts.
   private func reply(
-    _ count: Count, _ customer: CustomerID, _ filter: ResolvedFilter, slices: Int? = nil
+    _ count: ContactCount, _ customer: CustomerID, _ filter: ResolvedFilter, slices: Int? = nil
   ) async throws -> SegmentCountReply {
     let share = slices.map { Double($0) / Double(Self.slices) } ?? 1
     func scaled(_ number: Int) -> Int { Int((Double(number) / share).rounded()) }
@@ -180,7 +187,7 @@ package struct SegmentCounts: Sendable {
 }
 
 /// Contacts, and valid devices by app.
-private struct Count: Sendable {
+private struct ContactCount: Sendable {
   var contacts = 0
   var devices: [Int64: Int] = [:]
   var asOf: Date

@@ -1,5 +1,5 @@
 package import Postgres
-package import Registry
+import Registry
 package import Wire
 
 /// The store of segments, and what else a filter is good for: to find contacts, and to explain who meets it.
@@ -38,7 +38,8 @@ package struct Segments: NumberedStore {
     try check(["name": name, "description": segment.description])
     let isStatic = segment.static == true
     if isStatic, segment.filter != nil {
-      throw RegistryError.invalid(field: "filter", problem: "does not belong to a static segment, whose contacts are put into it")
+      throw RegistryError.invalid(
+        field: "filter", problem: "does not belong to a static segment, whose contacts are put into it")
     }
     guard isStatic || segment.filter != nil else {
       throw RegistryError.invalid(field: "filter", problem: "is missing: give one, or \"static\": true")
@@ -221,10 +222,14 @@ extension Segments {
 
   /// Pushes that retention has deleted cannot be counted.
   private func checkRetention(_ customer: CustomerID, _ resolved: ResolvedFilter, _ field: String) async throws {
-    let filters = [resolved.filter] + resolved.segments.values.compactMap {
-      if case .filter(let filter) = $0 { filter } else { nil }
+    let filters =
+      [resolved.filter]
+      + resolved.segments.values.compactMap {
+        if case .filter(let filter) = $0 { filter } else { nil }
+      }
+    let activities = filters.flatMap(\.all).compactMap {
+      if case .activity(let activity) = $0 { activity } else { nil }
     }
-    let activities = filters.flatMap(\.all).compactMap { if case .activity(let activity) = $0 { activity } else { nil } }
     guard !activities.isEmpty else { return }
     let own = try await Customers(database).find(customer)?.settings.retentionDays
     guard let days = [own, retentionDays].compactMap(\.self).min() else { return }
@@ -237,7 +242,8 @@ extension Segments {
       }
       guard span.seconds <= Int(days) * 86_400 else {
         throw RegistryError.invalid(
-          field: field, problem: "has `\(condition)`, which looks back further than the \(days) days that pushes are kept")
+          field: field,
+          problem: "has `\(condition)`, which looks back further than the \(days) days that pushes are kept")
       }
     }
   }

@@ -33,7 +33,8 @@ package enum SegmentOperations {
     With a `filter`, or with `static`: then its contacts are put into it, by hand or by imports. A filter may be a line of text or a tree. \
     Lists and segments that it names by name are kept by number.
     """,
-    at: .none, body: .json(SegmentRequest.form, upTo: longestRequest), replies: .created("The segment.", SegmentReply.form),
+    at: .none, body: .json(SegmentRequest.form, upTo: longestRequest),
+    replies: .created("The segment.", SegmentReply.form),
     errors: [nameTaken], audit: .addSegment
   ) { call, _, request in
     let segment = try await call.segments.add(call.customer, request)
@@ -68,7 +69,7 @@ package enum SegmentOperations {
     let segment = try await call.segments.removeUnused(call.customer, id) {
       try await SendoutStore(call.database).first(naming: id, of: call.customer).map { "sendout \($0)" }
     }
-    return Changed(segment, .init("segment \(id)", before: AuditedSegment(segment), after: nil as AuditedSegment?))
+    return Changed(segment, .init("segment \(id)", before: AuditedSegment(segment), after: nil))
   }
 
   package static let contacts = Operation(

@@ -32,7 +32,7 @@ struct RecipientHistory {
           text: "Retention had deleted the pushes. What became of one recipient is not known any more.")
       ]
     }
-    guard let contact else {
+    guard contact != nil else {
       return lines + [WhyLine(text: "There is no contact with this original id. It is compared exactly.")]
     }
     if pushes.isEmpty { lines += outside(originalID) }

@@ -14,7 +14,8 @@ import Wire
     ("country = 'SE'", [1]), ("country != 'SE'", [2]), ("not country = 'SE'", [2, 3]), ("country < 'a'", [1, 2]),
     ("country <= 'NO'", [2]), ("country > 'NO'", [1]), ("country >= 'NO'", [1, 2]), ("country in ('SE', 'DK')", [1]),
     ("country contains 'e'", [1]), ("country starts with 's'", [1]), ("country ends with 'O'", [2]),
-    ("country is set", [1, 2]), ("country is not set", [3]), ("originalId = 'a2'", [2]), ("originalId starts with 'A'", [1, 2, 3]),
+    ("country is set", [1, 2]), ("country is not set", [3]), ("originalId = 'a2'", [2]),
+    ("originalId starts with 'A'", [1, 2, 3]),
     ("firstName contains 'strasse'", [1]), ("firstName contains 'ΟΔΟΣ'", [2]), ("firstName = 'STRASSE'", []),
     ("city contains '%'", [2]), ("city contains '_'", []), ("city ends with '\\'", [1]), ("city contains ''''", []),
     ("dateOfBirth = date '1980-02-29'", [1]), ("dateOfBirth != date '1980-02-29'", [2]),
@@ -23,26 +24,34 @@ import Wire
     ("dateOfBirth in (date '1980-02-29', date '1990-12-08')", [1, 2]), ("dateOfBirth is not set", [3]),
     ("birthday(dateOfBirth) within next 7 days", [2]), ("birthday(dateOfBirth) within last 7 days", []),
     ("birthday(dateOfBirth) within next 90 days", [1, 2]), ("birthday(dateOfBirth) within next 89 days", [2]),
-    ("createdAt within last 7 days", [1]), ("createdAt within last 168 hours", [1]), ("createdAt within last 8 days", [1, 2]),
-    ("createdAt within next 1 days", [3]), ("createdAt = date '2026-12-01'", []), ("updatedAt = date '2026-12-01'", [1, 2, 3]),
+    ("createdAt within last 7 days", [1]), ("createdAt within last 168 hours", [1]),
+    ("createdAt within last 8 days", [1, 2]),
+    ("createdAt within next 1 days", [3]), ("createdAt = date '2026-12-01'", []),
+    ("updatedAt = date '2026-12-01'", [1, 2, 3]),
     ("properties.n = 3", [1, 2]), ("properties.n != 3", []), ("properties.n > 2.999999999999999999", [1, 2]),
     ("properties.n in (3, 'x')", [1, 2]), ("properties.n = '3.0'", [2]), ("properties.n is set", [1, 2]),
     ("properties.big > 12345678901234567890", [1]), ("properties.big = 12345678901234567891", [1]),
-    ("properties.b = true", [1]), ("properties.b != true", []), ("properties.b = 'true'", [2]), ("properties.b = false", []),
+    ("properties.b = true", [1]), ("properties.b != true", []), ("properties.b = 'true'", [2]),
+    ("properties.b = false", []),
     ("properties.d = date '2026-12-01'", [1, 2]), ("properties.d < date '2026-12-02'", [1, 2]),
-    ("properties.d within last 1 days", [1, 2]), ("properties.v >= version '17.2'", [1]), ("properties.v < version '17.10.1'", [1]),
+    ("properties.d within last 1 days", [1, 2]), ("properties.v >= version '17.2'", [1]),
+    ("properties.v < version '17.10.1'", [1]),
     ("properties.v = version '17.10.0'", [1]), ("properties.e = ''", [1]), ("properties.e is set", [1]),
     ("properties.e contains ''", [1]), ("properties.\"any \"\"name\"\"\" = 'x'", [1]),
-    ("has device", [1]), ("not has device", [2, 3]), ("device(app = 'com.acme.app')", [1]), ("device(app != 'com.acme.app')", []),
+    ("has device", [1]), ("not has device", [2, 3]), ("device(app = 'com.acme.app')", [1]),
+    ("device(app != 'com.acme.app')", []),
     ("device(platform = 'ios')", [1]), ("device(platform in ('android', 'web'))", []),
-    ("device(osVersion >= version '17.2')", [1]), ("device(osVersion contains '17')", [1]), ("device(sandbox = true)", [1]),
+    ("device(osVersion >= version '17.2')", [1]), ("device(osVersion contains '17')", [1]),
+    ("device(sandbox = true)", [1]),
     ("device(sandbox != true)", []), ("device(manufacturer is not set and model is not set)", [1]),
     ("device(registeredAt within last 2 days)", [1]), ("device(not country = 'SE')", [1]),
     ("in list 'newsletter'", [1]), ("not in list 'newsletter'", [2, 3]), ("in segment 'by hand'", [2]),
-    ("received", [1]), ("received >= 2", [1]), ("received = 2", [1]), ("received < 1", [2, 3]), ("received = 0", [2, 3]),
+    ("received", [1]), ("received >= 2", [1]), ("received = 2", [1]), ("received < 1", [2, 3]),
+    ("received = 0", [2, 3]),
     ("received != 2", [2, 3]), ("received sendout 1 = 1", [1]), ("received >= 1 within 1 days", [1]),
     ("received >= 2 within 1 days", []), ("opened", [1]), ("opened >= 1 of last 1", []), ("opened >= 1 of last 2", [1]),
-    ("opened < 1 of last 1", [1, 2, 3]), ("received = 2 of last 5", [1]), ("opened within 3 days", [1]), ("bucket(0, 100)", [1, 2, 3]),
+    ("opened < 1 of last 1", [1, 2, 3]), ("received = 2 of last 5", [1]), ("opened within 3 days", [1]),
+    ("bucket(0, 100)", [1, 2, 3]),
   ]
 
   private func withThree(_ body: (FilterFixture) async throws -> Void) async throws {
@@ -55,7 +64,8 @@ import Wire
       first.texts[.city] = #"a_b\"#.replacing("_", with: "-")
       first.dateOfBirth = CalendarDay("1980-02-29")
       first.properties = [
-        "n": 3, "big": .number(JSONNumber("12345678901234567891") ?? 0), "b": true, "d": "2026-12-01T12:00:00Z", "v": "17.10",
+        "n": 3, "big": .number(JSONNumber("12345678901234567891") ?? 0), "b": true, "d": "2026-12-01T12:00:00Z",
+        "v": "17.10",
         "e": "", "any \"name\"": "x",
       ]
       first.lists = [fixture.model.lists["newsletter"] ?? 0]
@@ -94,8 +104,10 @@ import Wire
 
   @Test func `No text is anything but a text`() async throws {
     let hostile = [
-      "'", "''", "\"", "\\", "\\'", "%", "_", "%%%", "'; DROP TABLE contact; --", "{literals}", "{now}", "$1", "$2::text[]", "{}",
-      "{\"a\",NULL}", "NULL", "\u{FEFF}", "🎂", "\u{1F469}\u{200D}\u{1F9B0}", "\u{202E}abc", "e\u{301}", "\u{FFFF}", "\t\n",
+      "'", "''", "\"", "\\", "\\'", "%", "_", "%%%", "'; DROP TABLE contact; --", "{literals}", "{now}", "$1",
+      "$2::text[]", "{}",
+      "{\"a\",NULL}", "NULL", "\u{FEFF}", "🎂", "\u{1F469}\u{200D}\u{1F9B0}", "\u{202E}abc", "e\u{301}", "\u{FFFF}",
+      "\t\n",
       String(repeating: "x", count: 1000), String(repeating: "🎂", count: 1000),
     ]
     try await withThree { fixture in
@@ -103,7 +115,8 @@ import Wire
         let literal = FilterLiteral.text(UTF8String(text))
         let field = FilterField.contact(.city)
         for comparison: FilterComparison in [
-          .compare(.equal, literal), .compare(.less, literal), .oneOf([literal, .text("x")]), .contains(UTF8String(text)),
+          .compare(.equal, literal), .compare(.less, literal), .oneOf([literal, .text("x")]),
+          .contains(UTF8String(text)),
           .startsWith(UTF8String(text)), .endsWith(UTF8String(text)),
         ] {
           for filter in [
@@ -124,7 +137,8 @@ import Wire
     try await withDatabase { database in
       let odd = [
         "", " ", "1e99999", "1e-99999", "NaN", "Infinity", "0x10", "1_000", "٣", "--1", "1.", ".1", "1e", "2026-02-30",
-        "2026-13-01", "0000-01-01", "2026-12-01T25:00", "2026-12-01T00:60", "2026-12-01T00:00:60", "2026-12-01T00:00+19:00",
+        "2026-13-01", "0000-01-01", "2026-12-01T25:00", "2026-12-01T00:60", "2026-12-01T00:00:60",
+        "2026-12-01T00:00+19:00",
         "9999-12-31T23:59:59-01:00", "0001-01-01T00:00+01:00", "1..2", ".1", "1.", "v1", "99999999999999999999",
         String(repeating: "9", count: 20_000), String(repeating: "1.", count: 10_000),
       ]
@@ -159,7 +173,8 @@ import Wire
         try await fixture.segments.explain(other, everyone, originalID: "a1")
       }
       for filter in [
-        Filter.list(.name("newsletter")), .list(.number(fixture.model.lists["newsletter"] ?? 0)), .segment(.name("nordic")),
+        Filter.list(.name("newsletter")), .list(.number(fixture.model.lists["newsletter"] ?? 0)),
+        .segment(.name("nordic")),
         .segment(.number(fixture.model.segmentNumbers["by hand"] ?? 0)),
       ] {
         await #expect(throws: RegistryError.self, "\(filter.text)") {

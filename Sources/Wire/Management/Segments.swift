@@ -63,7 +63,8 @@ public struct SegmentReply: NumberedReply, Equatable {
     "description": FieldDescription("What it is for.", limits: 1...1000, isRemovable: true),
     "static":
       "Whether its contacts are put into it, by hand or by imports. Such a segment has no filter. That stays as it was when it was added.",
-    "filter": "Who is in it. A request has a tree or a line of text; a reply has the tree, with the numbers of lists and segments.",
+    "filter":
+      "Who is in it. A request has a tree or a line of text; a reply has the tree, with the numbers of lists and segments.",
     "text": "The filter as a line of text.",
     "createdAt": "When the segment was added.",
     "updatedAt": "When the segment was last changed.",

@@ -57,6 +57,16 @@ import Wire
     "template preview": [
       (["--file", "TEMPLATE", "--to", "secretive@example.com"], ["--file", "TEMPLATE", "--to", "nobody"])
     ],
+    "segment search": [
+      (["--filter", "originalId = 'secretive@example.com'"], ["--filter", "originalId = 'nobody'"])
+    ],
+    "segment count": [
+      (["--filter", "originalId = 'secretive@example.com'"], ["--filter", "originalId = 'nobody'"])
+    ],
+    "segment explain": [
+      (["--filter", "everyone", "--to", "secretive@example.com"], ["--filter", "everyone", "--to", "nobody"])
+    ],
+    "segment change": [(["1", "--add", "secretive@example.com"], ["999999", "--add", "secretive@example.com"])],
     "send": [
       (
         ["--app", "com.secretive.app", "--all", "--alert", "x"], ["--app", "com.nothing", "--all", "--alert", "x"]

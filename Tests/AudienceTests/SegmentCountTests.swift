@@ -1,0 +1,115 @@
+import Postgres
+import Registry
+import Support
+import Testing
+import Wire
+
+@testable import Audience
+
+@Suite struct SegmentCountTests {
+  @Test func `An estimate reads about as many contacts whatever their number is`() {
+    for contacts in [20_001, 50_000, 100_000, 1_000_000, 5_000_000, 50_000_000] {
+      let one = contacts / SegmentCounts.slices
+      let taken = SegmentCounts.slicesTaken(contactsInOne: one)
+      #expect((1...SegmentCounts.indexedSlices).contains(taken))
+      let read = one * taken
+      #expect(read <= max(5000, one), "\(contacts)")
+      #expect(read >= min(4000, one * SegmentCounts.indexedSlices) || one > 5000, "\(contacts)")
+    }
+  }
+
+  @Test func `Nineteen of twenty intervals have the number in them`() {
+    var random = SeededGenerator(seed: 7)
+    for (number, share) in [(20_000, 0.05), (2000, 0.05), (100, 0.05), (50_000, 0.001)] {
+      let tries = 400
+      let hits = (1...tries).count { _ in
+        let found = (1...number).count { _ in Double.random(in: 0..<1, using: &random) < share }
+        let (low, high) = SegmentCounts.interval(found: found, share: share)
+        return low <= number && number <= high
+      }
+      #expect(hits >= tries * 92 / 100, "\(number) at \(share): \(hits)")
+    }
+    #expect(SegmentCounts.interval(found: 0, share: 0.05).low == 0)
+  }
+
+  @Test func `The estimate of many contacts is stable and its interval has the exact count`() async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      try await database.query(
+        """
+        INSERT INTO contact (customer_id, original_id, country)
+        SELECT $1, 'a' || n, CASE WHEN n % 4 = 0 THEN 'SE' ELSE 'NO' END FROM generate_series(1, 30000) AS n
+        """, customer.rawValue)
+      try await database.query("ANALYZE contact")
+      let segments = Segments(database.pool)
+      let counts = SegmentCounts(database.pool)
+      let filter = try await segments.resolve(customer, try Filter(text: "country = 'SE'"))
+      let estimate = try await counts.estimate(customer, filter)
+      #expect(!estimate.exact)
+      let (low, high) = (try #require(estimate.low), try #require(estimate.high))
+      #expect((low...high).contains(7500) && low < high)
+      var again = try await counts.estimate(customer, filter)
+      again.asOf = estimate.asOf
+      #expect(again == estimate)
+      var exact = try await counts.exact(customer, filter)
+      while exact.isUnfinished { exact = try await counts.exact(customer, filter) }
+      #expect(exact.contacts == 7500 && exact.exact && exact.low == 7500 && exact.percent == nil)
+      // Buckets are not the slices of the estimate.
+      let bucket = try await counts.estimate(
+        customer, try await segments.resolve(customer, .bucket(from: 0, to: 10)))
+      let (least, most) = (try #require(bucket.low), try #require(bucket.high))
+      #expect(least < 3300 && most > 2700)
+    }
+  }
+
+  @Test func `A count is told by another hub, for a minute`() async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      try await Contacts(database.pool).add(customer, originalIDs: ["a", "b"])
+      let filter = try await Segments(database.pool).resolve(customer, .everyone)
+      var first = try await SegmentCounts(database.pool).exact(customer, filter)
+      while first.isUnfinished { first = try await SegmentCounts(database.pool).exact(customer, filter) }
+      try await Contacts(database.pool).add(customer, originalIDs: ["c"])
+      let other = SegmentCounts(database.pool)
+      #expect(try await other.exact(customer, filter) == first)
+      #expect(first.contacts == 2)
+      try await database.query("UPDATE segment_count SET as_of = as_of - interval '61 seconds'")
+      var anew = try await other.exact(customer, filter)
+      while anew.isUnfinished { anew = try await other.exact(customer, filter) }
+      #expect(anew.contacts == 3)
+    }
+  }
+
+  @Test func `A count whose hub was killed is begun by the next one that is asked`() async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      try await Contacts(database.pool).add(customer, originalIDs: ["a"])
+      let filter = try await Segments(database.pool).resolve(customer, .everyone)
+      try await database.query(
+        """
+        INSERT INTO segment_count (customer_id, fingerprint, percent, lease_until)
+        VALUES ($1, sha256(convert_to($2::text, 'UTF8')), 40, now() + interval '1 hour')
+        """, customer.rawValue, filter.identity)
+      let counts = SegmentCounts(database.pool)
+      let waiting = try await counts.exact(customer, filter)
+      #expect(waiting.percent == 40 && waiting.contacts == nil && waiting.isUnfinished)
+      try await database.query("UPDATE segment_count SET lease_until = now() - interval '1 second'")
+      var reply = try await counts.exact(customer, filter)
+      while reply.isUnfinished { reply = try await counts.exact(customer, filter) }
+      #expect(reply.contacts == 1)
+    }
+  }
+
+  @Test func `Counts go a day after they were begun`() async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      try await database.query(
+        """
+        INSERT INTO segment_count (customer_id, fingerprint, asked_at, lease_until)
+        SELECT $1, sha256(convert_to(n::text, 'UTF8')), now() - n * interval '23 hours', now() FROM generate_series(0, 3) AS n
+        """, customer.rawValue)
+      try await SegmentCounts.forgetOld(customer, in: database.pool)
+      #expect(try await database.query("SELECT count(*) FROM segment_count")[0].decode(Int.self) == 2)
+    }
+  }
+}

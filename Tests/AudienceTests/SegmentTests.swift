@@ -1,0 +1,260 @@
+import Postgres
+import Registry
+import Support
+import Testing
+import Wire
+
+@testable import Audience
+
+@Suite struct SegmentTests {
+  private func withSegments(_ body: (TestDatabase, Segments, CustomerID) async throws -> Void) async throws {
+    try await withDatabase { database in
+      try await body(database, Segments(database.pool), try await database.customer())
+    }
+  }
+
+  private func add(
+    _ name: String, _ line: String, to segments: Segments, of customer: CustomerID
+  ) async throws -> SegmentReply {
+    try await segments.add(customer, SegmentRequest(name: name, filter: try Filter(text: line)))
+  }
+
+  @Test func `A segment keeps its filter with the numbers of what it names`() async throws {
+    try await withSegments { database, segments, customer in
+      let list = try await ContactLists(database.pool).add(customer, name: "it's").listId
+      let first = try await add("A", "in list 'it''s'", to: segments, of: customer)
+      #expect(first.filter == .list(.number(list.rawValue)) && first.text == "in list \(list)")
+      let second = try await add("B", "in segment 'A' and country = 'SE'", to: segments, of: customer)
+      #expect(second.text == "in segment \(first.segmentId) and country = 'SE'")
+      #expect(try await segments.find(customer, second.segmentId) == second)
+      #expect(try await segments.list(customer, PageRequest()).items == [first, second])
+      let (before, after) = try await database.pool.transaction {
+        try await Segments($0).rewrite(customer, first.segmentId, SegmentRequest(name: "C"))
+      }
+      #expect(before == first && after.name == "C" && after.filter == first.filter && after.text == first.text)
+    }
+  }
+
+  @Test func `What a filter names must exist`() async throws {
+    try await withSegments { _, segments, customer in
+      for (line, problem) in [
+        ("in list 7", "names list 7, and there is none of this number"),
+        ("in list 'x'", "names list 'x', and there is none of this name"),
+        ("in segment 7", "names segment 7, and there is none of this number"),
+        ("not in segment 'x'", "names segment 'x', and there is none of this name"),
+      ] {
+        await #expect(throws: RegistryError.invalid(field: "filter", problem: problem)) {
+          try await self.add("A", line, to: segments, of: customer)
+        }
+      }
+    }
+  }
+
+  @Test func `A segment has either a filter or contacts that were put into it`() async throws {
+    try await withSegments { _, segments, customer in
+      await #expect(
+        throws: RegistryError.invalid(field: "filter", problem: "is missing: give one, or \"static\": true")
+      ) { try await segments.add(customer, SegmentRequest(name: "A")) }
+      await #expect(throws: RegistryError.self) {
+        try await segments.add(customer, SegmentRequest(name: "A", filter: .everyone, static: true))
+      }
+      let hand = try await segments.add(customer, SegmentRequest(name: "A", static: true))
+      #expect(hand.static && hand.filter == nil && hand.text == nil)
+      await #expect(throws: RegistryError.self) {
+        try await segments.rewrite(customer, hand.segmentId, SegmentRequest(filter: .everyone))
+      }
+      await #expect(throws: RegistryError.nameTaken("segment")) {
+        try await segments.add(customer, SegmentRequest(name: "A", filter: .everyone))
+      }
+    }
+  }
+
+  @Test func `A filter that leads back to its own segment is refused`() async throws {
+    try await withSegments { database, segments, customer in
+      let first = try await add("A", "everyone", to: segments, of: customer)
+      let second = try await add("B", "in segment 'A'", to: segments, of: customer)
+      let third = try await add("C", "not in segment 'B'", to: segments, of: customer)
+      for line in ["in segment 'A'", "in segment 'B'", "country = 'SE' or in segment \(third.segmentId)"] {
+        await #expect(
+          throws: RegistryError.invalid(field: "filter", problem: "leads back to segment \(first.segmentId) itself")
+        ) {
+          try await database.pool.transaction {
+            try await Segments($0).rewrite(customer, first.segmentId, SegmentRequest(filter: try Filter(text: line)))
+          }
+        }
+      }
+      // A circle that stands in the database nonetheless ends somewhere.
+      try await database.query(
+        "UPDATE segment SET filter = $2 WHERE segment_id = $1", first.segmentId.rawValue,
+        JSONDocument(#"{"segment":\#(second.segmentId)}"#))
+      let resolved = try await segments.resolve(customer, .segment(.number(first.segmentId.rawValue)))
+      #expect(try await segments.contacts(customer, resolved, PageRequest()).items.isEmpty)
+    }
+  }
+
+  @Test func `Segments in segments have limits`() async throws {
+    try await withSegments { _, segments, customer in
+      var line = "everyone"
+      for level in 1...Segments.mostLevels {
+        line = "in segment \(try await add("level \(level)", line, to: segments, of: customer).segmentId)"
+      }
+      await #expect(throws: RegistryError.self) { try await self.add("too deep", line, to: segments, of: customer) }
+      let many = (1...60).map { "country = '\($0)'" }.joined(separator: " or ")
+      let wide = try await add("wide", many, to: segments, of: customer)
+      let wider = (1...20).map { "in segment \(wide.segmentId) and bucket(0, \($0))" }.joined(separator: " or ")
+      await #expect(throws: RegistryError.self) { try await self.add("wider", wider, to: segments, of: customer) }
+    }
+  }
+
+  @Test func `A segment that another one uses is not removed`() async throws {
+    try await withSegments { database, segments, customer in
+      let first = try await add("A", "everyone", to: segments, of: customer)
+      let second = try await add("B", "not (country = 'SE' or in segment 'A')", to: segments, of: customer)
+      func remove(_ segment: SegmentID, unless: String? = nil) async throws -> SegmentReply {
+        try await database.pool.transaction {
+          try await Segments($0).removeUnused(customer, segment) { unless }
+        }
+      }
+      await #expect(throws: RegistryError.inUse("segment", by: "segment B")) { try await remove(first.segmentId) }
+      await #expect(throws: RegistryError.inUse("segment", by: "sendout 7")) {
+        try await remove(second.segmentId, unless: "sendout 7")
+      }
+      #expect(try await remove(second.segmentId) == second)
+      #expect(try await remove(first.segmentId) == first)
+      await #expect(throws: RegistryError.numberUnknown("segment")) { try await remove(first.segmentId) }
+    }
+  }
+
+  @Test func `A list that a segment uses is told`() async throws {
+    try await withSegments { database, segments, customer in
+      let list = try await ContactLists(database.pool).add(customer, name: "x").listId
+      #expect(try await segments.user(customer, list: list) == nil)
+      _ = try await add("A", "not in list 'x'", to: segments, of: customer)
+      #expect(try await segments.user(customer, list: list) == "A")
+      #expect(try await segments.user(try await database.customer("Other"), list: list) == nil)
+    }
+  }
+
+  @Test func `Contacts join and leave a static segment by their original ids`() async throws {
+    try await withSegments { database, segments, customer in
+      try await Contacts(database.pool).add(customer, originalIDs: ["a", "b", "c"])
+      let hand = try await segments.add(customer, SegmentRequest(name: "A", static: true))
+      let (reply, joined, _) = try await segments.changeContacts(
+        customer, hand.segmentId, SegmentContactsRequest(add: ["a", "b", "nobody", "a"]))
+      #expect(
+        reply
+          == SegmentContactsReply(
+            segmentId: hand.segmentId, added: 2, removed: 0, unknownOriginalIds: ["nobody"]))
+      #expect(joined.count == 2)
+      let (second, _, left) = try await segments.changeContacts(
+        customer, hand.segmentId, SegmentContactsRequest(add: ["b", "c"], remove: ["a", "strange"]))
+      #expect(second.added == 1 && second.removed == 1 && second.unknownOriginalIds == ["strange"] && left.count == 1)
+      let filter = try await segments.resolve(customer, .segment(.name("A")))
+      #expect(try await segments.contacts(customer, filter, PageRequest()).items.map(\.originalId) == ["b", "c"])
+      let filtered = try await add("B", "everyone", to: segments, of: customer)
+      await #expect(throws: RegistryError.self) {
+        try await segments.changeContacts(customer, filtered.segmentId, SegmentContactsRequest(add: ["a"]))
+      }
+      await #expect(throws: RegistryError.invalid(field: "add[0]", problem: "is in remove, too")) {
+        try await segments.changeContacts(customer, hand.segmentId, SegmentContactsRequest(add: ["a"], remove: ["a"]))
+      }
+    }
+  }
+
+  @Test func `A condition that looks back further than pushes are kept is refused`() async throws {
+    try await withSegments { database, _, customer in
+      let segments = Segments(database.pool, retentionDays: 30)
+      for line in ["received", "opened >= 1 within 31 days", "opened < 1 of last 5", "not received within 721 hours"] {
+        await #expect(throws: RegistryError.self, "\(line)") {
+          try await segments.resolve(customer, try Filter(text: line))
+        }
+      }
+      _ = try await segments.resolve(customer, try Filter(text: "received within 30 days and opened within 720 hours"))
+      _ = try await Segments(database.pool).resolve(customer, try Filter(text: "received"))
+      try await database.query("UPDATE customer SET retention_days = 7")
+      await #expect(throws: RegistryError.self) {
+        try await segments.resolve(customer, try Filter(text: "received within 8 days"))
+      }
+      await #expect(throws: RegistryError.self) {
+        try await Segments(database.pool).resolve(customer, try Filter(text: "received within 8 days"))
+      }
+    }
+  }
+
+  @Test func `A search has pages by number`() async throws {
+    try await withSegments { database, segments, customer in
+      try await Contacts(database.pool).add(customer, originalIDs: (1...5).map { "a\($0)" })
+      let everyone = try await segments.resolve(customer, .everyone)
+      var page = PageRequest<ContactID>(limit: 2)
+      var found: [String] = []
+      repeat {
+        let next = try await segments.contacts(customer, everyone, page)
+        found += next.items.map(\.originalId)
+        page.after = next.next
+      } while page.after != nil
+      #expect(found == ["a1", "a2", "a3", "a4", "a5"])
+    }
+  }
+
+  @Test func `An explanation shows what the contact has`() async throws {
+    try await withSegments { database, segments, customer in
+      try await Contacts(database.pool).add(customer, originalIDs: ["a"])
+      try await database.query(
+        "UPDATE contact SET country = 'DE', date_of_birth = '1980-02-29', properties = '{\"visits\":2}'")
+      let inside = try await add("A", "properties.visits >= 3", to: segments, of: customer)
+      let filter = try await segments.resolve(
+        customer, try Filter(text: "country = 'SE' or in segment 'A' or not birthday(dateOfBirth) within next 365 days")
+      )
+      let explained = try await segments.explain(customer, filter, originalID: "a")
+      #expect(!explained.result)
+      #expect(
+        explained.nodes.dropFirst() == [
+          .init(text: "country = 'SE'", result: false, value: "DE"),
+          .init(text: "in segment \(inside.segmentId)", result: false),
+          .init(text: "properties.visits >= 3", result: false, value: "2"),
+          .init(text: "not birthday(dateOfBirth) within next 365 days", result: false),
+          .init(text: "birthday(dateOfBirth) within next 365 days", result: true, value: "1980-02-29"),
+        ])
+      await #expect(throws: RegistryError.contactUnknown(originalID: "b")) {
+        try await segments.explain(customer, filter, originalID: "b")
+      }
+    }
+  }
+
+  @Test func `psql lists who is in a segment, with what segments inside are by now`() async throws {
+    try await withSegments { database, segments, customer in
+      try await Contacts(database.pool).add(customer, originalIDs: ["a", "b", "it's"])
+      let hand = try await segments.add(customer, SegmentRequest(name: "A", static: true))
+      let line =
+        "not in segment 'A' and (originalId = 'it''s' or originalId contains '{now}' or originalId starts with 'A')"
+      let filtered = try await add("B", line, to: segments, of: customer)
+      func listed(_ segment: SegmentID, of customer: CustomerID) async throws -> [String] {
+        try await database.query(
+          "SELECT original_id FROM report.segment_contacts($1, $2) ORDER BY 1", customer.rawValue, segment.rawValue
+        ).map { try $0.decode(String.self) }
+      }
+      #expect(try await listed(filtered.segmentId, of: customer) == ["a", "it's"])
+      _ = try await segments.changeContacts(customer, hand.segmentId, SegmentContactsRequest(add: ["a"]))
+      #expect(try await listed(filtered.segmentId, of: customer) == ["it's"])
+      #expect(try await listed(hand.segmentId, of: customer) == ["a"])
+      #expect(try await listed(filtered.segmentId, of: try await database.customer("Other")) == [])
+      let shown = try await database.query("SELECT name, filter FROM report.segments ORDER BY segment_id")[1]
+      #expect(try shown.column(0, as: String.self) == "B")
+      #expect(try shown.column(1, as: String.self) == filtered.text)
+    }
+  }
+
+  @Test func `What psql runs of a segment cannot write`() async throws {
+    try await withSegments { database, segments, customer in
+      let segment = try await add("A", "everyone", to: segments, of: customer)
+      try await database.query(
+        "UPDATE segment SET condition = 'set_config(''transaction_read_only'', ''off'', true) IS NOT NULL' WHERE segment_id = $1",
+        segment.segmentId.rawValue)
+      try await Contacts(database.pool).add(customer, originalIDs: ["a"])
+      await #expect(throws: PostgresError.self) {
+        try await database.query(
+          "SELECT * FROM report.segment_contacts($1, $2)", customer.rawValue, segment.segmentId.rawValue)
+      }
+    }
+  }
+}

@@ -1,0 +1,77 @@
+import Postgres
+import Support
+import Testing
+import Wire
+
+@Suite struct SegmentCommandTests {
+  @Test func `Segments are added, counted, explained and removed at the command line`() async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(2)
+      try await bench.database.query("UPDATE contact SET country = 'SE' WHERE original_id = 'user1@example.com'")
+      let pushcart = Pushcart(databaseURL: bench.database.connectionString, masterKey: bench.masterKey)
+      let customer = ["--customer", "\(bench.customer)"]
+      let added = try await pushcart.run(
+        ["segment", "add", "--name", "Swedes", "--filter", "country = 'SE'"] + customer)
+      #expect(added.output == "Segment 1, Swedes, is added.\n", "\(added.errors)")
+      let listed = try await pushcart.run(["segment", "list"] + customer)
+      #expect(listed.output.contains("country = 'SE'"))
+      let contacts = try await pushcart.run(["segment", "contacts", "1"] + customer)
+      #expect(contacts.output.contains("user1@example.com") && !contacts.output.contains("user2@example.com"))
+      for command in [["1"], ["1", "--exact"], ["--filter", "in segment 'Swedes'", "--exact"]] {
+        let counted = try await pushcart.run(["segment", "count"] + command + customer)
+        #expect(counted.output.hasPrefix("1 contacts, with 1 valid devices.\n"), "\(counted)")
+      }
+      let explained = try await pushcart.run(["segment", "explain", "1", "--to", "user2@example.com"] + customer)
+      #expect(explained.output.hasPrefix("The contact does not meet the filter.\n"), "\(explained.errors)")
+      let found = try await pushcart.run(["segment", "search", "--filter", "not in segment 1", "--json"] + customer)
+      #expect(try found.json.array("items").map { try $0.string("originalId") } == ["user2@example.com"])
+      let used = try await pushcart.run(
+        ["segment", "add", "--name", "Others", "--filter", "not in segment 1"] + customer)
+      #expect(used.status == 0, "\(used.errors)")
+      let refused = try await pushcart.run(["segment", "delete", "1"] + customer)
+      #expect(refused.status == 1 && refused.errors.contains("The segment is used by segment Others."))
+      #expect(
+        try await pushcart.run(["segment", "delete", "2"] + customer).output == "Segment 2, Others, is removed.\n")
+    }
+  }
+
+  @Test func `Contacts are put into a static segment, and a sendout goes to it`() async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(3)
+      let pushcart = Pushcart(databaseURL: bench.database.connectionString, masterKey: bench.masterKey)
+      let customer = ["--customer", "\(bench.customer)"]
+      _ = try await pushcart.run(["segment", "add", "--name", "VIP", "--static"] + customer)
+      let changed = try await pushcart.run(
+        ["segment", "change", "1", "--add", "user1@example.com", "user2@example.com", "nobody"] + customer)
+      #expect(
+        changed.output == "2 joined segment 1; 0 left it.\nNo contact has the original id nobody.\n",
+        "\(changed.errors)")
+      let count = try await pushcart.run(
+        [
+          "sendout", "audience", "--app", SendingBench.appID, "--segment", "1", "--exclude",
+          "originalId = 'user2@example.com'", "--json",
+        ] + customer)
+      #expect(try count.json.array("apps").map { try $0.integer("devices") } == [1], "\(count.errors)")
+    }
+  }
+
+  @Test func `A filter that cannot be read names the character`() async throws {
+    try await withSendingBench { bench in
+      let pushcart = Pushcart(databaseURL: bench.database.connectionString, masterKey: bench.masterKey)
+      let customer = ["--customer", "\(bench.customer)"]
+      for command in [
+        ["segment", "add", "--name", "A"], ["segment", "count"], ["segment", "search"],
+        ["send", "--app", "a", "--alert", "x"],
+      ] {
+        let refused = try await pushcart.run(command + ["--filter", "country = 'SE' and contry = 'NO'"] + customer)
+        #expect(refused.status == 64 && refused.errors.contains("at 20: no field is called contry"), "\(refused)")
+      }
+      for command in [
+        ["segment", "add", "--name", "A"], ["segment", "count"], ["segment", "count", "1", "--filter", "everyone"],
+        ["send", "--app", "a", "--alert", "x", "--all", "--segment", "1"],
+      ] {
+        #expect(try await pushcart.run(command + customer).status == 64, "\(command)")
+      }
+    }
+  }
+}

@@ -1,0 +1,92 @@
+import Support
+import Testing
+import Wire
+
+@Suite struct ManagementSegmentTests {
+  @Test func `A filter is given as a line or as a tree, and shown as both`() async throws {
+    try await withManagementServer { managed in
+      let line = try await managed.send(
+        "POST", "/api/v1/segments", json: #"{"name":"A","filter":"country in ('SE', 'NO')"}"#)
+      #expect(line.status == 201)
+      let tree = try await managed.send(
+        "POST", "/api/v1/segments",
+        json: #"{"name":"B","filter":{"field":"country","op":"in","value":["SE","NO"]}}"#)
+      #expect(tree.status == 201)
+      #expect(line.json["filter"] == tree.json["filter"] && line.json["text"] == "country in ('SE', 'NO')")
+      let wrong = try await managed.send("POST", "/api/v1/segments", json: #"{"name":"C","filter":"contry = 'SE'"}"#)
+      #expect(wrong.status == 400)
+      #expect(wrong.error?.hasPrefix("filter at 1: no field is called contry; did you mean country?") == true)
+    }
+  }
+
+  @Test func `A count under way has the status 202 and a percentage`() async throws {
+    try await withManagementServer { managed in
+      let exact = #"{"filter":"everyone","exact":true}"#
+      var reply = try await managed.send("POST", "/api/v1/segments/count", json: exact)
+      while reply.status == 202 {
+        #expect((0...100).contains(try reply.json.integer("percent")))
+        reply = try await managed.send("POST", "/api/v1/segments/count", json: exact)
+      }
+      #expect(reply.status == 200)
+      #expect(reply.json["exact"] == true && reply.json["percent"] == nil && reply.json["asOf"] != nil)
+      let estimate = try await managed.send("POST", "/api/v1/segments/count", json: #"{"filter":"everyone"}"#)
+      #expect(estimate.status == 200)
+      #expect(estimate.json["contacts"] == reply.json["contacts"])
+    }
+  }
+
+  @Test func `A segment is changed, used and removed`() async throws {
+    try await withManagementServer { managed in
+      try await managed.addApp()
+      let segment = try await managed.send("POST", "/api/v1/segments", json: #"{"name":"A","static":true}"#)
+      let id = try segment.json.integer("segmentId")
+      let changed = try await managed.send("PATCH", "/api/v1/segments/\(id)", json: #"{"name":"B","description":"x"}"#)
+      #expect(changed.status == 200)
+      #expect(changed.json["name"] == "B" && changed.json["description"] == "x" && changed.json["static"] == true)
+      let cleared = try await managed.send("PATCH", "/api/v1/segments/\(id)", json: #"{"description":""}"#)
+      #expect(cleared.json["description"] == nil && cleared.json["name"] == "B")
+      let user = try await managed.send(
+        "POST", "/api/v1/segments", json: #"{"name":"user","filter":{"not":{"segment":"B"}}}"#)
+      #expect(user.json["text"] == .string("not in segment \(id)"))
+      let refused = try await managed.send("DELETE", "/api/v1/segments/\(id)")
+      #expect(refused.status == 409)
+      #expect(refused.error == "The segment is used by segment user. Change or remove that first.")
+      #expect(try await managed.send("DELETE", "/api/v1/segments/\(try user.json.integer("segmentId"))").status == 200)
+      #expect(try await managed.send("DELETE", "/api/v1/segments/\(id)").status == 200)
+      #expect(try await managed.send("GET", "/api/v1/segments/\(id)").status == 404)
+      #expect(try await managed.send("GET", "/api/v1/segments/\(id)/contacts").status == 404)
+    }
+  }
+
+  @Test func `The audit log has no filter, as that can name people`() async throws {
+    try await withManagementServer { managed in
+      let added = try await managed.send(
+        "POST", "/api/v1/segments", json: #"{"name":"A","filter":"originalId = 'secretive@example.com'"}"#)
+      let id = try added.json.integer("segmentId")
+      _ = try await managed.send(
+        "PATCH", "/api/v1/segments/\(id)", json: #"{"filter":"originalId != 'secretive@example.com'"}"#)
+      let log = try await managed.send("GET", "/api/v1/audit")
+      #expect(log.text.contains("segment.change") && log.text.contains(#""changed":["filter"]"#))
+      #expect(!log.text.contains("secretive"))
+    }
+  }
+
+  @Test func `An audience has one way to say who, beside whom it excludes`() async throws {
+    try await withManagementServer { managed in
+      try await managed.addApp()
+      func count(_ audience: String) async throws -> TestReply {
+        try await managed.send(
+          "POST", "/api/v1/sendouts/audience", json: #"{"appId":"com.acme.app","audience":\#(audience)}"#)
+      }
+      #expect(try await count(#"{"all":true,"exclude":"country = 'SE'"}"#).status == 200)
+      #expect(try await count(#"{"filter":"has device","exclude":{"bucket":[0,10]}}"#).status == 200)
+      for audience in [
+        #"{"exclude":"country = 'SE'"}"#, #"{"all":true,"filter":"everyone"}"#, #"{"segmentId":1,"originalIds":["a"]}"#,
+        "{}",
+        #"{"filter":"contry = 1"}"#, #"{"segmentId":999}"#,
+      ] {
+        #expect(try await count(audience).status == 400, "\(audience)")
+      }
+    }
+  }
+}
