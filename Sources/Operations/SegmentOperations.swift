@@ -1,4 +1,4 @@
-import Audience
+package import Audience
 import HTTPTypes
 import Registry
 import Sendouts
