@@ -101,7 +101,9 @@ let package = Package(
     room("Retrying", imports: []),
     room("XML", imports: ["CLibXML2", "Wire"]),
     // sql and Templates inside it are links: SwiftPM asks the plugin anew only when something below a target changes
-    .target(name: "Embedded", exclude: ["sql", "Templates"], swiftSettings: strict, plugins: ["EmbedPlugin"]),
+    .target(
+      name: "Embedded", dependencies: ["Wire", mustache], exclude: ["sql", "Templates"], swiftSettings: strict,
+      plugins: ["EmbedPlugin"]),
     room("Postgres", imports: ["Locking", "Retrying", "CLibpq", collections, lifecycle, logging, metrics]),
 
     // 1st floor
@@ -171,13 +173,13 @@ let package = Package(
       imports: [
         "CMaxMindDB", "Embedded", "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "DataInOut",
         "Operations", "Wire", "Locking", "XML", collections, crypto, httpTypes, hummingbird, lifecycle, logging,
-        metrics, mustache, nioCore, nioHTTP1, nioHTTPTypesHTTP1, nioPosix,
+        metrics, nioCore, nioHTTP1, nioHTTPTypesHTTP1, nioPosix,
       ]),
     room(
       "Simulator",
       imports: [
-        "Wire", "Locking", "XML", asn1, certificates, collections, crypto, cryptoExtras, httpTypes, hummingbird,
-        lifecycle, logging, nioWebSocket,
+        "Embedded", "Wire", "Locking", "XML", asn1, certificates, collections, crypto, cryptoExtras, httpTypes,
+        hummingbird, lifecycle, logging, nioWebSocket,
       ]
         + nio),
 

@@ -15,7 +15,7 @@ package struct ResolvedAudience: Sendable {
     case (_, let filter?): .meeting(filter)
     case (.list(let list), nil): .list(list)
     case (.originalIds(let ids), nil): .originalIds(ids)
-    case (.all, nil), (.segment, nil), (.filter, nil), (.excluding, nil): .all
+    case (.all, nil), (.lists, nil), (.segment, nil), (.filter, nil), (.excluding, nil): .all
     }
   }
 }
@@ -32,6 +32,8 @@ extension Segments {
       switch included {
       case .all, .originalIds, .excluding: (nil, "audience")
       case .list(let list): (audience.exclude == nil ? nil : .list(.number(list.rawValue)), "audience.listId")
+      // A contact meets it once, however many of the lists it is on.
+      case .lists(let lists): (.or(lists.map { .list(.number($0.rawValue)) }), "audience.lists")
       case .segment(let segment): (.segment(.number(segment.rawValue)), "audience.segmentId")
       case .filter(let filter): (filter, "audience.filter")
       }

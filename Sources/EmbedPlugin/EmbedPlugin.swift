@@ -6,10 +6,8 @@ import PackagePlugin
 struct EmbedPlugin: BuildToolPlugin {
   func createBuildCommands(context: PluginContext, target: any Target) throws -> [Command] {
     let output = context.pluginWorkDirectoryURL.appending(path: "EmbeddedFiles.swift")
-    let folders = ["sql/migrations", "sql/reports", "Templates", "Templates/console", "Templates/pages"].map {
-      context.package.directoryURL.appending(path: $0)
-    }
-    let files = folders.flatMap { folder in
+    let folders = Self.folders.map { (name: $0.key, url: context.package.directoryURL.appending(path: $0.value)) }
+    let files = folders.map(\.url).flatMap { folder in
       let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path(percentEncoded: false))) ?? []
       return names.sorted().map { folder.appending(path: $0) }.filter { !$0.isFolder }
     }
@@ -19,10 +17,17 @@ struct EmbedPlugin: BuildToolPlugin {
     return [
       .buildCommand(
         displayName: "Embedding sql and Templates", executable: try context.tool(named: "EmbedTool").url,
-        arguments: ([output] + folders).map { $0.path(percentEncoded: false) } + [uap], inputFiles: files + list,
+        arguments: [output.path(percentEncoded: false), uap]
+          + folders.map { "\($0.name)=\($0.url.path(percentEncoded: false))" }, inputFiles: files + list,
         outputFiles: [output])
     ]
   }
+
+  /// What is embedded, by the name that `EmbeddedFile` has for it.
+  private static let folders: KeyValuePairs = [
+    "migrations": "sql/migrations", "reports": "sql/reports", "templates": "Templates", "console": "Templates/console",
+    "pages": "Templates/pages", "reference": "Templates/reference", "simulator": "Templates/simulator",
+  ]
 }
 
 extension URL {

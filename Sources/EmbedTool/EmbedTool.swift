@@ -1,18 +1,19 @@
 import Foundation
 
-/// `EmbedTool OUTPUT MIGRATIONS REPORTS TEMPLATES CONSOLE PAGES UAP`: writes the text files of five folders, and words of uap-core's list, as
-/// Swift source.
+/// `EmbedTool OUTPUT UAP NAME=FOLDER…`: writes the text files of folders, and words of uap-core's list, as Swift source.
 @main
 struct EmbedTool {
   static func main() throws {
     let arguments = CommandLine.arguments
-    guard arguments.count == 8 else { throw CocoaError(.featureUnsupported) }
+    guard arguments.count > 3 else { throw CocoaError(.featureUnsupported) }
     var source = "extension EmbeddedFile {\n"
-    for (name, folder) in zip(["migrations", "reports", "templates", "console", "pages"], arguments[2...6]) {
-      source += "  /// Files of \(URL(filePath: folder).lastPathComponent), by name.\n"
-      source += "  public static let \(name): [EmbeddedFile] = [\n\(try literals(in: folder))  ]\n"
+    for argument in arguments[3...] {
+      let parts = argument.split(separator: "=", maxSplits: 1).map(String.init)
+      guard parts.count == 2 else { throw CocoaError(.featureUnsupported) }
+      source += "  /// Files of \(URL(filePath: parts[1]).lastPathComponent), by name.\n"
+      source += "  public static let \(parts[0]): [EmbeddedFile] = [\n\(try literals(in: parts[1]))  ]\n"
     }
-    let crawlers = CrawlerWords.read(arguments[7]).map { "    \(quoted($0)),\n" }.joined()
+    let crawlers = CrawlerWords.read(arguments[2]).map { "    \(quoted($0)),\n" }.joined()
     source +=
       "}\n\nextension CrawlerNames {\n  /// Of uap-core.\n  public static let all: [String] = [\n\(crawlers)  ]\n"
     try Data((source + "}\n").utf8).write(to: URL(filePath: arguments[1]), options: .atomic)

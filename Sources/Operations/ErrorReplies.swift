@@ -103,6 +103,8 @@ public enum ErrorReplies {
       .conflict("Sendout \(sendout) is \(state.rawValue). \(verb.rawValue) is not possible.")
     case .notDraft(let sendout, let state):
       .conflict("Sendout \(sendout) is \(state.rawValue). Only a draft can be changed: make a new sendout.")
+    case .templateInUse(let users):
+      .conflict("The template is used by \(users.joined(separator: ", ")). Give these another one, or none, first.")
     case .changed(let sendout):
       HTTPErrorResponse(
         .conflict, "Sendout \(sendout) has changed since you looked at it. It is not started: look at it again.",
@@ -147,6 +149,7 @@ public enum ErrorReplies {
     case .notEnabled:
       .notFound("The app has no data tree. Enable it by POST /api/v1/datasync, or by pushcart datasync enable.")
     case .subscriptionUnknown: .notFound("The app has no subscription of this number.")
+    case .webhookUnknown: .notFound("The app has no webhook of this name.")
     case .invalid(let field, let problem): .badRequest("\(field) \(problem).")
     case .conditionFailed:
       HTTPErrorResponse(

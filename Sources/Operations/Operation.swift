@@ -201,6 +201,8 @@ package struct OperationParts: Sendable {
   package let vault: Vault?
   /// Where providers of SMS may be.
   package let smsRule: EndpointRule
+  /// Where webhooks may lead.
+  package let webhookRule: EndpointRule
   /// Where providers of SMS post their status reports. A command reads it from the database that it is given.
   package let statusAddresses: @Sendable (Database) async throws -> SMSStatusAddresses
   /// What hashes whom suppressions name. A command reads it from the database that it is given.
@@ -211,7 +213,8 @@ package struct OperationParts: Sendable {
   package let messages: @Sendable () throws -> MessageService
 
   package init(
-    database: Database, slowReads: Database, vault: Vault?, smsRule: EndpointRule, retentionDays: Int32? = nil,
+    database: Database, slowReads: Database, vault: Vault?, smsRule: EndpointRule, webhookRule: EndpointRule,
+    retentionDays: Int32? = nil,
     statusAddresses: @escaping @Sendable (Database) async throws -> SMSStatusAddresses,
     suppressionKey: @escaping @Sendable (Database) async throws -> SuppressionKey,
     checkCredentials: @escaping @Sendable (PushApp) async throws -> PushAppCheckReply?,
@@ -221,6 +224,7 @@ package struct OperationParts: Sendable {
     self.slowReads = slowReads
     self.vault = vault
     self.smsRule = smsRule
+    self.webhookRule = webhookRule
     self.statusAddresses = statusAddresses
     self.suppressionKey = suppressionKey
     self.checkCredentials = checkCredentials

@@ -13,7 +13,8 @@ extension APIOperation.Tag {
 /// `/api/v1/templates`.
 package enum TemplateOperations {
   package static let all = [
-    AnyOperation(list), AnyOperation(save), AnyOperation(show), AnyOperation(versions), AnyOperation(preview),
+    AnyOperation(list), AnyOperation(save), AnyOperation(show), AnyOperation(versions), AnyOperation(uses),
+    AnyOperation(preview), AnyOperation(remove),
   ]
 
   package static let list = Operation(
@@ -53,6 +54,27 @@ package enum TemplateOperations {
     let found = try await templates.versions(call.customer, name: name, before: after, limit: page.limit + 1)
     if found.isEmpty { _ = try await templates.get(call.customer, name: name) }
     return page.page(of: found) { "\($0.version)" }
+  }
+
+  package static let uses = Operation(
+    get: "/api/v1/templates/{name}/uses", id: "showTemplateUses", .templates, "Show what uses a template",
+    "Lists the triggers and sendouts that have the template's page.", at: name,
+    replies: .ok("What uses it.", TemplateUses.form), errors: [unknown]
+  ) { call, name, _ in try await TemplateUse(call.database).uses(call.customer, name: name) }
+
+  package static let remove = Operation(
+    .delete, "/api/v1/templates/{name}", id: "removeTemplate", .templates, "Remove a template",
+    """
+    Removes all of its versions. Pages of pushes that were sent stay. While a trigger names it, or a sendout that has not ended, it cannot \
+    be removed. A template that is saved under the name later begins with the next version.
+    """,
+    at: name, body: .none, replies: .ok("The template as it was, without its text.", TemplateReply.form),
+    errors: [
+      unknown, .error("It is in use.", SendoutError.templateInUse(by: ["trigger 1", "sendout 7"])),
+    ], audit: .removeTemplate
+  ) { call, name, _ in
+    let removed = try await TemplateUse(call.database).remove(call.customer, name: name)
+    return Changed(removed, .init("template \(name)", before: removed, after: nil))
   }
 
   package static let preview = Operation(

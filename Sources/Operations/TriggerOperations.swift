@@ -14,7 +14,8 @@ extension APIOperation.Tag {
 /// `/api/v1/triggers`.
 package enum TriggerOperations {
   package static let all = [
-    AnyOperation(list), AnyOperation(add), AnyOperation(show), AnyOperation(change), AnyOperation(remove),
+    AnyOperation(list), AnyOperation(add), AnyOperation(show), AnyOperation(figures), AnyOperation(change),
+    AnyOperation(remove),
   ]
 
   private static let triggers = NumberedOperations<Triggers>(.triggers)
@@ -22,6 +23,20 @@ package enum TriggerOperations {
 
   package static let list = triggers.list
   package static let show = triggers.show
+
+  package static let figures = Operation(
+    get: "/api/v1/triggers/{id}/figures", id: "showTriggerFigures", .triggers, "Show a trigger's figures",
+    """
+    How many messages it caused on each of the last days, and what became of their pushes: accepted, failed and opened. Days are UTC, and \
+    those on which the messages came; an open on a later day counts there, too.
+    """,
+    at: Parameters.id(TriggerID.self, "The trigger's `triggerId`.", example: 1).and(
+      .integer("days", in: 1...DayCounts.kept, "How many days. 30 if absent.", example: 30)),
+    replies: .ok("The figures.", TriggerFigures.form), errors: [unknown]
+  ) { call, target, _ in
+    let (trigger, days) = target
+    return try await Triggers(call.slowReads).figures(call.customer, trigger, days: days ?? 30)
+  }
 
   package static let add = triggers.add(
     """

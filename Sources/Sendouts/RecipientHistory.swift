@@ -56,6 +56,12 @@ struct RecipientHistory {
     switch audience.included {
     case .list(let list) where !lists.contains(list):
       return [WhyLine(text: "The audience is list \(list). The contact is \(places).")]
+    case .lists(let wanted) where !lists.contains(where: wanted.contains):
+      return [
+        WhyLine(
+          text:
+            "The audience is the lists \(wanted.map(\.description).joined(separator: ", ")). The contact is \(places).")
+      ]
     case .originalIds(let ids) where !ids.contains(originalID):
       return [WhyLine(text: "The audience names original ids, and this is none of them.")]
     default:

@@ -8,7 +8,7 @@ import Wire
 enum SendoutQueries {
   static let all: [Statement] = [
     create, rewrite, find, lock, list, change, halt, lockFreeze, freezable, frozen, finish, freezing, settled, stream,
-    openStream, reserve, requireRange, ofSegment, ofApp,
+    openStream, reserve, requireRange, ofSegment, ofApp, daysOfTrigger,
   ]
 
   private static let columns = """
@@ -58,6 +58,24 @@ enum SendoutQueries {
        AND (jsonb_path_exists(audience, '$.segmentId ? (@ == $number)', jsonb_build_object('number', $2::bigint))
             OR jsonb_path_exists(audience, '$.**.segment ? (@ == $number)', jsonb_build_object('number', $2::bigint)))
      ORDER BY sendout_id LIMIT 1
+    """)
+
+  /// The last `$3` days with the streams of the trigger `$2`, and whether retention has deleted messages of one of them. A stream's name
+  /// begins with its day.
+  static let daysOfTrigger = Statement(
+    "sendout.days_of_trigger", .read,
+    """
+    SELECT to_char(d.day, 'YYYY-MM-DD'), array_remove(array_agg(s.sendout_id ORDER BY s.sendout_id), NULL),
+           coalesce(bool_or(s.is_expired), false)
+      FROM generate_series((now() AT TIME ZONE 'UTC')::date::timestamp - make_interval(days => $3::int4 - 1),
+                           (now() AT TIME ZONE 'UTC')::date::timestamp, interval '1 day') AS d (day)
+      LEFT JOIN (SELECT sendout_id, left(stream, 10)::date AS day, expired_at IS NOT NULL AS is_expired
+                   FROM sendout
+                  WHERE customer_id = $1::bigint AND kind = 'stream' AND stream LIKE '% trigger/' || $2::bigint::text
+                    AND started_at > now() - make_interval(days => $3::int4 + 1)) AS s
+        ON s.day = d.day::date
+     GROUP BY d.day
+     ORDER BY d.day
     """)
 
   static let find = Statement(
@@ -202,5 +220,6 @@ extension ChangeChannel {
 /// Every statement of this room, so that a test can prepare each of them on a real server.
 package enum SendoutStatements {
   package static let all: [Statement] =
-    SendoutQueries.all + Triggers.table.all + TriggerQueries.all + ReportQueries.all + RetentionQueries.all
+    SendoutQueries.all + Triggers.table.all + TriggerQueries.all + TemplateUseQueries.all + ReportQueries.all
+    + RetentionQueries.all
 }

@@ -31,12 +31,15 @@ enum SendoutRules {
   }
 
   /// The template in its current version; `nil` without a name.
-  static func currentTemplate(_ customer: CustomerID, _ name: String?, in database: any Querying) async throws
-    -> Template?
-  {
+  /// - Parameter isHeld: whether it must not be removed before the transaction ends, which names it.
+  static func currentTemplate(
+    _ customer: CustomerID, _ name: String?, in database: any Querying, isHeld: Bool = false
+  ) async throws -> Template? {
     guard let name else { return nil }
     do {
-      return try await Templates(database).get(customer, name: name)
+      let templates = Templates(database)
+      return isHeld
+        ? try await templates.hold(customer, name: name) : try await templates.get(customer, name: name)
     } catch ContentError.templateUnknown {
       throw SendoutError.invalid(field: "template", problem: "names no template of this customer")
     }

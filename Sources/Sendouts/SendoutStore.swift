@@ -136,7 +136,7 @@ public struct SendoutStore: Sendable {
     try form.message.checkForm(for: served.map(\.type))
     return CheckedRequest(
       name: form.name, apps: served,
-      template: try await SendoutRules.currentTemplate(customer, request.template, in: database),
+      template: try await SendoutRules.currentTemplate(customer, request.template, in: database, isHeld: true),
       unknownIDs: try await unknownIDs(customer, request.audience),
       audience: try await segments.resolve(customer, request.audience, holding: true).audience)
   }
@@ -162,7 +162,7 @@ public struct SendoutStore: Sendable {
   /// Checks that the list exists, and counts the ids that no contact has.
   private func unknownIDs(_ customer: CustomerID, _ audience: Audience) async throws -> Int? {
     switch audience.included {
-    case .all, .segment, .filter, .excluding: return nil
+    case .all, .lists, .segment, .filter, .excluding: return nil
     case .list(let list):
       guard try await ContactLists(database).find(customer, list) != nil else {
         throw SendoutError.invalid(field: "audience.listId", problem: "names no list of this customer")
@@ -195,7 +195,7 @@ public struct SendoutStore: Sendable {
     if state != before {
       if verb == .start { try await checkApproval(of: sendout) }
       // A draft starts with the current version of its template, not with that of its creation.
-      let template = verb == .start ? try await currentTemplate(of: sendout) : nil
+      let template = verb == .start ? try await currentTemplate(of: sendout, isHeld: true) : nil
       if verb == .start, let digest,
         !digest.hasSameBytes(as: try sendout.digest(templateVersion: template?.version))
       {
@@ -237,8 +237,9 @@ public struct SendoutStore: Sendable {
     return reply
   }
 
-  private func currentTemplate(of sendout: Sendout) async throws -> Template? {
-    try await SendoutRules.currentTemplate(sendout.key.customer, sendout.template?.name, in: database)
+  private func currentTemplate(of sendout: Sendout, isHeld: Bool = false) async throws -> Template? {
+    try await SendoutRules.currentTemplate(
+      sendout.key.customer, sendout.template?.name, in: database, isHeld: isHeld)
   }
 
   /// The customer's sendouts, the newest first, without audience, message and counts.

@@ -41,6 +41,8 @@ public enum SendoutError: Error, Sendable, Hashable {
   case wrongState(SendoutID, SendoutState, SendoutVerb)
   /// What a started sendout says cannot be changed.
   case notDraft(SendoutID, SendoutState)
+  /// Triggers, or sendouts that have not ended, have the template's page. `users` are as in `trigger 1`.
+  case templateInUse(by: [String])
   /// Another user has to start the sendout than the one who wrote it.
   case needsApproval(SendoutID)
   /// The draft says something else than what whoever starts it has seen.

@@ -24,6 +24,8 @@ public final class PushSimulator: Service {
     /// By the options of their ports.
     var listeners: [String: ServiceListener] = [:]
     var phone: PhoneServer?
+    /// Opens pages.
+    var opening: Task<Void, Never>?
   }
 
   /// - Parameter now: the clock by which provider tokens and access tokens expire.
@@ -56,6 +58,11 @@ public final class PushSimulator: Service {
         logger: logger)
       running.withLock { $0?.phone = phone }
     }
+    if let opens = settings.opens {
+      let pushes = phoneLog.watch(replay: 0)
+      let opening = Task { [logger] in await opens.run(pushes, logger: logger) }
+      running.withLock { $0?.opening = opening }
+    }
     let all = addresses + [("phone", phoneURL ?? "none")]
     logger.info(
       "Simulator listening",
@@ -65,6 +72,7 @@ public final class PushSimulator: Service {
   /// Stops listening, and closes all connections.
   public func stop() async {
     guard let running = running.withLock({ running in exchange(&running, with: nil) }) else { return }
+    running.opening?.cancel()
     for listener in running.listeners.values { await listener.close() }
     for service in services {
       service.cut()
@@ -149,6 +157,8 @@ public struct SimulatorSettings: Sendable {
   public var smsStatusURL: String?
   /// The phone page; 0 for any free port, nil for no phone page.
   public var phonePort: Int? = 8081
+  /// Whose pages are opened by themselves, where there is a phone page; nil for none.
+  public var opens: PhoneOpens?
   /// Further names under which the phone page may be opened, without port.
   public var phoneNames: [String] = []
   /// File of the certificate authority's certificate, in PEM: `PUSHCART_PROVIDER_CA_FILE` of the hub. Its key is in

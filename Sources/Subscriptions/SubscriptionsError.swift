@@ -6,6 +6,8 @@ public enum SubscriptionsError: Error, Sendable, Hashable {
   case notEnabled(app: String)
   /// The app has no subscription of that number.
   case subscriptionUnknown(SubscriptionID)
+  /// The app has no webhook of that name.
+  case webhookUnknown(name: String)
   /// A field does not hold what it may. `problem` ends the sentence that begins with the field's name, as in "is empty".
   case invalid(field: String, problem: String)
   /// A path holds a name that is not in Unicode's normalization form C, and would look like another one.

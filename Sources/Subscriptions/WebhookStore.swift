@@ -35,46 +35,112 @@ public struct WebhookStore: Sendable {
     _ settings: WebhookSettings, _ customer: CustomerID, app: String, rule: EndpointRule
   ) async throws {
     for (name, destination) in settings.destinations {
-      try Self.check(destination, "destinations.\(name)", rule)
+      try Self.check(destination, rule) { "destinations.\(name).\($0)" }
     }
-    guard settings.destinations.count <= 100,
+    guard settings.destinations.count <= Self.most,
       settings.destinations.keys.allSatisfy({ (1...100).contains($0.utf8.count) })
     else {
       throw SubscriptionsError.invalid(
-        field: "destinations", problem: "holds more than 100, or a name of more than 100 bytes")
+        field: "destinations", problem: "holds more than \(Self.most), or a name of more than 100 bytes")
     }
-    let sealed = try vault.seal(
-      Secret(bytes: Array(try JSONCoding.encode(settings))), context: SealedColumn.webhooks.place(customer, app))
     guard try await !database.query(DataTreeQueries.lock, customer.rawValue, app).isEmpty else {
       throw SubscriptionsError.notEnabled(app: app)
     }
+    try await store(settings, customer, app: app)
+  }
+
+  private func store(_ settings: WebhookSettings, _ customer: CustomerID, app: String) async throws {
+    let sealed = try vault.seal(
+      Secret(bytes: Array(try JSONCoding.encode(settings))), context: SealedColumn.webhooks.place(customer, app))
     try await database.query(
       DataTreeQueries.saveSettings, customer.rawValue, app, Bytes(sealed.bytes), sealed.masterKeyID)
   }
 
+  /// Most webhooks of an app.
+  private static let most = 100
+  /// In bytes.
+  private static let longestURI = 2048
+
+  /// Adds a webhook, or changes it. The caller has to run it in a transaction, in which no other change of them comes between.
+  /// - Parameter rule: where webhooks may lead.
+  /// - Throws: `SubscriptionsError.notEnabled`, `.invalid`; `RegistryError.sealed` when no master key at hand opens the others.
+  package func save(
+    _ request: WebhookRequest, named name: String, _ customer: CustomerID, app: String, rule: EndpointRule
+  ) async throws -> (before: WebhookSettings, after: WebhookSettings) {
+    guard (1...100).contains(name.utf8.count) else {
+      throw SubscriptionsError.invalid(field: "name", problem: "must have 1 to 100 bytes")
+    }
+    return try await change(customer, app: app) { before throws(SubscriptionsError) in
+      var after = before
+      let destination = request.applied(to: before.destinations[name])
+      after.destinations[name] = destination
+      after = after.restored(from: before)
+      guard !destination.destinationUris.isEmpty else {
+        throw .invalid(field: "uris", problem: "is missing: a new webhook needs at least one address")
+      }
+      if let long = destination.destinationUris.firstIndex(where: { $0.uri.utf8.count > Self.longestURI }) {
+        throw .invalid(field: "uris[\(long)]", problem: "must be an https address of up to \(Self.longestURI) bytes")
+      }
+      guard after.destinations.count <= Self.most else {
+        throw .invalid(field: "name", problem: "is that of one more webhook, and an app has at most \(Self.most)")
+      }
+      try Self.check(after.destinations[name] ?? destination, rule) { place in
+        // In the terms of this request.
+        if place.hasPrefix("headers") { return "token" }
+        return place.replacing("destinationUris", with: "uris").replacing(".uri", with: "")
+      }
+      return after
+    }
+  }
+
+  /// Removes a webhook, which ends its subscriptions. The caller has to run it in a transaction.
+  /// - Throws: `SubscriptionsError.notEnabled`, `.webhookUnknown`; `RegistryError.sealed` when no master key at hand opens the others.
+  package func remove(
+    _ name: String, _ customer: CustomerID, app: String
+  ) async throws -> (before: WebhookSettings, after: WebhookSettings) {
+    try await change(customer, app: app) { before throws(SubscriptionsError) in
+      var after = before
+      guard after.destinations.removeValue(forKey: name) != nil else { throw .webhookUnknown(name: name) }
+      return after
+    }
+  }
+
+  /// Locks the app's tree, so that two changes at once do not lose one of them.
+  private func change(
+    _ customer: CustomerID, app: String, _ change: (WebhookSettings) throws(SubscriptionsError) -> WebhookSettings
+  ) async throws -> (before: WebhookSettings, after: WebhookSettings) {
+    guard try await !database.query(DataTreeQueries.lock, customer.rawValue, app).isEmpty else {
+      throw SubscriptionsError.notEnabled(app: app)
+    }
+    let before = try await settings(customer, app: app)
+    let after = try change(before)
+    try await store(after, customer, app: app)
+    return (before, after)
+  }
+
   private static func check(
-    _ destination: WebhookDestination, _ field: String, _ rule: EndpointRule
+    _ destination: WebhookDestination, _ rule: EndpointRule, field: (String) -> String
   ) throws(SubscriptionsError) {
     for (index, address) in destination.destinationUris.enumerated() {
-      let place = "\(field).destinationUris[\(index)]"
+      let place = "destinationUris[\(index)]"
       guard address.acceptAnyCertificate != true else {
         throw .invalid(
-          field: "\(place).acceptAnyCertificate", problem: "must be false, as certificates are always checked")
+          field: field("\(place).acceptAnyCertificate"), problem: "must be false, as certificates are always checked")
       }
       let endpoint: PushEndpoint
       do {
         endpoint = try PushEndpoint(url: address.uri)
       } catch {
-        throw .invalid(field: "\(place).uri", problem: error.problem)
+        throw .invalid(field: field("\(place).uri"), problem: error.problem)
       }
-      if let problem = rule.problem(with: endpoint) { throw .invalid(field: "\(place).uri", problem: problem) }
+      if let problem = rule.problem(with: endpoint) { throw .invalid(field: field("\(place).uri"), problem: problem) }
     }
     for (name, value) in destination.headers ?? [:] {
       guard name.lowercasedASCII == WebhookDestination.tokenHeader.lowercasedASCII else {
-        throw .invalid(field: "\(field).headers", problem: "may hold only \(WebhookDestination.tokenHeader)")
+        throw .invalid(field: field("headers"), problem: "may hold only \(WebhookDestination.tokenHeader)")
       }
       guard (1...1024).contains(value.utf8.count), value.utf8.allSatisfy({ (0x20..<0x7F).contains($0) }) else {
-        throw .invalid(field: "\(field).headers", problem: "must hold 1 to 1024 characters of visible ASCII")
+        throw .invalid(field: field("headers"), problem: "must hold 1 to 1024 characters of visible ASCII")
       }
     }
   }

@@ -8,7 +8,7 @@
 //   data-max          most characters of a field, or bytes with data-unit="bytes"
 //   data-guard        a form that asks before what was typed is left
 //   data-insert       a text that a click puts into the field where one types
-//   data-into         of a file's field: the field that gets its text, also when the file is dropped there
+//   data-into         of a file's field: the field that gets its text, also when the file is dropped there; without the script the file is sent
 const one = (selector, root = document) => root.querySelector(selector);
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 const make = (tag, properties = {}, ...children) => {
@@ -228,7 +228,8 @@ function insertable(code) {
 function fileInto(input) {
   const target = one(input.dataset.into);
   if (!target) return;
-  input.hidden = false;
+  // The field has its text, which may be changed before it is sent.
+  input.removeAttribute("name");
   const take = async (file) => {
     if (!file) return;
     if (file.size > 1_000_000) return say("This file is too large.");

@@ -78,6 +78,14 @@ class Demo:
                 raise SystemExit(f"Sendout {sendout} does not end.")
             time.sleep(0.3)
 
+    def open(self, sendout):
+        """Waits until owners of simulated phones have opened pages of a sendout, as some of them do within seconds."""
+        end = time.monotonic() + 60
+        while self.call("GET", f"sendouts/{sendout}/figures").get("opens", 0) < 3:
+            if time.monotonic() > end:
+                raise SystemExit(f"Nobody opens pages of sendout {sendout}.")
+            time.sleep(0.3)
+
     def fill(self):
         """Sends, and leaves something in every list. Returns pages that show the most of their kind."""
         self.call("POST", f"{self.phone}/rules",
@@ -101,6 +109,7 @@ class Demo:
         for email, role in [("mia@example.com", "marketer"), ("ana@example.com", "analyst")]:
             self.call("POST", "users", {"email": email, "role": role})
         self.finish(sent["sendoutId"])
+        self.open(sent["sendoutId"])
         running = message["messageId"].split("-")[0]
         return [f"/console/sendouts/{sent['sendoutId']}", f"/console/sendouts/{draft['sendoutId']}/edit",
                 f"/console/sendouts/{draft['sendoutId']}/check", "/console/content/offer",

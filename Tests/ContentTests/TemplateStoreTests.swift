@@ -31,6 +31,31 @@ import Wire
     }
   }
 
+  @Test func `A removed template is gone but for pages of what was sent, and no version number is used twice`()
+    async throws
+  {
+    try await withDatabase { database in
+      let customer = try await customer(database)
+      let templates = Templates(database.pool)
+      let unknown = ContentError.templateUnknown(name: "offer", version: nil)
+      await #expect(throws: unknown) { try await templates.remove(customer, name: "offer") }
+      for body in ["1", "2"] { _ = try await templates.put(customer, name: "offer", format: .text, body: body) }
+      let removed = try await templates.remove(customer, name: "offer")
+      #expect(removed.name == "offer" && removed.version == 2 && removed.body == nil)
+      await #expect(throws: unknown) { try await templates.get(customer, name: "offer") }
+      await #expect(throws: unknown) { try await templates.hold(customer, name: "offer") }
+      await #expect(throws: unknown) { try await templates.remove(customer, name: "offer") }
+      await #expect(throws: ContentError.templateUnknown(name: "offer", version: 1)) {
+        try await templates.get(customer, name: "offer", version: 1)
+      }
+      #expect(try await templates.list(customer).isEmpty)
+      #expect(try await templates.versions(customer, name: "offer").isEmpty)
+      #expect(try await templates.ofPage(customer, name: "offer", version: 1).body == "1")
+      #expect(try await templates.put(customer, name: "offer", format: .text, body: "3").version == 3)
+      #expect(try await templates.versions(customer, name: "offer").map(\.version) == [3])
+    }
+  }
+
   @Test func `Concurrent saves each get a version of their own`() async throws {
     try await withDatabase { database in
       let customer = try await customer(database)

@@ -13,7 +13,7 @@ enum House {
     "Locking": [],
     "Retrying": [],
     "XML": ["CLibXML2", "Wire"],
-    "Embedded": [],
+    "Embedded": ["Wire"],
     "Postgres": ["CLibpq", "Locking", "Retrying"],
     "Registry": ["Postgres", "Wire", "Locking"],
     "Content": ["Postgres", "Wire", "Locking"],
@@ -35,7 +35,7 @@ enum House {
       "CMaxMindDB", "Embedded", "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "DataInOut",
       "Operations", "Wire", "Locking", "XML",
     ],
-    "Simulator": ["Wire", "Locking", "XML"],
+    "Simulator": ["Embedded", "Wire", "Locking", "XML"],
     "PushcartClient": ["Wire"],
     "Pushcart": [
       "Postgres", "Wire", "Locking", "Embedded", "Registry", "Content", "Providers", "Delivery", "Audience", "Outbox",

@@ -49,6 +49,31 @@ import Wire
     }
   }
 
+  @Test func `Several lists reach each contact that is on one of them once`() async throws {
+    try await withSendingBench { bench in
+      let store = ContactLists(bench.pool)
+      let (first, second) = (
+        try await store.add(bench.customer, name: "friends").listId,
+        try await store.add(bench.customer, name: "family").listId
+      )
+      let one = try await bench.addDevices(2, list: first)
+      let other = try await bench.addDevices(2, from: 3, list: second)
+      try await bench.addDevices(1, from: 5)
+      // The first one is on both.
+      try await bench.database.query(
+        """
+        INSERT INTO list_member (customer_id, list_id, contact_id)
+        SELECT customer_id, $2::bigint, contact_id FROM device WHERE customer_id = $1::bigint AND device_id = $3::bigint
+        """, bench.customer.rawValue, second.rawValue, one[0].rawValue)
+      let key = try await bench.withHubs { try await bench.finishedSendout(audience: .lists([first, second, first])) }
+      #expect(try await bench.pushes(key).map(\.deviceId) == one + other)
+      let unknown = await #expect(throws: (any Error).self) {
+        try await bench.send(audience: .lists([first, ListID(999)]))
+      }
+      #expect("\(unknown.map { $0 } as Any)".contains("audience.lists"))
+    }
+  }
+
   @Test func `A list reaches the contacts that are on it`() async throws {
     try await withSendingBench { bench in
       let list = try await ContactLists(bench.pool).add(bench.customer, name: "friends")

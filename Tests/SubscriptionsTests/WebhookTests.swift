@@ -35,6 +35,48 @@ import Wire
     }
   }
 
+  @Test func `Webhooks change one by one, and of changes at once none is lost`() async throws {
+    try await withDataTree { tree in
+      let (pool, vault, customer) = (tree.bench.pool, tree.bench.vault, tree.bench.customer)
+      @Sendable func save(_ name: String, _ request: WebhookRequest) async throws {
+        _ = try await pool.transaction {
+          try await WebhookStore($0, vault: vault).save(
+            request, named: name, customer, app: SendingBench.appID, rule: EndpointRules().webhook)
+        }
+      }
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for name in ["a", "b", "c"] {
+          group.addTask { try await save(name, WebhookRequest(uris: ["https://hooks.example.com/\(name)?x=1"])) }
+        }
+        try await group.waitForAll()
+      }
+      try await save("b", WebhookRequest(enabled: false, token: "bar"))
+      let store = WebhookStore(pool, vault: vault)
+      let webhooks = try await store.settings(customer, app: SendingBench.appID).destinations
+      #expect(webhooks.keys.sorted() == ["a", "b", "c"])
+      #expect(webhooks["b"]?.destinationUris.map(\.uri) == ["https://hooks.example.com/b?x=1"])
+      #expect(webhooks["b"]?.enabled == false && webhooks["a"]?.enabled == true)
+      #expect(webhooks["b"]?.headers == [WebhookDestination.tokenHeader: "bar"])
+
+      await #expect(throws: SubscriptionsError.webhookUnknown(name: "d")) {
+        try await pool.transaction {
+          try await WebhookStore($0, vault: vault).remove("d", customer, app: SendingBench.appID)
+        }
+      }
+      for (name, request, field) in [
+        ("d", WebhookRequest(), "uris"), ("", WebhookRequest(uris: ["https://hooks.example.com/"]), "name"),
+        ("d", WebhookRequest(uris: ["https://10.0.0.1/"]), "uris[0]"),
+        ("d", WebhookRequest(uris: ["https://hooks.example.com/"], token: "\u{1}"), "token"),
+      ] {
+        let error = await #expect(throws: SubscriptionsError.self) { try await save(name, request) }
+        guard case .invalid(field, _)? = error else {
+          Issue.record("\(field): \(String(describing: error))")
+          continue
+        }
+      }
+    }
+  }
+
   @Test func `A webhook that fails is tried again as pushes are, with the newest state`() async throws {
     try await withWebhook(requestTimeout: .seconds(10)) { tree, hook in
       try await tree.holdRetries()

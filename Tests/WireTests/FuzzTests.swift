@@ -4,7 +4,7 @@ import Testing
 
 /// A moment of what `make fuzz` does for minutes, with the same bytes at every run.
 @Suite struct FuzzTests {
-  @Test(arguments: [(FuzzedReader.json, 3), (.xml, 2), (.form, 3), (.sms, 5)])
+  @Test(arguments: [(FuzzedReader.json, 3), (.xml, 2), (.form, 3), (.multipart, 2), (.sms, 5)])
   func `Whatever bytes come, a reader reads or refuses them as it promises`(
     _ reader: FuzzedReader, _ outcomes: Int
   ) throws {

@@ -7,6 +7,7 @@ CREATE TABLE template (
   content_type text        NOT NULL,
   body         text        NOT NULL,
   created_at   timestamptz NOT NULL DEFAULT now(),
+  removed_at   timestamptz,
   PRIMARY KEY (customer_id, name, version)
 );
 COMMENT ON TABLE  template              IS 'Rich pages, written in Mustache. Saving adds a version; versions never change.';
@@ -16,3 +17,4 @@ COMMENT ON COLUMN template.version      IS '1, 2, 3, … within the name. The hi
 COMMENT ON COLUMN template.content_type IS 'Media type of the page.';
 COMMENT ON COLUMN template.body         IS 'The Mustache text.';
 COMMENT ON COLUMN template.created_at   IS 'When this version was saved.';
+COMMENT ON COLUMN template.removed_at   IS 'When the template was removed; NULL while it is there. Its versions stay for pages of what was sent, and no number is used twice.';

@@ -51,7 +51,7 @@ COMMENT ON COLUMN sendout.name             IS 'Display name.';
 COMMENT ON COLUMN sendout.state            IS 'draft -> freezing -> running <-> paused; any of them -> cancelled; running -> finished.';
 COMMENT ON COLUMN sendout.state_changes    IS 'How often it was started, paused, resumed or cancelled. A hub pauses it only in the state that the hub has read.';
 COMMENT ON COLUMN sendout.halt_reason      IS 'Why the hub itself paused or cancelled it, such as refused credentials.';
-COMMENT ON COLUMN sendout.audience         IS '{"all":true}, {"listId":n}, {"originalIds":[…]}, {"segmentId":n} or {"filter":{…}}; beside it perhaps "exclude", a filter.';
+COMMENT ON COLUMN sendout.audience         IS '{"all":true}, {"listId":n}, {"lists":[n,…]}, {"originalIds":[…]}, {"segmentId":n} or {"filter":{…}}; beside it perhaps "exclude", a filter.';
 COMMENT ON COLUMN sendout.message          IS 'What its pushes say and how they travel, as the API has it: alert, fields, ttl, overrides and so on. Each text is a Mustache template, unless verbatim is true.';
 COMMENT ON COLUMN sendout.template_name    IS 'Template of the rich page; NULL for none.';
 COMMENT ON COLUMN sendout.template_version IS 'The template version at the start, or at creation for a draft. Versions saved later do not change it.';

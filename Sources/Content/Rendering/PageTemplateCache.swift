@@ -23,7 +23,7 @@ public final class PageTemplateCache: Sendable {
   /// - Throws: `ContentError.templateUnknown`.
   public func template(_ customer: CustomerID, name: String, version: Int32) async throws -> PageTemplate {
     try await compiled.value(Key(customer: customer, name: name, version: version)) { [templates] in
-      let stored = try await templates.get(customer, name: name, version: version)
+      let stored = try await templates.ofPage(customer, name: name, version: version)
       return try PageTemplate(stored.body, format: stored.format)
     }
   }

@@ -17,35 +17,56 @@ package enum TemplateQueries {
     RETURNING \(summary), body
     """)
 
-  static let get = Statement(
-    "template.get", .read,
-    """
+  /// What there is: versions of removed templates are left out.
+  private static let isThere = "removed_at IS NULL"
+
+  private static let version = """
     SELECT \(summary), body FROM template
     WHERE customer_id = $1::bigint AND name = $2::text AND version = $3::int4
-    """)
-
-  static let current = Statement(
-    "template.current", .read,
     """
+
+  static let get = Statement("template.get", .read, "\(version) AND \(isThere)")
+
+  /// A version for the pages of what was sent, even if the template is removed.
+  static let ofPage = Statement("template.of_page", .read, version)
+
+  private static let newest = """
     SELECT \(summary), body FROM template
-    WHERE customer_id = $1::bigint AND name = $2::text ORDER BY version DESC LIMIT 1
+    WHERE customer_id = $1::bigint AND name = $2::text AND \(isThere) ORDER BY version DESC LIMIT 1
+    """
+
+  static let current = Statement("template.current", .read, newest)
+
+  /// As `current`; keeps the template from being removed until the transaction ends.
+  static let hold = Statement("template.hold", .write, "\(newest) FOR SHARE")
+
+  /// Marks all versions as removed. Waits for transactions that hold the template.
+  static let remove = Statement(
+    "template.remove", .write,
+    """
+    WITH removed AS (
+      UPDATE template SET removed_at = now()
+       WHERE customer_id = $1::bigint AND name = $2::text AND \(isThere)
+      RETURNING \(summary))
+    SELECT \(summary) FROM removed ORDER BY version DESC LIMIT 1
     """)
 
   static let list = Statement(
     "template.list", .read,
     """
     SELECT DISTINCT ON (name) \(summary) FROM template
-    WHERE customer_id = $1::bigint ORDER BY name, version DESC
+    WHERE customer_id = $1::bigint AND \(isThere) ORDER BY name, version DESC
     """)
 
   static let versions = Statement(
     "template.versions", .read,
     """
     SELECT \(summary) FROM template
-    WHERE customer_id = $1::bigint AND name = $2::text AND version < $3::int4 ORDER BY version DESC LIMIT $4::int8
+    WHERE customer_id = $1::bigint AND name = $2::text AND version < $3::int4 AND \(isThere)
+    ORDER BY version DESC LIMIT $4::int8
     """)
 
-  package static let all: [Statement] = [put, get, current, list, versions]
+  package static let all: [Statement] = [put, get, ofPage, current, hold, remove, list, versions]
 }
 
 extension Template {

@@ -35,16 +35,49 @@ public struct Templates: Sendable {
   /// A version of a template; by default the current one.
   /// - Throws: `ContentError.templateUnknown`.
   public func get(_ customer: CustomerID, name: String, version: Int32? = nil) async throws -> Template {
-    let unknown = ContentError.templateUnknown(name: name, version: version)
-    guard Self.isName(name) else { throw unknown }
-    let rows =
-      if let version {
-        try await database.query(TemplateQueries.get, customer.rawValue, name, version)
-      } else {
-        try await database.query(TemplateQueries.current, customer.rawValue, name)
-      }
-    guard let row = rows.first else { throw unknown }
+    guard let version else { return try await one(TemplateQueries.current, customer, name) }
+    guard Self.isName(name),
+      let row = try await database.query(TemplateQueries.get, customer.rawValue, name, version).first
+    else {
+      throw ContentError.templateUnknown(name: name, version: version)
+    }
     return try Template(row)
+  }
+
+  /// The current version of a template that is not removed before the caller's transaction ends.
+  /// - Throws: `ContentError.templateUnknown`.
+  package func hold(_ customer: CustomerID, name: String) async throws -> Template {
+    try await one(TemplateQueries.hold, customer, name)
+  }
+
+  private func one(_ statement: Statement, _ customer: CustomerID, _ name: String) async throws -> Template {
+    guard Self.isName(name), let row = try await database.query(statement, customer.rawValue, name).first else {
+      throw ContentError.templateUnknown(name: name, version: nil)
+    }
+    return try Template(row)
+  }
+
+  /// A version for the pages of what was sent, even if the template is removed.
+  /// - Throws: `ContentError.templateUnknown`.
+  package func ofPage(_ customer: CustomerID, name: String, version: Int32) async throws -> Template {
+    guard
+      let row = try await database.query(TemplateQueries.ofPage, customer.rawValue, name, version).first
+    else {
+      throw ContentError.templateUnknown(name: name, version: version)
+    }
+    return try Template(row)
+  }
+
+  /// Removes a template. Its versions stay for pages of what was sent, and its name can be used again, from the next version on.
+  /// - Returns: what was current, without its text.
+  /// - Throws: `ContentError.templateUnknown`.
+  package func remove(_ customer: CustomerID, name: String) async throws -> TemplateReply {
+    guard Self.isName(name),
+      let row = try await database.query(TemplateQueries.remove, customer.rawValue, name).first
+    else {
+      throw ContentError.templateUnknown(name: name, version: nil)
+    }
+    return try TemplateReply(row)
   }
 
   /// The current version of every template of a customer, by name, without its text.

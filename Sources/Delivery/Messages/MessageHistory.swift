@@ -40,6 +40,16 @@ extension Messages {
     }
   }
 
+  /// How many messages each stream has; one without messages is left out.
+  package func counts(_ customer: CustomerID, of streams: [SendoutID]) async throws -> [SendoutID: Int] {
+    let rows = try await database.query(MessageHistoryQueries.counts, customer.rawValue, streams.map(\.rawValue))
+    return Dictionary(
+      try rows.map { row in
+        let (stream, count) = try row.decode(Int64.self, Int.self)
+        return (SendoutID(stream), count)
+      }, uniquingKeysWith: { $1 })
+  }
+
   /// The message with its pushes; `nil` if there is no such message.
   package func stored(_ customer: CustomerID, _ id: MessageID) async throws -> StoredMessage? {
     let rows = try await database.query(
@@ -60,7 +70,16 @@ extension Messages {
 
 /// Statements that show single messages. `$1` is the customer.
 enum MessageHistoryQueries {
-  static let all: [Statement] = [newest, show, pushes]
+  static let all: [Statement] = [newest, show, pushes, counts]
+
+  /// How many messages each of the streams `$2` has.
+  static let counts = Statement(
+    "message.counts", .read,
+    """
+    SELECT sendout_id, count(*) FROM message
+     WHERE customer_id = $1::bigint AND sendout_id = ANY ($2::bigint[])
+     GROUP BY sendout_id
+    """)
 
   /// Most characters of an alert in a list.
   private static let shownAlert = 200

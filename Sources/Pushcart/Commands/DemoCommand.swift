@@ -8,6 +8,7 @@ struct DemoCommand: AsyncParsableCommand {
     commandName: "demo", abstract: "Run a private hub to try, with its own PostgreSQL, phones and samples.",
     discussion: """
       Nothing has to be set up, and nothing leaves this machine: pushes go to a simulated APNs whose phone page shows them. \
+      Owners of its phones open some of the pages by themselves, so that reports have something to show. \
       All data is kept in one folder; for root it is below /var/lib/pushcart if PostgreSQL's user cannot enter the folder. \
       The simulated APNs checks the sample app's signing key and accepts any key of other apps. Management commands that \
       run in the same place use this hub.
@@ -27,6 +28,8 @@ struct DemoCommand: AsyncParsableCommand {
   @Option(help: "TCP port of the hub.") var port = 8080
   @Option(help: "TCP port of the phone page.") var phonePort = 8081
   @OptionGroup var ports: TableOptions<DemoPortTable>
+  @Option(help: "How many percent of the pages the owners of simulated phones open by themselves; 0 for none.")
+  var opens = 30
   @Option(help: "trace, debug, info, notice, warning, error or critical; debug logs every request.")
   var logLevel = "warning"
 
@@ -37,6 +40,7 @@ struct DemoCommand: AsyncParsableCommand {
     for (option, port) in [("port", port), ("phone-port", phonePort)] + ports.values {
       try TCPPort.require(port, on: host, flag: "--\(option)")
     }
+    guard (0...100).contains(opens) else { throw ValidationError("--opens is a number from 0 to 100.") }
     Logs.start(.auto, level)
     let metrics = MetricsRegistry()
     MetricsSystem.bootstrap(metrics)
@@ -45,7 +49,7 @@ struct DemoCommand: AsyncParsableCommand {
       ports: Demo.Ports(
         hub: port, phone: phonePort,
         services: Dictionary(uniqueKeysWithValues: ports.values.map { ($0.name, $0.value) })),
-      metrics: metrics, logger: Logger(label: "demo"))
+      opens: opens, metrics: metrics, logger: Logger(label: "demo"))
     do {
       try await demo.run()
     } catch {

@@ -141,7 +141,8 @@ struct ManagementStores: Sendable {
   private var parts: OperationParts {
     OperationParts(
       database: pool, slowReads: pool, vault: settings.masterKeys.map { Vault($0) },
-      smsRule: settings.pushServices.endpoints.sms, retentionDays: settings.retentionDays,
+      smsRule: settings.pushServices.endpoints.sms, webhookRule: settings.pushServices.endpoints.webhook,
+      retentionDays: settings.retentionDays,
       statusAddresses: { try await SMSStatusAddresses.load($0, vault: try vault, publicURL: settings.publicURL) },
       suppressionKey: { try await SuppressionKey.load($0, vault: try vault) },
       checkCredentials: check, messages: { try messages })

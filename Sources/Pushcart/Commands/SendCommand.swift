@@ -65,7 +65,8 @@ struct DraftOptions: ParsableArguments {
 /// The audience of a sendout: exactly one of five, and perhaps without some.
 struct AudienceOptions: ParsableArguments {
   @Flag(name: .customLong("all"), help: "Every contact of the customer.") var isAll = false
-  @Option(help: "The contacts on this list, by its number.") var list: ListID?
+  @Option(parsing: .upToNextOption, help: "The contacts on this list, by its number, or on at least one of several.")
+  var list: [ListID] = []
   @Option(name: .customLong("to"), parsing: .upToNextOption, help: "The contacts with these original ids.")
   var originalIDs: [String] = []
   @Option(help: "The contacts in this segment, by its number.") var segment: SegmentID?
@@ -79,13 +80,21 @@ struct AudienceOptions: ParsableArguments {
   func validate() throws {
     guard named.count == 1 else {
       throw ValidationError(
-        "Give exactly one of --all, --list ID, --segment ID, --filter FILTER and --to ORIGINAL_ID ….")
+        "Give exactly one of --all, --list ID …, --segment ID, --filter FILTER and --to ORIGINAL_ID ….")
+    }
+  }
+
+  private var lists: Audience? {
+    switch list.count {
+    case 0: nil
+    case 1: .list(list[0])
+    default: .lists(list)
     }
   }
 
   private var named: [Audience] {
     let others: [Audience?] = [
-      isAll ? .all : nil, originalIDs.isEmpty ? nil : .originalIds(originalIDs), list.map { .list($0) },
+      isAll ? .all : nil, originalIDs.isEmpty ? nil : .originalIds(originalIDs), lists,
       segment.map { .segment($0) }, filter.map { .filter($0) },
     ]
     return others.compactMap(\.self)

@@ -5,7 +5,7 @@ import Wire
 
 struct TemplateCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "template", abstract: "Save, list, show and preview templates of rich pages.",
+    commandName: "template", abstract: "Save, list, show, preview and remove templates of rich pages.",
     discussion: """
       Templates are Mustache. Saving adds a version; a sendout keeps the version it was started with.
 
@@ -13,7 +13,7 @@ struct TemplateCommand: AsyncParsableCommand {
       and sendout.fields.NAME for a further field of the message. A NAME with blanks or signs stands in quotation marks, as JSON \
       writes it: properties."first name".
       """,
-    subcommands: [Put.self, List.self, Show.self, Versions.self, Preview.self])
+    subcommands: [Put.self, List.self, Show.self, Versions.self, Uses.self, Preview.self, Remove.self])
 
   struct Put: OperationCommand {
     static let operation = TemplateOperations.save
@@ -97,6 +97,43 @@ struct TemplateCommand: AsyncParsableCommand {
     func text(_ page: Page<TemplateReply, String>) -> String {
       TextTable(List.columns, of: page.items).text(empty: "There are no earlier versions.") + page.more
     }
+  }
+
+  struct Uses: OperationCommand {
+    static let operation = TemplateOperations.uses
+    static let configuration = CommandConfiguration(
+      abstract: "List the triggers and sendouts that have a template's page.",
+      discussion: "Example: pushcart template uses offer --customer 1")
+
+    @Argument(help: "Name of the template.") var name: String
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var options: ManagementOptions
+
+    var target: String { name }
+
+    func text(_ uses: TemplateUses) -> String {
+      var table = TextTable("Used by", "#Number", "Name", "State")
+      for trigger in uses.triggers { table.add("trigger", "\(trigger.triggerId)", trigger.name, nil) }
+      for sendout in uses.sendouts {
+        table.add("sendout", "\(sendout.sendoutId)", sendout.name, sendout.state.rawValue)
+      }
+      return table.text(empty: "Nothing uses template \(uses.name.onOneLine).")
+    }
+  }
+
+  struct Remove: OperationCommand {
+    static let operation = TemplateOperations.remove
+    static let configuration = CommandConfiguration(
+      abstract: "Remove a template with all of its versions. Pages of pushes that were sent stay.",
+      discussion: "Example: pushcart template remove offer --customer 1")
+
+    @Argument(help: "Name of the template.") var name: String
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var options: ManagementOptions
+
+    var target: String { name }
+
+    func text(_ template: TemplateReply) -> String { "Template \(template.name.onOneLine) is removed.\n" }
   }
 
   struct Preview: ManagementCommand, OperationCalling {

@@ -10,7 +10,7 @@ struct TriggerCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "trigger", abstract: "Add, change, list, show and remove triggers, and send their messages.",
     discussion: "A trigger is a named message that back ends send to one contact at a time, by Carma's routes.",
-    subcommands: [Add.self, Update.self, List.self, Show.self, Remove.self, Send.self])
+    subcommands: [Add.self, Update.self, List.self, Show.self, Figures.self, Remove.self, Send.self])
 
   struct Add: ChangingCommand {
     static let operation = TriggerOperations.add
@@ -113,6 +113,31 @@ struct TriggerCommand: AsyncParsableCommand {
       table.add("template", trigger.template)
       table.add("active", trigger.active ? "yes" : "no")
       return "Trigger \(trigger.triggerId)\n" + table.text(empty: "")
+    }
+  }
+
+  struct Figures: OperationCommand {
+    static let operation = TriggerOperations.figures
+    static let configuration = CommandConfiguration(
+      abstract: "Show what became of a trigger's messages, by day.",
+      discussion: "Example: pushcart trigger figures 1 --customer 1 --days 7")
+
+    @Argument(help: "Number of the trigger.") var trigger: TriggerID
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @Option(help: "How many days. (default: 30)") var days: Int32?
+    @OptionGroup var options: ManagementOptions
+
+    var target: (TriggerID, Int32?) { (trigger, days) }
+
+    func text(_ figures: TriggerFigures) -> String {
+      let columns: [TableColumn<TriggerDay>] = [
+        TableColumn("Day (UTC)") { $0.day }, TableColumn("#Messages") { $0.messages.map { "\($0)" } },
+        TableColumn("#Pushes") { "\($0.pushes)" }, TableColumn("#Accepted") { "\($0.accepted)" },
+        TableColumn("#Failed") { "\($0.failed)" }, TableColumn("#Opened") { "\($0.opened)" },
+      ]
+      let days = figures.days.filter { $0.pushes > 0 || $0.messages ?? 0 > 0 }
+      return "Trigger \(figures.triggerId), \(figures.name.onOneLine)\n"
+        + TextTable(columns, of: days).text(empty: "It has caused nothing in these days.")
     }
   }
 

@@ -22,6 +22,8 @@ struct Demo: Sendable {
   /// Further names under which the phone page may be opened.
   let phoneNames: [String]
   let ports: Ports
+  /// How many of a hundred pages the owners of simulated phones open.
+  let opens: Int
   let metrics: MetricsRegistry
   let logger: Logger
 
@@ -74,12 +76,15 @@ struct Demo: Sendable {
     try await hub.run(after: [cluster, simulator]) { _ in StandardStream.output.write(welcome.text) }
   }
 
+  private var publicURL: String { "http://localhost:\(ports.hub)" }
+
   private func startSimulator() async throws -> PushSimulator {
     var settings = SimulatorSettings(caFile: local.caFile)
     settings.host = host
     settings.phoneNames = phoneNames
     settings.ports = ports.services
     settings.phonePort = ports.phone
+    settings.opens = PhoneOpens(percent: opens, prefix: "\(publicURL)/c/")
     // People who add an app of their own, with any key at hand, want to see its pushes on the phone page.
     settings.trustsUnknownKeys = true
     let simulator = try PushSimulator(settings, logger: logger)
@@ -92,7 +97,7 @@ struct Demo: Sendable {
     let values: [(Setting, String)] =
       [
         (.databaseURL, database), (.masterKey.fromFile, local.masterKeyFile),
-        (.publicURL, "http://localhost:\(ports.hub)"), (.providerCAFile, simulator.caFile),
+        (.publicURL, publicURL), (.providerCAFile, simulator.caFile),
         (.pageFrameAncestors, simulator.phoneURL ?? "'none'"),
       ] + simulator.serviceSettings.map { (Setting($0.setting), $0.value) }
     let object = Dictionary(uniqueKeysWithValues: values.map { ($0.0.name, $0.1) })

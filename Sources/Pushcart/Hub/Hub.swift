@@ -181,7 +181,8 @@ struct Hub: Sendable {
       authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault),
       parts: OperationParts(
         database: pool, slowReads: parts.reportPool, vault: vault, smsRule: settings.pushServices.endpoints.sms,
-        retentionDays: settings.retentionDays, statusAddresses: { _ in parts.smsAddresses },
+        webhookRule: settings.pushServices.endpoints.webhook, retentionDays: settings.retentionDays,
+        statusAddresses: { _ in parts.smsAddresses },
         suppressionKey: { _ in parts.suppressions },
         checkCredentials: CredentialCheck(credentials, services: parts.services).check,
         messages: { messageService }),

@@ -50,7 +50,7 @@ public struct Triggers: NumberedStore {
     try SendoutRules.checkLink(message, beside: trigger.template)
     let apps = try await PushApps(database).resolveAll(customer, appIDs: appIDs, type: nil)
     try message.checkForm(for: apps.map(\.type))
-    _ = try await SendoutRules.currentTemplate(customer, trigger.template, in: database)
+    _ = try await SendoutRules.currentTemplate(customer, trigger.template, in: database, isHeld: true)
     return [
       "name": name, "description": trigger.description, "app_ids": appIDs, "message": JSONDocument(body.json),
       "purpose": (trigger.purpose ?? .transactional).rawValue, "template": trigger.template, "active": trigger.active,

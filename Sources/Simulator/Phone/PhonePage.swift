@@ -1,3 +1,4 @@
+import Embedded
 import Wire
 
 /// The phone page. Pushes received so far are in the HTML; the script adds later ones.
@@ -16,65 +17,25 @@ enum PhonePage {
   ) -> String {
     let watchedPhone = watched == nil ? nil : pushes.first?.phone
     let phones = PhoneKind.all.filter { watchedPhone == nil || $0 == watchedPhone }
-    return """
-      <!doctype html>
-      <html lang="en">
-      <meta charset="utf-8">
-      <meta name="viewport" content="width=device-width, initial-scale=1">
-      <title>Phones – Pushcart Simulator</title>
-      <link rel="icon" href="/phone.svg">
-      <link rel="stylesheet" href="/phone.css">
-      <body data-last="\(last)" data-watched="\((watched ?? "").htmlEscaped)">
-      <header>
-        <img src="/phone.svg" alt="" width="36" height="36">
-        <h1>Pushcart <small>Simulator</small></h1>
-        <p class="live" id="live" role="status">connecting</p>
-      </header>
-      <nav aria-label="Devices">
-        <h2>Devices</h2>
-        <ul id="devices">
-          <li><a href="/" \(watched == nil ? #"aria-current="page""# : "")>All devices</a></li>
-          \(devices.map { line($0, isWatched: $0.isSame(as: watched)) }.joined(separator: "\n    "))
-        </ul>
-        <p class="hint" id="hint" \(devices.isEmpty ? "" : "hidden")>A device appears with its first push.</p>
-      </nav>
-      <main>
-        \(phones.map { kind in PhoneScreen.html(kind, pushes.filter { $0.phone == kind }) }.joined(separator: "\n  "))
-      </main>
-      <aside>
-        <section aria-label="Payload">
-          <h2>Payload</h2>
-          <pre id="payload" tabindex="0">Point at a notification to see its payload.</pre>
-        </section>
-        <section>
-          <h2>Point the hub here</h2>
-          <dl>\(addresses.map { "<dt>\($0.variable.htmlEscaped)</dt><dd>\($0.value.htmlEscaped)</dd>" }.joined())</dl>
-        </section>
-        <details>
-          <summary>Test tokens</summary>
-          \(PushSimulator.kinds.map { table($0.testTokenTable) }.filter { !$0.isEmpty }.joined(separator: "\n      "))
-        </details>
-      </aside>
-      <script src="/phone.js"></script>
-
-      """
+    return HTMLTemplates.simulator.render(
+      "phones",
+      [
+        "last": last, "watched": watched ?? "", "limit": length,
+        "devices": devices.map { $0.line(isWatched: $0.isSame(as: watched)) }, "hasDevices": !devices.isEmpty,
+        "phones": phones.map { kind in kind.screen(pushes.filter { $0.phone == kind }) },
+        "addresses": addresses.map { ["variable": $0.variable, "value": $0.value] },
+        "tokens": PushSimulator.kinds.map { $0.testTokenTable }.filter { !$0.rows.isEmpty }.map { tokens in
+          [
+            "introduction": Prose.line(tokens.introduction),
+            "rows": tokens.rows.map { ["prefix": $0.prefix, "meaning": $0.meaning] },
+          ] as [String: Any]
+        },
+      ])
   }
 
-  /// A device's line in the list.
-  static func line(_ device: PhoneDevice, isWatched: Bool) -> String {
-    """
-    <li><a href="/?token=\(device.token.percentEncoded.htmlEscaped)" data-token="\(device.token.htmlEscaped)" \
-    \(isWatched ? #"aria-current="page""# : "")><code>\(device.token.prefix(8).htmlEscaped)…\(device.token.suffix(4).htmlEscaped)\
-    </code> <small>\(device.label.htmlEscaped)</small></a></li>
-    """
-  }
-
-  /// Empty for a service without test tokens.
-  private static func table(_ tokens: (introduction: String, rows: [(prefix: String, meaning: String)])) -> String {
-    guard !tokens.rows.isEmpty else { return "" }
-    let lines = tokens.rows.map { "<tr><td><code>\($0.prefix)</code></td><td>\($0.meaning.htmlEscaped)</td></tr>" }
-    return "<p>\(tokens.introduction)</p>\n      <table>\(lines.joined())</table>"
-  }
+  /// The style of the page, and that of every phone behind it.
+  static let style = ([EmbeddedFile.simulator[named: "phone.css"].text] + PhoneKind.all.map(\.style))
+    .joined(separator: "\n")
 }
 
 /// A device that pushes were received for.
@@ -90,6 +51,14 @@ struct PhoneDevice {
     label = push.app
     if let own = phone.label { label += ", \(own)" }
     if push.notes.contains(SimulatedAPNs.Environment.sandbox.rawValue) { label += ", sandbox" }
+  }
+
+  /// Its line in the list, for `_device.html`.
+  func line(isWatched: Bool) -> [String: Any] {
+    [
+      "token": token, "query": token.percentEncoded, "start": String(token.prefix(8)), "end": String(token.suffix(4)),
+      "label": label, "isWatched": isWatched,
+    ]
   }
 
   /// Whether somebody named this device; false for nil.

@@ -1,8 +1,9 @@
-import Wire
+import Embedded
 import FoundationEssentials
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import Wire
 
 /// The routes of the phone page and its stream of events, and of the sample page.
 struct PhoneRoutes: Sendable {
@@ -13,15 +14,15 @@ struct PhoneRoutes: Sendable {
 
   func add(to router: Router<PhoneRequestContext>) {
     router.get("/", use: page)
-    router.get("/phone.css") { _, _ in Self.reply(PhoneStyle.text, "text/css; charset=utf-8") }
-    router.get("/phone.js") { _, _ in Self.reply(PhoneScript.text, "text/javascript; charset=utf-8") }
-    router.get("/phone.svg") { _, _ in Self.reply(PhoneStyle.icon, "image/svg+xml") }
+    router.get("/phone.css") { _, _ in Self.reply(PhonePage.style, "text/css; charset=utf-8") }
+    for name in ["phone.js", "phone.svg"] { router.get(RouterPath("/\(name)")) { _, _ in Self.file(name) } }
     router.get("/events", use: events)
-    router.get("/web") { _, _ in Self.reply(SampleSitePage.html(site()), "text/html; charset=utf-8") }
-    router.get("/web/site.css") { _, _ in Self.reply(SampleSitePage.style, "text/css; charset=utf-8") }
-    router.get("/web/site.js") { _, _ in Self.reply(SampleSitePage.script, "text/javascript; charset=utf-8") }
+    router.get("/web") { _, _ in
+      Self.reply(HTMLTemplates.simulator.render("site", SampleSite.values(of: site())), "text/html; charset=utf-8")
+    }
+    for name in ["site.css", "site.js"] { router.get(RouterPath("/web/\(name)")) { _, _ in Self.file(name) } }
     router.get("/web/sw.js") { _, _ in
-      var response = Self.reply(SampleSitePage.worker, "text/javascript; charset=utf-8")
+      var response = Self.file("sw.js")
       // Its scope is the page, which is above its folder.
       response.headers[.serviceWorkerAllowed] = "/web"
       return response
@@ -75,14 +76,20 @@ struct PhoneRoutes: Sendable {
 
   private static func event(_ push: PhonePush) throws -> ByteBuffer {
     let event = Event(
-      number: push.number, phone: push.phone, token: push.token, card: PhoneCard.html(push),
-      device: PhonePage.line(PhoneDevice(push), isWatched: false))
+      number: push.number, phone: push.phone, token: push.token,
+      card: HTMLTemplates.simulator.render("_card", push.card),
+      device: HTMLTemplates.simulator.render("_device", PhoneDevice(push).line(isWatched: false)))
     let json = String(decoding: try JSONCoding.encode(event), as: UTF8.self)
     return ByteBuffer(string: "event: push\nid: \(push.number)\ndata: \(json)\n\n")
   }
 
   private static func watched(_ request: Request) -> String? {
     request.uri.queryParameters["token"].map(String.init).flatMap { $0.isEmpty ? nil : $0 }
+  }
+
+  private static func file(_ name: String) -> Response {
+    let file = EmbeddedFile.simulator[named: name]
+    return reply(file.text, file.contentType ?? "text/plain; charset=utf-8")
   }
 
   /// The policy allows nothing from elsewhere but rich pages in a frame, pictures, and `fetch` of read links.

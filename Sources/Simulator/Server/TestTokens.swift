@@ -20,7 +20,7 @@ struct TestTokens<Refusal: Sendable & Hashable>: Sendable {
 
   static var length: Int { 8 }
 
-  /// How the phone page introduces them, in HTML.
+  /// How the phone page introduces them. Text between backticks is code.
   let introduction: String
   /// All of them, as the phone page lists them; empty for a service without test tokens.
   let table: [Entry]

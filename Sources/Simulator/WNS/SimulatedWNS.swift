@@ -139,7 +139,7 @@ extension SimulatedWNS {
   }
 
   static let testTokens = TestTokens<Refusal>(
-    "And of WNS, where they are the <code>token</code> in a channel URI:",
+    "And of WNS, where they are the `token` in a channel URI:",
     [
       .init("fade0400", "400", .status(400)), .init("fade0401", "401, sign-in refused", .status(401)),
       .init("fade0403", "403, the channel of another app", .otherApp),

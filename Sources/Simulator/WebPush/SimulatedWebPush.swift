@@ -152,7 +152,7 @@ extension SimulatedWebPush {
 
 extension SimulatedWebPush {
   static let testTokens = TestTokens<Refusal>(
-    "The name of a sample browser, after <code>/wpush/v2/</code> in its endpoint, selects that of Web Push:",
+    "The name of a sample browser, after `/wpush/v2/` in its endpoint, selects that of Web Push:",
     [
       .init("fade0400", "400, errno 110", .badEncryption("Refused by the token")),
       .init("fade0401", "401, errno 109", .unauthorized("Refused by the token")),

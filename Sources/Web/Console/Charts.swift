@@ -1,3 +1,5 @@
+import Embedded
+
 /// A chart of counts as SVG from the server, with the same numbers as a table beside it.
 ///
 /// It uses attributes and classes alone, as the console's Content-Security-Policy allows no style within a page. It reads from left to right

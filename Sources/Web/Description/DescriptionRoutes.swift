@@ -24,7 +24,7 @@ public struct DescriptionRoutes: RouteSet {
       return Response(
         status: .ok,
         headers: [
-          .contentType: "text/html; charset=utf-8", .contentSecurityPolicy: ReferenceStyle.policy,
+          .contentType: "text/html; charset=utf-8", .contentSecurityPolicy: ReferencePage.policy,
           .xContentTypeOptions: "nosniff", .cacheControl: "no-cache",
         ], body: ResponseBody(byteBuffer: page))
     }

@@ -83,6 +83,7 @@ public enum AuditAction: String, Sendable, Codable, CaseIterable {
   case receiveImport = "import.receive"
   case cancelImport = "import.cancel"
   case saveTemplate = "template.save"
+  case removeTemplate = "template.remove"
   case addSendout = "sendout.add"
   /// What a draft says.
   case changeSendout = "sendout.change"
@@ -107,6 +108,9 @@ public enum AuditAction: String, Sendable, Codable, CaseIterable {
   case enableDataTree = "datasync.enable"
   /// The webhooks of a data tree.
   case changeWebhooks = "datasync.webhooks"
+  /// One webhook of a data tree, added or changed.
+  case saveWebhook = "webhook.save"
+  case removeWebhook = "webhook.remove"
   /// A new key that signs page links.
   case rotateLinks = "links.rotate"
   /// A key that signed page links, refused from now on.

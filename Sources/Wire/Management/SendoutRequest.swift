@@ -80,13 +80,15 @@ public enum UncertainPolicy: String, Codable, Sendable, Hashable, CaseIterable, 
 
 /// Who a sendout goes to: every valid device of its app that belongs to one of these contacts.
 ///
-/// In JSON exactly one of `{"all":true}`, `{"listId":7}`, `{"originalIds":["a@example.com"]}`, `{"segmentId":3}` and `{"filter":…}`. Beside
+/// In JSON exactly one of `{"all":true}`, `{"listId":7}`, `{"lists":[3,7]}`, `{"originalIds":["a@example.com"]}`, `{"segmentId":3}` and `{"filter":…}`. Beside
 /// it can be `"exclude"`, a filter.
 public indirect enum Audience: Sendable, Hashable {
   /// Every contact of the customer.
   case all
   /// The contacts on this list.
   case list(ListID)
+  /// The contacts on at least one of these lists.
+  case lists([ListID])
   /// The contacts with these ids. Ids that no contact has are counted and skipped.
   case originalIds([String])
   /// Those who are in this segment at the freeze.
@@ -104,17 +106,23 @@ public indirect enum Audience: Sendable, Hashable {
   /// How many original ids a sendout may name; more belong on a list.
   public static let originalIdLimit = 10_000
 
+  /// How many lists a sendout may name.
+  public static let listLimit = 50
+
   public static let example = Audience.originalIds(["lars@example.com"])
 }
 
 extension Audience: Codable, SchemaProviding {
-  private enum CodingKeys: String, CodingKey { case all, listId, originalIds, segmentId, filter, exclude }
+  private enum CodingKeys: String, CodingKey { case all, listId, lists, originalIds, segmentId, filter, exclude }
 
   public static var schema: Schema {
     let originalIds = Schema(.array(of: .string(), count: 1...originalIdLimit))
     let fields = [
       Schema.Field("all", Schema(.onlyTrue), isRequired: false, "Every contact of the customer."),
       Schema.Field("listId", .id, isRequired: false, "The contacts on this list."),
+      Schema.Field(
+        "lists", Schema(.array(of: .id, count: 1...listLimit)), isRequired: false,
+        "The contacts on at least one of these lists. Each device gets one push."),
       Schema.Field(
         "originalIds", originalIds, isRequired: false,
         "The contacts with these ids. Ids that no contact has are counted and skipped."),
@@ -137,6 +145,7 @@ extension Audience: Codable, SchemaProviding {
     let body = try decoder.container(keyedBy: CodingKeys.self)
     var named: [Audience] = []
     if let list = try body.decodeIfPresent(ListID.self, forKey: .listId) { named.append(.list(list)) }
+    if let lists = try body.decodeIfPresent([ListID].self, forKey: .lists) { named.append(.lists(lists)) }
     if let ids = try body.decodeIfPresent([String].self, forKey: .originalIds) { named.append(.originalIds(ids)) }
     if let segment = try body.decodeIfPresent(SegmentID.self, forKey: .segmentId) { named.append(.segment(segment)) }
     if let filter = try body.decodeIfPresent(Filter.self, forKey: .filter) { named.append(.filter(filter)) }
@@ -148,13 +157,15 @@ extension Audience: Codable, SchemaProviding {
     self = exclude.map { .excluding(audience, $0) } ?? audience
   }
 
-  private static let ways = [CodingKeys.all, .listId, .originalIds, .segmentId, .filter].map(\.rawValue).asList("or")
+  private static let ways = [CodingKeys.all, .listId, .lists, .originalIds, .segmentId, .filter].map(\.rawValue).asList(
+    "or")
 
   public func encode(to encoder: any Encoder) throws {
     var body = encoder.container(keyedBy: CodingKeys.self)
     switch included {
     case .all, .excluding: try body.encode(true, forKey: .all)
     case .list(let list): try body.encode(list, forKey: .listId)
+    case .lists(let lists): try body.encode(lists, forKey: .lists)
     case .originalIds(let ids): try body.encode(ids, forKey: .originalIds)
     case .segment(let segment): try body.encode(segment, forKey: .segmentId)
     case .filter(let filter): try body.encode(filter, forKey: .filter)

@@ -2,7 +2,7 @@
 ///
 /// `make fuzz` feeds each for minutes, and `FuzzTests` for a moment with the same bytes at every run.
 public enum FuzzedReader: String, CaseIterable, Sendable {
-  case json, xml, form, sms
+  case json, xml, form, multipart, sms
 
   /// Reads the bytes, and looks at what became of them.
   /// - Returns: that in a word, such as `refused`.
@@ -13,6 +13,7 @@ public enum FuzzedReader: String, CaseIterable, Sendable {
     case .json: try JSONProperties.check(bytes)
     case .xml: try XMLProperties.check(bytes)
     case .form: try FormProperties.check(bytes)
+    case .multipart: try MultipartProperties.check(bytes)
     case .sms: try SMSProperties.check(bytes)
     }
   }
@@ -23,6 +24,7 @@ public enum FuzzedReader: String, CaseIterable, Sendable {
     case .json: JSONProperties.samples
     case .xml: XMLProperties.samples
     case .form: FormProperties.samples
+    case .multipart: MultipartProperties.samples
     case .sms: SMSProperties.samples
     }
   }

@@ -7,6 +7,7 @@ import Postgres
 import Registry
 import Sendouts
 import Simulator
+import Subscriptions
 import Support
 import Testing
 import Wire
@@ -32,6 +33,7 @@ import Wire
         ("audit?limit=1", ["audit", "--limit", "1"]),
         ("templates/offer", ["template", "show", "offer"]),
         ("templates/offer/versions?limit=1", ["template", "versions", "offer", "--limit", "1"]),
+        ("templates/offer/uses", ["template", "uses", "offer"]),
         ("templates/offer?version=1", ["template", "show", "offer", "--version", "1"]),
         (
           "hybrid/com.acme.app/phones?number=0031612345678&limit=1",
@@ -149,6 +151,12 @@ import Wire
         """, bench.customer.rawValue, number, SendingBench.appID)
     }
     try await ContactLists(bench.pool).add(bench.customer, name: "first", id: ListID(1))
+    try await bench.pool.transaction { transaction in
+      _ = try await DataTreeApps(transaction).enable(bench.customer, app: SendingBench.appID, createdBy: nil)
+      _ = try await WebhookStore(transaction, vault: bench.vault).save(
+        WebhookRequest(uris: ["https://hooks.example.com/a?b=c"], token: "bar"), named: "orders", bench.customer,
+        app: SendingBench.appID, rule: EndpointRules().webhook)
+    }
     let devices = try await bench.addDevices(4)
     bench.simulator.apns.rule(.prefix("dead"), .refuse(status: 400, reason: "BadDeviceToken"))
     try await bench.addDevices(1, from: 5, prefix: "dead")

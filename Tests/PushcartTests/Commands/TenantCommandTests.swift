@@ -55,6 +55,8 @@ import Wire
       (["secretive"], ["nothing"]), (["secretive", "--version", "1"], ["nothing", "--version", "1"]),
     ],
     "template versions": [(["secretive"], ["nothing"])],
+    "template uses": [(["secretive"], ["nothing"])],
+    "template remove": [(["secretive"], ["nothing"])],
     "template preview": [
       (["--file", "TEMPLATE", "--to", "secretive@example.com"], ["--file", "TEMPLATE", "--to", "nobody"])
     ],
@@ -114,6 +116,13 @@ import Wire
     ],
     "hybrid enable": [(["--app", "com.secretive.app"], ["--app", "com.nothing"])],
     "hybrid update": [(["com.secretive.app", "--sender", "x"], ["com.nothing", "--sender", "x"])],
+    "datasync webhook set": [
+      (
+        ["com.secretive.app", "orders", "--uri", "https://hooks.example.com/"],
+        ["com.nothing", "orders", "--uri", "https://hooks.example.com/"]
+      )
+    ],
+    "datasync webhook remove": [(["com.secretive.app", "orders"], ["com.nothing", "orders"])],
     "datasync enable": [(["--app", "com.secretive.app"], ["--app", "com.nothing"])],
     "sendout audience": [
       (["--app", "com.secretive.app", "--all"], ["--app", "com.nothing", "--all"]),

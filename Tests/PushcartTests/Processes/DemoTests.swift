@@ -40,11 +40,15 @@ import Wire
     let key = try first.key
     await first.process.die()
 
-    let second = try await RunningDemo(in: folder.path, ports)
+    let second = try await RunningDemo(in: folder.path, ports, opens: 100)
     #expect(try second.key == key)
     let again = try Self.shell(second.curlLines[1]).integer("sendoutId")
     #expect(try #require(again) > 1)
     #expect(try Self.shell(second.curlLines[2]).integer("sendoutId") == again)
+    // Owners of the phones open its pages, which the hub counts as opens by people.
+    let opened = "SELECT count(*) FROM push WHERE sendout_id = \(try #require(again)) AND opened_at IS NOT NULL"
+    try await waitUntil(every: .milliseconds(200)) { try Self.psql(second, opened) != "0" }
+    #expect(try Self.psql(second, "SELECT count(*) FROM push WHERE sendout_id = 1 AND opened_at IS NOT NULL") == "0")
     let contacts = try Self.shell(
       "curl -s http://localhost:\(ports.hub)/rest/1/apps/com.example.shop/pushdevices/me%40example.com "
         + "-H 'X-Carma-Authentication-Token: \(key)'")

@@ -26,17 +26,22 @@ struct RunningDemo {
     var all: [Int] { [hub, phone] + services.values }
   }
 
-  /// - Parameter umask: of its process.
-  init(in folder: String, _ ports: FreePorts, umask: String = "022") async throws {
-    process = try Self.launch(in: folder, ports, umask: umask)
+  /// - Parameters:
+  ///   - umask: of its process.
+  ///   - opens: how many of a hundred pages the owners of simulated phones open.
+  init(in folder: String, _ ports: FreePorts, umask: String = "022", opens: Int = 0) async throws {
+    process = try Self.launch(in: folder, ports, umask: umask, opens: opens)
     try await process.says("}]}}'\n")
   }
 
   /// Starts a demo without waiting for it.
-  static func launch(in folder: String, _ ports: FreePorts, umask: String = "022") throws -> RunningPushcart {
+  static func launch(
+    in folder: String, _ ports: FreePorts, umask: String = "022", opens: Int = 0
+  ) throws -> RunningPushcart {
     let services = ports.services.flatMap { ["--\($0.key)", "\($0.value)"] }
     return try RunningPushcart(
-      ["demo", "--port", "\(ports.hub)", "--phone-port", "\(ports.phone)"] + services, environment: [:], folder: folder,
+      ["demo", "--port", "\(ports.hub)", "--phone-port", "\(ports.phone)", "--opens", "\(opens)"] + services,
+      environment: [:], folder: folder,
       limits: "umask \(umask)")
   }
 

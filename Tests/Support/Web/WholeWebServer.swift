@@ -82,7 +82,7 @@ public struct WholeWebServer: Sendable {
       let management = ManagementRoutes(
         authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault),
         parts: OperationParts(
-          database: pool, slowReads: pool, vault: vault, smsRule: endpoints.sms,
+          database: pool, slowReads: pool, vault: vault, smsRule: endpoints.sms, webhookRule: endpoints.webhook,
           statusAddresses: { [smsAddresses] _ in smsAddresses }, suppressionKey: { _ in .ofTests },
           checkCredentials: CredentialCheck(credentials, services: services).check, messages: { messageService }),
         messages: messageService, upload: ImportUpload(pool, endpoints: endpoints), pushApps: pushApps,

@@ -106,6 +106,39 @@ import Wire
     }
   }
 
+  @Test func `A trigger's figures count its messages and their pushes by day, and those of no other`() async throws {
+    try await withServer { server in
+      try await server.bench.addDevices(2)
+      _ = try await server.manage("PUT", "/api/v1/templates/order", #"{"body":"<p>x</p>"}"#)
+      _ = try await server.manage("PATCH", "/api/v1/triggers/1", #"{"template":"order"}"#)
+      _ = try await server.manage(
+        "POST", "/api/v1/triggers", #"{"name":"Second","appIds":["com.acme.app"],"message":{"alert":"x"}}"#)
+      for trigger in ["1", "1", "2"] { #expect(try await server.send(Self.good, trigger: trigger).status == 200) }
+      let received = await server.bench.simulator.apns.received(count: 3)
+      try await waitUntil {
+        try await server.manage("GET", "/api/v1/triggers/1/figures").json.array("days")?.last?.integer("accepted") == 2
+      }
+      let url = try #require(
+        received.compactMap { try? JSONValue(parsing: $0.payload).string("url") }.first.flatMap { URL(string: $0) })
+      _ = try await server.server.send("GET", url.path, headers: [("User-Agent", "Mozilla/5.0 (iPhone)")])
+      let figures = try await server.manage("GET", "/api/v1/triggers/1/figures?days=2").json
+      let days = try #require(figures.array("days"))
+      #expect(figures.string("name") == "Order shipped" && days.count == 2)
+      let today = days[1]
+      #expect(today.integer("messages") == 2 && today.integer("pushes") == 2 && today.integer("accepted") == 2)
+      #expect(today.integer("failed") == 0 && today.integer("opened") == 1)
+      #expect(days[0].integer("messages") == 0 && days[0].integer("pushes") == 0)
+      let second = try await server.manage("GET", "/api/v1/triggers/2/figures").json.array("days")
+      #expect(second?.count == 30 && second?.last?.integer("messages") == 1 && second?.last?.integer("opened") == 0)
+
+      // Retention deletes messages and keeps counts.
+      try await server.bench.database.query("UPDATE sendout SET expired_at = now()")
+      let expired = try await server.manage("GET", "/api/v1/triggers/1/figures?days=1").json.array("days")
+      #expect(expired?.first?["messages"] == nil && expired?.first?.integer("pushes") == 2)
+      #expect(try await server.manage("GET", "/api/v1/triggers/3/figures").status == 404)
+    }
+  }
+
   @Test func `Each message of a trigger is in its own stream, apart from other messages`() async throws {
     try await withServer { server in
       try await server.bench.addDevices(1)

@@ -51,6 +51,27 @@ import Wire
     }
   }
 
+  @Test func `Without scripts a credential's file is sent with the form, and counts before a text`() async throws {
+    try await withSimulator { simulator in
+      try await withManagementServer(apns: .init(simulator)) { managed in
+        let browser = try await managed.browser(.operator)
+        let form = try await browser.get("/console/new-app/ios").text
+        #expect(
+          form.contains(#"enctype="multipart/form-data""#) && form.contains(#"<input type="file" name="signingKey""#))
+        let sample = APNsCredentials.sample
+        let fields = [("name", "Acme"), ("appId", "com.acme.app"), ("teamId", sample.teamID), ("keyId", sample.keyID)]
+        let wrong = try await browser.upload(
+          "/console/new-app/ios", fields + [("signingKey", "")], files: [("signingKey", "no key")])
+        #expect(wrong.status == 400 && wrong.text.contains("id=\"f-signingKey-error\"") && wrong.shows("no key"))
+        let added = try await browser.upload(
+          "/console/new-app/ios", fields + [("signingKey", "old text")],
+          files: [("signingKey", sample.signingKey), ("developmentCertificate", "")])
+        #expect(added.status == 303 && added.header("Location") == "/console/apps/1", "\(added.text)")
+        #expect(try await browser.get("/console/apps/1").text.contains("badge ok"))
+      }
+    }
+  }
+
   @Test func `What the push service refuses stands at the field that it concerns`() async throws {
     try await withSimulator { simulator in
       try await withManagementServer(apns: .init(simulator)) { managed in

@@ -94,6 +94,16 @@ final class ConsoleBrowser: Sendable {
     return try await send("POST", path, headers + type, body)
   }
 
+  /// Sends a form with files, as browsers do without scripts.
+  func upload(_ path: String, _ fields: [(String, String)], files: [(String, String)]) async throws -> TestReply {
+    let parts =
+      ([("csrf", token)] + fields).map { "name=\"\($0)\"\r\n\r\n\($1)" }
+      + files.map { "name=\"\($0)\"; filename=\"\($0).txt\"\r\nContent-Type: text/plain\r\n\r\n\($1)" }
+    let body = parts.map { "--b\r\nContent-Disposition: form-data; \($0)\r\n" }.joined() + "--b--\r\n"
+    let headers = [("Sec-Fetch-Site", "same-origin"), ("Content-Type", "multipart/form-data; boundary=b")]
+    return try await send("POST", path, headers, body)
+  }
+
   private func send(
     _ method: String, _ path: String, _ headers: [(String, String)], _ body: String?
   ) async throws -> TestReply {

@@ -1,3 +1,4 @@
+import Content
 import Postgres
 import Registry
 import Support
@@ -148,6 +149,31 @@ import Wire
       #expect(long.contains(#"<a href="/console/triggers/1"><bdi>Ship &lt;b&gt;</bdi></a>"#))
       #expect(!(try await browser.get("/console/content/t101").text).contains("/console/triggers/1"))
       #expect(long.utf8.count < 60 * 1024 && long.contains("longer than a page can show"))
+    }
+  }
+
+  @Test func `A template is removed after a question, unless something uses it`() async throws {
+    try await withConsole { console in
+      let browser = try await console.browser(.marketer)
+      for name in ["used", "free"] {
+        _ = try await Templates(console.database.pool).put(
+          console.customer, name: name, format: .html, body: "<p>x</p>")
+      }
+      try await console.database.query(
+        """
+        INSERT INTO trigger (customer_id, trigger_id, name, app_ids, message, template)
+        VALUES ($1, 1, 'Ship <b>', '{com.acme.app}', '{"alert":"x"}', 'used')
+        """, console.customer.rawValue)
+      #expect(try await browser.get("/console/content/free").text.contains("Nothing uses it."))
+      #expect(
+        try await browser.get("/console/content/free/remove").text.contains(
+          "free is removed with all of its versions, 1"))
+      #expect(try await browser.post("/console/content/free/remove").header("Location") == "/console/content")
+      #expect(try await browser.get("/console/content/free").status == 404)
+      _ = try await browser.get("/console/content/used")
+      let refused = try await browser.post("/console/content/used/remove")
+      #expect(refused.status == 409 && refused.text.contains("The template is used by trigger 1."))
+      #expect(try await browser.get("/console/content/used").status == 200)
     }
   }
 }

@@ -1,3 +1,4 @@
+import Embedded
 import Registry
 import Support
 import Wire

@@ -1,5 +1,6 @@
 import Operations
 import Registry
+import Subscriptions
 import Support
 import Testing
 import Wire
@@ -197,9 +198,40 @@ import Wire
       let tree = try await browser.post("/console/data-trees", ["app": "com.acme.app"])
       #expect(tree.status == 200 && tree.text.contains("pck_") && tree.header("Cache-Control") == "no-store")
       #expect(try await browser.get("/console/data-trees").text.contains("/datasync/v2/com.acme.app/data/"))
+      try await manageWebhooks(browser, managed)
       #expect(try await browser.post("/console/softphones", ["field.selector": "acc"]).status == 303)
       let customer = try await managed.send("GET", "/api/v1/customer").json
       #expect(customer["reporterFields"]?.string("selector") == "acc")
     }
+  }
+
+  private func manageWebhooks(_ browser: ConsoleBrowser, _ managed: ManagementServer) async throws {
+    let path = "/console/data-trees/com.acme.app/webhooks"
+    #expect(try await browser.get(path).text.contains("pushcart datasync webhook set com.acme.app"))
+    let uri = "https://hooks.example.com/changes"
+    let added = try await browser.post(
+      path, ["name": "orders & more", "uris": "\(uri)?a=b\r\n\r\n", "token": "bar", "enabled": "true"])
+    #expect(added.status == 303, "\(added.text)")
+    let again = try await browser.post(path, ["name": "orders & more", "uris": uri, "enabled": "true"])
+    #expect(again.status == 400 && again.shows("Name is that of another webhook."))
+    let wrong = try await browser.post(path, ["name": "other", "uris": "http://hooks.example.com", "enabled": "true"])
+    #expect(wrong.status == 400 && wrong.text.contains(#"value="other""#) && wrong.text.contains("has-error"))
+    let list = try await browser.get(path)
+    #expect(list.shows("orders & more") && list.text.contains(uri) && !list.text.contains("a=b"))
+
+    let one = "\(path)/orders%20%26%20more"
+    #expect(try await browser.get(one).shows("A token is sent."))
+    // The address is shown without its query, and keeps it.
+    #expect(try await browser.post(one, ["uris": uri]).status == 303)
+    let store = WebhookStore(managed.database.pool, vault: managed.vault)
+    let changed = try #require(
+      try await store.settings(managed.customer, app: "com.acme.app").destinations["orders & more"])
+    #expect(changed.destinationUris.map(\.uri) == ["\(uri)?a=b"] && !changed.enabled)
+    #expect(changed.headers == [WebhookDestination.tokenHeader: "bar"])
+    #expect(try await browser.post(one, ["uris": uri, "withoutToken": "true"]).status == 303)
+    #expect(try await browser.get(one).shows("No token is sent."))
+    #expect(try await browser.get("\(one)/remove").shows("All subscriptions to orders & more end"))
+    #expect(try await browser.post("\(one)/remove").status == 303)
+    #expect(try await browser.get(one).status == 404)
   }
 }

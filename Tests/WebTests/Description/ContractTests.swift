@@ -82,13 +82,17 @@ private struct Tour: Sendable {
     try await send("POST", "/api/v1/apps", #"{"name":"Acme","appId":"com.acme.bare","appType":2}"#)
     let gone = try await send("POST", "/api/v1/apps", #"{"name":"Acme","appId":"com.acme.gone","appType":2}"#)
     try await send("DELETE", "/api/v1/apps/\(try gone.json.integer("pushAppId") ?? 0)")
+    try await send("PUT", "/api/v1/templates/gone", #"{"body":"x"}"#)
+    try await send("DELETE", "/api/v1/templates/gone")
     let address = try await sms()
     try await softphones()
     var examples = ExampleRequests()
     // They need devices, phones or a state that others do not.
     let byHand: [APIOperation.Tag] = [.contacts, .messages, .sendouts, .reports, .hybrid, .dataTrees]
     for operation in ManagementOperations.all.map(\.description)
-    where !byHand.contains(operation.tag) && !["addApp", "removeApp", "saveSMS"].contains(operation.id) {
+    where !byHand.contains(operation.tag)
+      && !["addApp", "removeApp", "saveSMS", "removeTemplate"].contains(operation.id)
+    {
       let (path, json) = examples.request(for: operation)
       try examples.note(try await send(operation.method.rawValue, path, json), to: operation)
     }
@@ -246,6 +250,10 @@ private struct Tour: Sendable {
     let enabled = try await send("POST", "/api/v1/datasync", #"{"app":"com.acme.app"}"#).json
     try await send("GET", "/api/v1/datasync")
     let secret = try #require(enabled.string("secret"))
+    let webhooks = "/api/v1/datasync/com.acme.app/webhooks"
+    try await send("PUT", "\(webhooks)/orders", #"{"uris":["https://hooks.example.com/changes?a=b"],"token":"bar"}"#)
+    try await send("GET", webhooks)
+    try await send("DELETE", "\(webhooks)/orders")
     @discardableResult
     func call(_ method: String, _ path: String, _ json: String? = nil) async throws -> TestReply {
       try await send(method, "/datasync/v2/com.acme.app\(path)", json, key: secret)

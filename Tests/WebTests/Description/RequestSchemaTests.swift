@@ -88,7 +88,8 @@ import Wire
 
   /// What a refusal says that is about the meaning of a value, after its form was accepted.
   private static let refusalsOfMeaning = [
-    "has a member that is not one of", "names no list of this customer", "valid devices, the devicesPerContact",
+    "has a member that is not one of", "names no list of this customer", "and there is none of this",
+    "valid devices, the devicesPerContact",
     "names a platform that this appId has no push app for", "come together",
     "holds a character ", "signingKey: ", "developmentCertificate: ", "productionCertificate: ",
     "is there without a developmentCertificate", "serviceAccount: ", "belongs to Firebase, Android and Huawei",
@@ -111,7 +112,8 @@ import Wire
     "must hold {{pin}}", "must be up to 11 printable", "must be a time zone", "must be an https address",
     "must begin with /", "holds an empty name", "nothing would be told", "only for the event child",
     "is missing beside", "give deviceToken and service", "is there beside deviceToken", "32 bytes in base64",
-    "names no destination", "has no platform", "certificates are always checked", "must be an address of the form",
+    "is missing: a new webhook", "names no destination", "has no platform", "certificates are always checked",
+    "must be an address of the form",
     "may hold only", "must hold 1 to 1024", "holds more than 100",
     "belongs to the provider", "must be a full address", "template ",
     "productToken is missing",

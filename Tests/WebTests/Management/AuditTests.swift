@@ -122,6 +122,19 @@ import Wire
       "DELETE /api/v1/suppressions/{id}",
       Case(method: "DELETE", path: "/api/v1/suppressions/2", lines: ["suppression.remove suppression 2"])
     ),
+    (
+      "PUT /api/v1/datasync/{appId}/webhooks/{name}",
+      Case(
+        method: "PUT", path: "/api/v1/datasync/com.acme.app/webhooks/orders",
+        json: #"{"uris":["https://hooks.example.com/changes?a=Secret%20offer"],"token":"Secret offer"}"#,
+        lines: ["webhook.save datasync com.acme.app"])
+    ),
+    (
+      "DELETE /api/v1/datasync/{appId}/webhooks/{name}",
+      Case(
+        method: "DELETE", path: "/api/v1/datasync/com.acme.app/webhooks/orders",
+        lines: ["webhook.remove datasync com.acme.app"])
+    ),
   ]
 
   private static func sendout(start: Bool, info: String? = nil) -> String {
@@ -206,7 +219,7 @@ import Wire
   }
 
   private static func adds(_ action: String) -> Bool {
-    action.hasSuffix(".add") || ["template.save", "datasync.enable", "hybrid.enable"].contains(action)
+    action.hasSuffix(".add") || ["template.save", "datasync.enable", "hybrid.enable", "webhook.save"].contains(action)
   }
 
   private static func removes(_ action: String) -> Bool { action.hasSuffix(".remove") }

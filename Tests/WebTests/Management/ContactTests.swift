@@ -188,7 +188,7 @@ import Wire
         VALUES ($1, 1, 'u1', 'Secretive', 'secretive@example.com', '+31612345678', '1980-01-01', '{"a":"secretive"}')
         """, customer.rawValue)
       let parts = OperationParts(
-        database: database.pool, slowReads: database.pool, vault: nil, smsRule: .wns,
+        database: database.pool, slowReads: database.pool, vault: nil, smsRule: .wns, webhookRule: .wns,
         statusAddresses: { _ in throw CancellationError() }, suppressionKey: { _ in .ofTests },
         checkCredentials: { _ in nil },
         messages: { throw CancellationError() })

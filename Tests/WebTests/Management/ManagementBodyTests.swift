@@ -11,7 +11,7 @@ import Wire
         ("/api/v1/lists", #"{"name":"x","Name":"y"}"#, "Name"),
         (
           "/api/v1/sendouts",
-          #"{"appId":"a.b","audience":{"all":true,"lists":1},"message":{"alert":"x"}}"#, "audience.lists"
+          #"{"appId":"a.b","audience":{"all":true,"list":1},"message":{"alert":"x"}}"#, "audience.list"
         ),
         (
           "/api/v1/sendouts", #"{"appId":"a.b","audience":{"all":true},"message":{"alert":"x","titel":"y"}}"#,

@@ -109,6 +109,7 @@ extension OperationParts {
   fileprivate static func of(_ database: TestDatabase) -> OperationParts {
     OperationParts(
       database: database.pool, slowReads: database.pool, vault: nil, smsRule: EndpointRules().sms,
+      webhookRule: EndpointRules().webhook,
       statusAddresses: { _ in throw HTTPErrorResponse.unavailable }, suppressionKey: { _ in .ofTests },
       checkCredentials: { _ in nil },
       messages: { throw HTTPErrorResponse.unavailable })

@@ -196,12 +196,17 @@ extension TenantCrossing {
   }
 
   private static let datasync: [TenantCrossing] = {
-    let base = "/datasync/v2/{app}"
+    let (base, managed) = ("/datasync/v2/{app}", "/api/v1/datasync/{appId}/webhooks")
     let names = (foreign: "com.secretive.app", absent: "com.nothing")
     let subscription = #"{"path":"/","event":"value","webhook":"hook"}"#
     return [
       TenantCrossing("GET /api/v1/datasync", at: "/api/v1/datasync"),
       TenantCrossing("POST /api/v1/datasync", json: { #"{"app":"\#($0)"}"# }, names, at: "/api/v1/datasync"),
+      TenantCrossing("GET \(managed)", { "/api/v1/datasync/\($0)/webhooks" }, names),
+      TenantCrossing(
+        "PUT \(managed)/{name}", { "/api/v1/datasync/\($0)/webhooks/orders" }, names,
+        json: #"{"uris":["https://hooks.example.com/"]}"#),
+      TenantCrossing("DELETE \(managed)/{name}", { "/api/v1/datasync/\($0)/webhooks/orders" }, names),
       TenantCrossing("GET \(base)/data/{path}", { "/datasync/v2/\($0)/data/users" }, names),
       TenantCrossing("DELETE \(base)/data/{path}", { "/datasync/v2/\($0)/data/users" }, names),
       TenantCrossing("GET \(base)/subscriptions", { "/datasync/v2/\($0)/subscriptions" }, names),

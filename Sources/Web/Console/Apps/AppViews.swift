@@ -1,3 +1,4 @@
+import Embedded
 import FoundationEssentials
 import Operations
 import Wire

@@ -23,6 +23,7 @@ enum DataTreePages {
           [
             "app": tree.app, "created": call.zone.time(tree.createdAt),
             "address": "\(call.parts.publicURL)/datasync/v2/\(PercentEncoding.encode(tree.app))/data/",
+            "webhooks": "/console/data-trees/\(PercentEncoding.encode(tree.app))/webhooks",
           ]
         }, "isEmpty": page.items.isEmpty, "hasTrees": !page.items.isEmpty,
         "pager": call.pager("/console/data-trees", page.next),

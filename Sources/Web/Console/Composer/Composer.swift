@@ -111,6 +111,7 @@ struct Composer: Sendable {
       switch request.audience.included {
       case .all, .excluding: "--all"
       case .list(let list): "--list \(list)"
+      case .lists(let lists): "--list " + lists.map(\.description).joined(separator: " ")
       case .originalIds(let ids): "--to " + ids.map(call.parts.quoted).joined(separator: " ")
       case .segment(let segment): "--segment \(segment)"
       case .filter(let filter): "--filter \(call.parts.quoted(filter.text))"

@@ -77,6 +77,7 @@ struct ComposerCheck: Sendable {
       let name = try await call.read(ListOperations.list, PageRequest(after: ListID(list.rawValue - 1), limit: 1)).items
         .first { $0.listId == list }?.name
       return name.map { "The list \($0) (\(list))" } ?? "The list \(list)"
+    case .lists(let lists): return "The lists \(lists.map(\.description).joined(separator: ", ")), each contact once"
     case .originalIds(let ids):
       let rest = ids.count - Self.shownIDs
       return ids.prefix(Self.shownIDs).joined(separator: ", ")

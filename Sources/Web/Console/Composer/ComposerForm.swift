@@ -238,7 +238,7 @@ struct ComposerForm: Sendable {
       (values["audience"], values["audience.originalIds"]) = (["ids"], [ids.joined(separator: "\n")])
     case .all, nil: values["audience"] = ["all"]
     // The form has no field for these, so whoever saves it has to choose.
-    case .segment, .filter, .excluding: break
+    case .lists, .segment, .filter, .excluding: break
     }
     guard case .object(let members) = draft.message.map({ APIContent.json($0) }) else { return values }
     for (name, value) in members where value != .null { values["message.\(name.text)"] = [written(value)] }

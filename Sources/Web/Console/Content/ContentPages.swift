@@ -6,7 +6,7 @@ import Wire
 /// Templates of rich pages: the list, one of them with its versions and what differs between two, and its page.
 enum ContentPages {
   static let pages = [list, template, page] + ContentForm.pages
-  static let actions = ContentForm.actions
+  static let actions = ContentForm.actions + [remove]
 
   private static let list = ConsolePage(
     path: "/console/content", title: "Content", section: .content, reads: [AnyOperation(TemplateOperations.list)],
@@ -58,8 +58,10 @@ enum ContentPages {
 
   private static let template = ConsolePage(
     path: "/console/content/{name}", title: "Template", section: .content,
-    reads: [AnyOperation(TemplateOperations.show), AnyOperation(TemplateOperations.versions)],
-    query: ["version", "with", "after", "contact"]
+    reads: [
+      AnyOperation(TemplateOperations.show), AnyOperation(TemplateOperations.versions),
+      AnyOperation(TemplateOperations.uses),
+    ], query: ["version", "with", "after", "contact"]
   ) { call in
     let name = call.path["name"] ?? ""
     let version = try call.query.integer("version", in: 1...Int32.max)
@@ -68,7 +70,7 @@ enum ContentPages {
     let versions = try await call.read(TemplateOperations.versions, (name, PageRequest(after: after, limit: 20)))
     let body = shown.body ?? ""
     let contact = call.query.value("contact")
-    let triggers = try await triggers(of: name, call)
+    let uses = try await call.read(TemplateOperations.uses, name)
     var values: [String: Any] = [
       "name": name, "version": shown.version, "format": format(shown), "at": call.zone.time(shown.createdAt),
       "isOld": version != nil, "href": path(name), "mayChange": call.allows(TemplateOperations.save),
@@ -79,7 +81,8 @@ enum ContentPages {
       "seesPersonal": call.user.seesPersonal, "contact": contact ?? "",
       "versions": versions.items.map { row($0, name, shown.version, call) },
       "pager": ConsolePath.pager(path(name), after: after, versions.next),
-      "triggers": triggers, "hasTriggers": !triggers.isEmpty, "difference": [[String: Any]](),
+      "uses": users(uses), "isUsed": !uses.triggers.isEmpty || !uses.sendouts.isEmpty, "errors": call.refusals,
+      "mayRemove": call.allows(TemplateOperations.remove), "difference": [[String: Any]](),
       "command": "pushcart template show \(name) --customer \(call.customer) --version \(shown.version)",
     ]
     if let other = try call.query.integer("with", in: 1...Int32.max) {
@@ -121,12 +124,35 @@ enum ContentPages {
     ]
   }
 
-  /// The triggers that send its page, of the first ones.
-  private static func triggers(of name: String, _ call: ConsoleCall) async throws -> [[String: Any]] {
-    guard call.allows(TriggerOperations.list) else { return [] }
-    return try await call.read(TriggerOperations.list, PageRequest(limit: 200)).items
-      .filter { $0.template?.hasSameBytes(as: name) == true }
-      .map { ["href": "/console/triggers/\($0.triggerId)", "name": $0.name] }
+  /// What has its page, for a list: triggers, then sendouts.
+  private static func users(_ uses: TemplateUses) -> [[String: Any]] {
+    uses.triggers.map { trigger in
+      [
+        "kind": "Trigger", "href": "/console/triggers/\(trigger.triggerId)", "name": trigger.name,
+        "says": "sends the current version.",
+      ]
+    }
+      + uses.sendouts.map { sendout in
+        [
+          "kind": "Sendout", "href": "/console/sendouts/\(sendout.sendoutId)", "name": sendout.name,
+          "says": "has version \(sendout.version), and is \(sendout.state.rawValue).",
+        ]
+      }
+  }
+
+  private static let remove = ConsoleAction(
+    path: "/console/content/{name}/remove", operation: AnyOperation(TemplateOperations.remove),
+    confirms: Confirmation(title: "Remove the template?", button: "Remove the template") { call in
+      let name = call.path["name"] ?? ""
+      let versions = try await call.read(TemplateOperations.versions, (name, PageRequest(limit: 1)))
+      return """
+        \(name) is removed with all of its versions, \(versions.items.first?.version ?? 0) so far. Pages of pushes that were sent stay. \
+        This cannot be undone.
+        """
+    }, form: "/console/content/{name}"
+  ) { call in
+    let removed = try await call.change(TemplateOperations.remove, call.path["name"] ?? "", ())
+    return .see("/console/content", notice: "Template \(removed.name) is removed.")
   }
 
   private static func difference(from old: TemplateReply, to new: TemplateReply) -> [String: Any] {

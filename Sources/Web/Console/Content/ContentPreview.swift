@@ -1,4 +1,5 @@
 import Content
+import Embedded
 import HTTPTypes
 import Operations
 import Registry
@@ -43,7 +44,7 @@ struct ContentPreview: Sendable {
   }
 
   private static func text(_ text: String) -> String {
-    ConsoleTemplates.shared.render("content-text", ["text": text])
+    HTMLTemplates.console.render("content-text", ["text": text])
   }
 
   /// What is said beside the page.

@@ -1,3 +1,4 @@
+import Embedded
 import HTTPTypes
 import Hummingbird
 import Operations

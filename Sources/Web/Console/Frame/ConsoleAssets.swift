@@ -20,7 +20,7 @@ struct ConsoleAssets: RouteSet {
   private init() {
     var assets: [String: Asset] = [:]
     for file in EmbeddedFile.console {
-      guard let type = Self.types.first(where: { file.name.hasSuffix($0.key) })?.value else { continue }
+      guard let type = file.contentType else { continue }
       let hash = Base64URL.text(Array(SHA256.hash(data: Data(file.text.utf8)).prefix(9)))
       assets[file.name] = Asset(bytes: ByteBuffer(string: file.text), type: type, hash: hash)
     }
@@ -43,8 +43,9 @@ struct ConsoleAssets: RouteSet {
       }
     }
   }
+}
 
-  private static let types: KeyValuePairs = [
-    ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
-  ]
+extension HTMLTemplates {
+  /// Of the console's pages.
+  static let console = HTMLTemplates(EmbeddedFile.console)
 }

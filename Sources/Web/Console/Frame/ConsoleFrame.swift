@@ -1,3 +1,4 @@
+import Embedded
 import HTTPTypes
 import Hummingbird
 import Operations
@@ -10,7 +11,7 @@ extension ConsoleRoutes {
   func render(_ view: ConsoleView, section: ConsoleSection?, _ call: ConsoleCall?, _ visit: ConsoleVisit) -> String {
     var values = view.values
     values["frame"] = frame(view, section, call, visit)
-    return ConsoleTemplates.shared.render(view.template, values)
+    return HTMLTemplates.console.render(view.template, values)
   }
 
   private func frame(

@@ -11,6 +11,7 @@ enum ConsolePages {
     (ContentPages.pages, ContentPages.actions), (AppPages.pages, AppPages.actions),
     (SMSPages.pages, SMSPages.actions), (SoftphonePages.pages, SoftphonePages.actions),
     (HybridPages.pages, HybridPages.actions), (DataTreePages.pages, DataTreePages.actions),
+    (WebhookPages.pages, WebhookPages.actions),
     (CustomerPages.pages, CustomerPages.actions), (KeyPages.pages, KeyPages.actions),
     (UserPages.pages, UserPages.actions), (AuditPages.pages, AuditPages.actions),
   ]

@@ -1,3 +1,4 @@
+import Embedded
 import HTTPTypes
 import Hummingbird
 import Operations
@@ -111,7 +112,7 @@ public struct ConsoleRoutes: RouteSet {
       return ConsoleReply.html(document, status, policy: ConsoleReply.framedPolicy)
     }
     let html = render(view, section: page?.section, call, visit)
-    if visit.part == "live" { return ConsoleReply.part(ConsoleTemplates.livePart(of: html), to: visit.request) }
+    if visit.part == "live" { return ConsoleReply.part(HTMLTemplates.livePart(of: html), to: visit.request) }
     return ConsoleReply.html(
       html, status, setting: visit[.notice] == nil ? [] : [visit.setting(.notice, "")])
   }

@@ -80,13 +80,27 @@ struct ConsoleVisit: Sendable {
   /// - Throws: `HTTPErrorResponse`: 413, 415, 400; 403 when another site's page sent it.
   func form(upTo limit: Int = Limits.body) async throws -> FormValues {
     try requireOwnPage()
+    if let type = request.headers[.contentType], MultipartParser.isType(type) {
+      return FormValues(try await MultipartForm(request, upTo: limit, parts: Self.mostFields).texts())
+    }
     guard FormFields.isType(request.headers[.contentType]) else {
-      throw HTTPErrorResponse(.unsupportedMediaType, "The body must be a form, sent as \(FormFields.type).")
+      throw HTTPErrorResponse(
+        .unsupportedMediaType, "The body must be a form, sent as \(FormFields.type) or multipart/form-data.")
     }
     let bytes = try await request.bytes(upTo: limit)
     let pairs = try FormFields.pairs(of: "form", bytes.readableBytesView)
     guard pairs.count <= Self.mostFields else { throw HTTPErrorResponse.badRequest("The form has too many fields.") }
     return FormValues(pairs)
+  }
+
+  /// A form with a file that may be larger than memory. Its first part has to be the session's token, so that nothing is taken before.
+  /// - Throws: `HTTPErrorResponse`: 413, 415, 400; 403 when another site's page sent it, or the token is another.
+  func upload(upTo limit: Int, token: String) async throws -> MultipartForm.Iterator {
+    try requireOwnPage()
+    var parts = try MultipartForm(request, upTo: limit).makeAsyncIterator()
+    let first = try await parts.field(upTo: 512)
+    try require(token, in: FormValues(first.map { [$0] } ?? []))
+    return parts
   }
 
   /// Whether the form has this token.

@@ -12,7 +12,8 @@ struct FormField: Sendable {
     case password
     /// So many lines.
     case area(rows: Int)
-    /// A file as text, pasted or dropped; with one of these extensions if there are any. What is no text is put there in base64.
+    /// A file, or its text, pasted or dropped; with one of these extensions if there are any. What is no text comes in base64. Its form
+    /// is sent as `multipart/form-data`.
     case file([String])
     case choice([Choice])
     /// Several of them.

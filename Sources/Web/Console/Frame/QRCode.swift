@@ -1,3 +1,5 @@
+import Embedded
+
 /// A QR code (ISO/IEC 18004) of up to 213 bytes, of error correction level M.
 struct QRCode: Sendable {
   /// Rows of modules; true is dark.

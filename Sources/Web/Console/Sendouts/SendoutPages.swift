@@ -179,6 +179,7 @@ extension Audience {
     case .filter(let filter): "Contacts who meet \(filter.text)."
     case .excluding(let audience, let filter): "\(audience.words) Without those who meet \(filter.text)."
     case .list(let list): "List \(list)."
+    case .lists(let lists): "Lists \(lists.map(\.description).joined(separator: ", "))."
     case .originalIds(let ids): "\(ChartText.grouped(ids.count)) original ids."
     }
   }

@@ -1,3 +1,4 @@
+import Embedded
 import Foundation
 import Operations
 import Wire

@@ -48,9 +48,11 @@ enum TriggerPages {
   // MARK: One trigger
 
   private static let trigger = ConsolePage(
-    path: "/console/triggers/{id}", title: "Trigger", section: .triggers, reads: [AnyOperation(TriggerOperations.show)]
+    path: "/console/triggers/{id}", title: "Trigger", section: .triggers,
+    reads: [AnyOperation(TriggerOperations.show), AnyOperation(TriggerOperations.figures)]
   ) { call in
     let trigger = try await call.read(TriggerOperations.show, try call.number())
+    let days = try await call.read(TriggerOperations.figures, (trigger.triggerId, days)).days
     let mayChange = call.allows(TriggerOperations.change)
     let send = """
       curl \(call.parts.publicURL)/rest/\(call.customer)/triggers/\(trigger.triggerId)/messages \\
@@ -65,15 +67,59 @@ enum TriggerPages {
         "alert": trigger.message.alert ?? "", "info": trigger.message.info ?? "", "json": trigger.message.json,
         "page": trigger.template ?? "", "since": call.zone.time(trigger.createdAt),
         "changed": call.zone.time(trigger.updatedAt), "send": send, "mayChange": mayChange,
+        "charts": charts(days).map { ["chart": $0.markup] as [String: Any] }, "figures": figures(days),
         "form": mayChange ? [call.formView(try await TriggerForm.fields(call), all: TriggerForm.initial(trigger))] : [],
       ],
       sql: """
         SELECT * FROM trigger WHERE customer_id = \(call.customer) AND trigger_id = \(trigger.triggerId);
-        SELECT s.sendout_id, s.name, c.audience AS pushes, c.accepted, c.failed, c.opened
-          FROM sendout s JOIN sendout_counts c USING (customer_id, sendout_id)
+        SELECT left(s.stream, 10) AS day, sum(m.messages) AS messages, sum(c.audience) AS pushes, sum(c.accepted) AS accepted,
+               sum(c.failed) AS failed, sum(c.opened) AS opened
+          FROM sendout s LEFT JOIN sendout_counts c USING (customer_id, sendout_id)
+         CROSS JOIN LATERAL (SELECT count(*) AS messages FROM message
+                              WHERE customer_id = s.customer_id AND sendout_id = s.sendout_id) AS m
          WHERE s.customer_id = \(call.customer) AND s.stream LIKE '% trigger/\(trigger.triggerId)'
-         ORDER BY s.sendout_id DESC LIMIT 30;
+         GROUP BY day ORDER BY day DESC LIMIT \(Self.days);
         """)
+  }
+
+  /// How many days the figures have.
+  private static let days: Int32 = 30
+
+  private static func charts(_ days: [TriggerDay]) -> [Chart] {
+    func chart(_ id: String, _ title: String, _ series: String, _ value: (TriggerDay) -> Int) -> Chart {
+      var chart = Chart(
+        id: id, title: title, description: "\(title) by day, in UTC, of the last \(days.count) days.", form: .bars,
+        unit: "Day (UTC)",
+        points: days.map { Chart.Point(short: String($0.day.suffix(5)), label: $0.day, value: value($0)) })
+      chart.series = series
+      return chart
+    }
+    return [
+      chart("caused", "Messages", "s1") { $0.messages ?? 0 }, chart("accepted", "Accepted pushes", "s3", \.accepted),
+      chart("failed", "Failed pushes", "s4", \.failed), chart("opened", "Opened pushes", "s2", \.opened),
+    ]
+  }
+
+  /// The days on which it caused something, the newest first, for `{{>_table}}`; empty for none.
+  private static func figures(_ days: [TriggerDay]) -> [[String: Any]] {
+    let names = ["Day (UTC)", "Messages", "Pushes", "Accepted", "Failed", "Opened"]
+    let rows = days.reversed().filter { $0.pushes > 0 || $0.messages ?? 0 > 0 }.map { day in
+      let counts = [day.messages, day.pushes, day.accepted, day.failed, day.opened]
+      let texts = [day.day] + counts.map { $0.map { ChartText.grouped($0) } ?? "–" }
+      return [
+        "cells": zip(names, texts).enumerated().map { index, cell in
+          ["label": cell.0, "text": cell.1, "isNumber": index > 0, "href": ""] as [String: Any]
+        }
+      ] as [String: Any]
+    }
+    guard !rows.isEmpty else { return [] }
+    return [
+      [
+        "caption": "What it caused by day, the newest first",
+        "columns": names.enumerated().map { ["title": $0.element, "isNumber": $0.offset > 0] as [String: Any] },
+        "rows": rows,
+      ]
+    ]
   }
 
   private static let new = ConsolePage(

@@ -1,59 +1,35 @@
-import Embedded
 import Foundation
 import Mustache
 import Wire
 
-/// HTML that is put into a template as it is, such as a chart. It never holds texts of others that were not escaped (`Markup.text`).
-struct Markup: Sendable {
-  let html: String
+/// HTML that is put into a template as it is, such as a chart. It never holds texts of others that were not escaped.
+package struct Markup: Sendable {
+  package let html: String
 
-  init(_ html: String) { self.html = html }
+  package init(_ html: String) { self.html = html }
 
-  /// A text, escaped for content and for attributes in double quotes.
-  static func text(_ text: String) -> Markup { Markup(escaped(text)) }
-
-  /// By bytes: a mark that combines with a quotation mark does not hide it.
-  static func escaped(_ text: String) -> String {
-    guard text.utf8.contains(where: { special($0) != nil }) else { return text }
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(text.utf8.count + 32)
-    for byte in text.utf8 {
-      if let entity = special(byte) { bytes += Array(entity.utf8) } else { bytes.append(byte) }
-    }
-    return String(decoding: bytes, as: UTF8.self)
-  }
-
-  private static func special(_ byte: UInt8) -> String? {
-    switch byte {
-    case UInt8(ascii: "<"): "&lt;"
-    case UInt8(ascii: ">"): "&gt;"
-    case UInt8(ascii: "&"): "&amp;"
-    case UInt8(ascii: "\""): "&quot;"
-    case UInt8(ascii: "'"): "&#39;"
-    default: nil
-    }
-  }
+  /// A text for content and for quoted attributes. By bytes: a mark that combines with a quotation mark does not hide it.
+  package static func escaped(_ text: String) -> String { text.htmlEscaped }
 }
 
-/// The console's templates, parsed once.
+/// The templates of a folder, parsed once: every page of the hub and of the Simulator is made by them.
 ///
 /// Texts are escaped when they enter, so `{{x}}` puts them as they are. Mustache's own escaping goes by characters, and takes a quotation
 /// mark with a combining mark for another character than a quotation mark.
-struct ConsoleTemplates: Sendable {
-  static let shared = ConsoleTemplates()
-
+package struct HTMLTemplates: Sendable {
   /// Names without `.html`.
-  let names: [String]
+  package let names: [String]
   private let library: MustacheLibrary
 
-  private init() {
-    let files = EmbeddedFile.console.filter { $0.name.hasSuffix(".html") }
+  /// - Parameter files: those with the ending `.html` are templates; what begins with an underscore is part of others.
+  /// - Precondition: all of them parse.
+  package init(_ files: [EmbeddedFile]) {
     var templates: [String: MustacheTemplate] = [:]
-    for file in files {
+    for file in files where file.name.hasSuffix(".html") {
       do {
         templates[String(file.name.dropLast(5))] = try MustacheTemplate(string: Self.prepared(file.text))
       } catch {
-        preconditionFailure("Templates/console/\(file.name) does not parse: \(error)")
+        preconditionFailure("the template \(file.name) does not parse: \(error)")
       }
     }
     names = templates.keys.sorted()
@@ -61,7 +37,7 @@ struct ConsoleTemplates: Sendable {
   }
 
   /// - Precondition: there is a template of this name.
-  func render(_ name: String, _ values: [String: Any]) -> String {
+  package func render(_ name: String, _ values: [String: Any]) -> String {
     guard let html = library.render(Self.escaped(values) ?? [:], withTemplate: name) else {
       preconditionFailure("there is no template \(name)")
     }
@@ -70,7 +46,7 @@ struct ConsoleTemplates: Sendable {
 
   /// A template's text without blanks at the beginning of lines, which partials would add to texts of several lines, and with `{{x}}`
   /// as `{{{x}}}`. A template of one line, such as `_time`, is put within lines, and has no line end.
-  static func prepared(_ text: String) -> String {
+  package static func prepared(_ text: String) -> String {
     let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
     var rest = (lines.count == 2 && lines[1].isEmpty ? lines.dropLast() : lines[...])
       .map { $0.drop { $0 == " " } }.joined(separator: "\n")[...]
@@ -90,7 +66,7 @@ struct ConsoleTemplates: Sendable {
   }
 
   /// What stands between the marks of the live block; texts of others cannot have them.
-  static func livePart(of html: String) -> String {
+  package static func livePart(of html: String) -> String {
     guard let start = html.range(of: liveStart), let end = html.range(of: liveEnd, options: .backwards) else {
       return html
     }
@@ -101,7 +77,7 @@ struct ConsoleTemplates: Sendable {
   private static let liveEnd = "<!--/live-->"
 
   /// The value with its texts escaped; an empty text counts as none for sections.
-  static func escaped(_ value: Any?) -> Any? {
+  package static func escaped(_ value: Any?) -> Any? {
     switch value {
     case nil: nil
     case let optional as any OptionalValue: escaped(optional.value)
