@@ -108,7 +108,7 @@ let package = Package(
     room(
       "Registry",
       imports: [
-        "Postgres", "Wire", "Locking", asn1, certificates, collections, crypto, cryptoExtras, lifecycle, logging,
+        "Postgres", "Wire", "Locking", asn1, certificates, collections, crypto, cryptoExtras, jwt, lifecycle, logging,
         metrics, nioSSL,
       ]),
     room("Content", imports: ["Postgres", "Wire", "Locking", crypto]),
