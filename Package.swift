@@ -245,7 +245,8 @@ let package = Package(
       of: "Web",
       imports: [
         "Web", "Operations", "Embedded", "Hybrid", "Subscriptions", "Sendouts", "Delivery", "Registry", "Content",
-        "Providers", "Postgres", "Wire", "Locking", crypto, httpClient, httpTypes, hummingbird, logging, nioCore,
+        "Providers", "Simulator", "Postgres", "Wire", "Locking", crypto, httpClient, httpTypes, hummingbird, logging,
+        nioCore,
       ]),
     tests(
       of: "Simulator",

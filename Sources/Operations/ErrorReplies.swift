@@ -85,7 +85,8 @@ public enum ErrorReplies {
     case .denied:
       HTTPErrorResponse(
         .forbidden,
-        "You did not sign in, or the sign-in provider does not let you use Pushcart. Begin again, or ask who manages it.")
+        "You did not sign in, or the sign-in provider does not let you use Pushcart. Begin again, or ask who manages it."
+      )
     case .unreachable:
       HTTPErrorResponse(
         .serviceUnavailable, "The sign-in provider does not answer as it should. Try again in a minute.",
@@ -93,7 +94,8 @@ public enum ErrorReplies {
     case .untrusted:
       HTTPErrorResponse(
         .forbidden,
-        "The sign-in provider's answer cannot be trusted. Begin again. If it fails again, the hub's log has the reason.")
+        "The sign-in provider's answer cannot be trusted. Begin again. If it fails again, the hub's log has the reason."
+      )
     case .unverified:
       HTTPErrorResponse(
         .forbidden,

@@ -218,7 +218,12 @@ struct Hub: Sendable {
     return ConsoleUsers(
       signIn: ConsoleSignIn(parts.pool, vault: parts.vault, passwords: passwords),
       sessions: Sessions(parts.requestDatabase),
-      account: OwnAccount(parts.pool, vault: parts.vault, passwords: passwords))
+      account: OwnAccount(parts.pool, vault: parts.vault, passwords: passwords),
+      openID: settings.openID.map {
+        OpenIDSignIn(
+          parts.pool, vault: parts.vault, settings: $0, consoleURL: settings.consoleURL, logger: logger,
+          fetch: parts.services.openID.answer)
+      })
   }
 
   private func pages(_ parts: HubParts) -> PageRoutes {

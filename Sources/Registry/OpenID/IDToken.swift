@@ -34,12 +34,15 @@ struct IDToken: Sendable {
     let key = try await provider.key(header["kid"]?.text, for: algorithm)
     guard await Self.isSigned(token, by: key, algorithm) else { throw Self.fault("has a wrong signature") }
     let settings = provider.settings
-    guard claims["iss"]?.text?.hasSameBytes(as: settings.issuer) == true else { throw Self.fault("is of another issuer") }
+    guard claims["iss"]?.text?.hasSameBytes(as: settings.issuer) == true else {
+      throw Self.fault("is of another issuer")
+    }
     guard Self.isFor(settings.clientID, claims) else { throw Self.fault("is for another client") }
-    guard claims["nonce"]?.text?.hasSameBytes(as: nonce) == true else { throw Self.fault("is of another sign-in: its nonce") }
+    guard claims["nonce"]?.text?.hasSameBytes(as: nonce) == true else { throw Self.fault("is of another sign-in") }
     let time = now.timeIntervalSince1970
     guard let end = Self.seconds(claims["exp"]), time < end + Self.skew else { throw Self.fault("has expired") }
-    guard let issued = Self.seconds(claims["iat"]), issued < time + Self.skew, time - issued < Self.longestAge + Self.skew
+    guard let issued = Self.seconds(claims["iat"]), issued < time + Self.skew,
+      issued > time - Self.skew - Self.longestAge
     else { throw Self.fault("was issued long ago, or in the future; does the clock go wrong?") }
     if let begin = claims["nbf"] {
       guard let begin = Self.seconds(begin), begin < time + Self.skew else { throw Self.fault("does not count yet") }

@@ -93,7 +93,9 @@ final class OpenIDProvider: Sendable {
   }
 
   private static func get(_ url: String, _ fetch: OpenIDFetch) async throws -> JSONValue {
-    guard let (status, body) = await fetch(url, nil, nil) else { throw OpenIDFault.unreachable("no answer from \(url)") }
+    guard let (status, body) = await fetch(url, nil, nil) else {
+      throw OpenIDFault.unreachable("no answer from \(url)")
+    }
     guard status == 200, let json = try? JSONValue(json: body), case .object = json else {
       throw OpenIDFault.unreachable("status \(status) from \(url), or no JSON object")
     }

@@ -33,7 +33,7 @@ struct OpenIDUsers: Sendable {
   // MARK: Who it is
 
   private func find(_ token: IDToken) async throws -> UserID? {
-    let known = try await database.query(UserQueries.lockBySubject, settings.issuer, token.subject)
+    let known = try await database.query(UserQueries.findBySubject, settings.issuer, token.subject)
     return try known.first.map { UserID(try $0.decode(Int64.self)) }
   }
 

@@ -19,10 +19,10 @@ enum UserQueries {
     WHERE lower(email COLLATE "C") = lower($1::text COLLATE "C") FOR NO KEY UPDATE
     """)
 
-  /// Locks the user whom the OpenID provider `$1` calls `$2`.
-  static let lockBySubject = Statement(
-    "console_user.lock_by_subject", .write,
-    "SELECT user_id FROM console_user WHERE oidc_issuer = $1::text AND oidc_subject = $2::text FOR NO KEY UPDATE")
+  /// The user whom the OpenID provider `$1` calls `$2`.
+  static let findBySubject = Statement(
+    "console_user.find_by_subject", .read,
+    "SELECT user_id FROM console_user WHERE oidc_issuer = $1::text AND oidc_subject = $2::text")
 
   /// From now on the user `$1` signs in by the OpenID provider `$2`, which calls them `$3`. Their link sets no password any more.
   static let setSubject = Statement(
@@ -145,7 +145,7 @@ enum UserQueries {
     """)
 
   static let all: [Statement] = [
-    add, lockByEmail, lockBySubject, setSubject, rename, find, factors, setPassword, reset, turnOnTOTP, turnOffTOTP, takeStep,
-    takeRecoveryCode, noteSignIn, addLink, findLink, useLink, forgetLinks,
+    add, lockByEmail, findBySubject, setSubject, rename, find, factors, setPassword, reset, turnOnTOTP, turnOffTOTP,
+    takeStep, takeRecoveryCode, noteSignIn, addLink, findLink, useLink, forgetLinks,
   ]
 }

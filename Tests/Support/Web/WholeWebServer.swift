@@ -1,5 +1,6 @@
 public import Content
 public import Delivery
+public import FoundationEssentials
 public import Hybrid
 public import Logging
 import Operations
@@ -36,6 +37,12 @@ public struct WholeWebServer: Sendable {
   public static let publicURL = "https://push.example.com"
   /// Where the console believes that it is.
   public var consoleURL = Self.publicURL
+  /// How users sign in to the console by an OpenID provider.
+  package var openID: OpenIDSettings?
+  /// The wall clock that ID tokens go by.
+  public var date: @Sendable () -> Date = { Date() }
+  /// The clock by which the provider's documents get old.
+  public var now: @Sendable () -> ContinuousClock.Instant = { .now }
   /// Hashes cheaply.
   static let passwords = Passwords(cost: 4)
   /// Made once for all tests, as it takes long.
@@ -112,7 +119,12 @@ public struct WholeWebServer: Sendable {
           management: management,
           users: ConsoleUsers(
             signIn: ConsoleSignIn(pool, vault: vault, passwords: Self.passwords), sessions: Sessions(pool),
-            account: OwnAccount(pool, vault: vault, passwords: Self.passwords)),
+            account: OwnAccount(pool, vault: vault, passwords: Self.passwords),
+            openID: openID.map {
+              OpenIDSignIn(
+                pool, vault: vault, settings: $0, consoleURL: consoleURL, logger: logger, date: date, now: now,
+                fetch: services.openID.answer)
+            }),
           publicURL: consoleURL,
           commands: ["listKeys": "key list"]),
         pages: pages,

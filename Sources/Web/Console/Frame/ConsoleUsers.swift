@@ -5,10 +5,13 @@ package struct ConsoleUsers: Sendable {
   let signIn: ConsoleSignIn
   let sessions: Sessions
   let account: OwnAccount
+  /// `nil` without a provider.
+  let openID: OpenIDSignIn?
 
-  package init(signIn: ConsoleSignIn, sessions: Sessions, account: OwnAccount) {
+  package init(signIn: ConsoleSignIn, sessions: Sessions, account: OwnAccount, openID: OpenIDSignIn? = nil) {
     self.signIn = signIn
     self.sessions = sessions
     self.account = account
+    self.openID = openID
   }
 }
