@@ -80,14 +80,13 @@ struct IDToken: Sendable {
   /// - Parameter id: `nil` finds the only key that fits.
   static func key(_ id: String?, for algorithm: String, among keys: [JSONValue]) -> JSONValue? {
     let fitting = keys.filter { key in
-      key["kty"]?.text == keyType(of: algorithm) && (key["use"]?.text ?? "sig") == "sig"
-        && (key["alg"]?.text ?? algorithm) == algorithm
-        && (id.map { key["kid"]?.text?.hasSameBytes(as: $0) == true } ?? true)
+      key["kty"] == keyType(of: algorithm) && key["use"] ?? "sig" == "sig"
+        && key["alg"] ?? .string(algorithm) == .string(algorithm) && (id.map { key["kid"] == .string($0) } ?? true)
     }
     return fitting.count == 1 ? fitting[0] : nil
   }
 
-  private static func keyType(of algorithm: String) -> String {
+  private static func keyType(of algorithm: String) -> JSONValue {
     switch algorithm.prefix(2) {
     case "RS", "PS": "RSA"
     case "ES": "EC"
