@@ -56,6 +56,7 @@ CREATE TABLE console_session (
   user_id     bigint      NOT NULL REFERENCES console_user,
   customer_id bigint      REFERENCES customer,
   needs_code  bool        NOT NULL,
+  by_provider bool        NOT NULL,
   address     text,
   user_agent  text,
   created_at  timestamptz NOT NULL DEFAULT now(),
@@ -63,12 +64,13 @@ CREATE TABLE console_session (
   CONSTRAINT console_session_token_hash_key UNIQUE (token_hash)
 );
 CREATE INDEX console_session_user ON console_session (user_id);
-COMMENT ON TABLE  console_session             IS 'Sign-ins that have not ended. One ends 12 hours after its last request, and 14 days after it began. On Citus this is a reference table.';
+COMMENT ON TABLE  console_session             IS 'Sign-ins that have not ended. One ends 12 hours after its last request, and 14 days after it began; 12 hours if a provider signed the user in. On Citus this is a reference table.';
 COMMENT ON COLUMN console_session.session_id  IS 'Number of the session.';
 COMMENT ON COLUMN console_session.token_hash  IS 'SHA-256 of the token in the browser''s cookie. The token itself (256 random bits) is never stored.';
 COMMENT ON COLUMN console_session.user_id     IS 'Who signed in.';
 COMMENT ON COLUMN console_session.customer_id IS 'The customer that the user has chosen; NULL until then. Whether they still belong to it is asked with each request.';
 COMMENT ON COLUMN console_session.needs_code  IS 'Whether the password was right and the code of the authenticator app is still missing. Such a session ends after 10 minutes.';
+COMMENT ON COLUMN console_session.by_provider IS 'Whether the OpenID provider signed the user in. Such a session ends after 12 hours, so that the provider is asked anew.';
 COMMENT ON COLUMN console_session.address     IS 'Where the user signed in from. Behind a proxy that is not trusted this is the proxy''s address.';
 COMMENT ON COLUMN console_session.user_agent  IS 'The browser, as it calls itself.';
 COMMENT ON COLUMN console_session.created_at  IS 'When the user signed in.';

@@ -36,7 +36,7 @@ public struct OpenIDClient: Sendable {
       await group.next()
       group.cancelAll()
     }
-    return response.withLock(\.self).map { ($0.status, $0.body) }
+    return response.withLock(\.self).map { (status: $0.status, body: $0.body) }
   }
 
   private static func request(_ path: String, _ form: String?) -> PushRequest {

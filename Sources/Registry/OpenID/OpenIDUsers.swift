@@ -15,7 +15,8 @@ struct OpenIDUsers: Sendable {
   /// - Throws: `RegistryError.openID`.
   func settle(_ token: IDToken, address: String?) async throws -> UserID {
     let granted = grants(token)
-    let user = try await find(token) ?? add(token, granted)
+    let user: UserID
+    if let known = try await find(token) { user = known } else { user = try await add(token, granted) }
     try await apply(granted, to: user, address)
     return user
   }
@@ -58,7 +59,7 @@ struct OpenIDUsers: Sendable {
       guard let row = added.first else { throw RegistryError.openID(.stale) }
       user = try row.decode(Int64.self)
     }
-    try await database.mapViolations(["console_user_oidc_key": .openID(.stale)]) {
+    _ = try await database.mapViolations(["console_user_oidc_key": .openID(.stale)]) {
       try await $0.query(UserQueries.setSubject, user, settings.issuer, token.subject)
     }
     return UserID(user)
@@ -98,7 +99,7 @@ struct OpenIDUsers: Sendable {
   /// A change of the user with its line in the audit log.
   private func change(
     _ action: AuditAction, _ customer: CustomerID, _ user: UserID, _ address: String?,
-    _ work: (any Querying) async throws -> some Any
+    _ work: (any Querying) async throws -> Rows
   ) async throws {
     let before = try await find(customer, user)
     _ = try await work(database)

@@ -2,7 +2,7 @@ package import Postgres
 package import Wire
 
 /// The sessions of the console. One ends 12 hours after its last request, 14 days after it began, or when its user ends it, changes their
-/// password or belongs to no customer any more.
+/// password or belongs to no customer any more. One that an OpenID provider began ends after 12 hours.
 package struct Sessions: Sendable {
   private let database: any Querying
 
@@ -71,13 +71,14 @@ enum SessionQueries {
   private static let isValid = """
     seen_at > now() - interval '12 hours' AND console_session.created_at > now() - interval '14 days'
     AND (NOT needs_code OR console_session.created_at > now() - interval '10 minutes')
+    AND (NOT by_provider OR console_session.created_at > now() - interval '12 hours')
     """
 
   /// Begins a session with the token `$1`, if the user `$2` has the password `$3`. The only customer of a user is chosen.
   ///
   /// Locks the user, so that a change of the password that is under way ends this session, too.
   static let begin = beginning(
-    "console_session.begin",
+    "console_session.begin", byProvider: false,
     person: """
       SELECT user_id, totp_secret IS NOT NULL AS needs_code FROM console_user
       WHERE user_id = $2::bigint AND password_hash = $3::text FOR SHARE
@@ -85,22 +86,22 @@ enum SessionQueries {
 
   /// As `begin`, if the OpenID provider `$3` calls the user `$6`. Whether a second factor is needed, the provider decides.
   static let beginBySubject = beginning(
-    "console_session.begin_by_subject",
+    "console_session.begin_by_subject", byProvider: true,
     person: """
       SELECT user_id, false AS needs_code FROM console_user
       WHERE user_id = $2::bigint AND oidc_issuer = $3::text AND oidc_subject = $6::text FOR SHARE
       """)
 
-  private static func beginning(_ name: String, person: String) -> Statement {
+  private static func beginning(_ name: String, byProvider: Bool, person: String) -> Statement {
     Statement(
       name, .write,
       """
       WITH person AS (\(person))
-      INSERT INTO console_session (token_hash, user_id, customer_id, needs_code, address, user_agent)
+      INSERT INTO console_session (token_hash, user_id, customer_id, needs_code, by_provider, address, user_agent)
       SELECT $1::bytea, user_id,
         (SELECT CASE WHEN count(*) = 1 THEN min(customer_id) END FROM membership
          WHERE membership.user_id = person.user_id AND disabled_at IS NULL),
-        needs_code, $4::text, $5::text
+        needs_code, \(byProvider), $4::text, $5::text
       FROM person
       RETURNING needs_code
       """)

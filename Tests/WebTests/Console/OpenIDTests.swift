@@ -145,6 +145,18 @@ import Wire
     }
   }
 
+  @Test func `A session by the provider ends after twelve hours, however much it is used`() async throws {
+    try await withOpenID { openID in
+      let browser = openID.browser()
+      #expect(try await openID.signIn(browser).status == 303)
+      for (hours, status) in [("11", 200), ("12", 303)] {
+        try await openID.database.query(
+          "UPDATE console_session SET created_at = now() - interval '\(hours) hours', seen_at = now()")
+        #expect(try await browser.get("/console/account").status == status)
+      }
+    }
+  }
+
   @Test func `The claim of roles may be in an object, or have dots in its name`() async throws {
     for (name, claims) in [
       ("realm_access.roles", ["realm_access": ["roles": ["push-sales"]], "roles": []]),
