@@ -2,7 +2,7 @@ import Crypto
 package import FoundationEssentials
 package import Logging
 package import Postgres
-package import Wire
+import Wire
 
 /// Signs users in to the console by an OpenID provider: the authorization code flow with PKCE (OpenID Connect Core 1.0, section 3.1;
 /// RFC 7636).
