@@ -77,34 +77,34 @@ enum SessionQueries {
   /// Begins a session with the token `$1`, if the user `$2` has the password `$3`. The only customer of a user is chosen.
   ///
   /// Locks the user, so that a change of the password that is under way ends this session, too.
-  static let begin = beginning(
-    "console_session.begin", byProvider: false,
-    person: """
-      SELECT user_id, totp_secret IS NOT NULL AS needs_code FROM console_user
-      WHERE user_id = $2::bigint AND password_hash = $3::text FOR SHARE
-      """)
+  static let begin = Statement(
+    "console_session.begin", .write,
+    beginning(
+      of: """
+        SELECT user_id, totp_secret IS NOT NULL AS needs_code, false AS by_provider FROM console_user
+        WHERE user_id = $2::bigint AND password_hash = $3::text FOR SHARE
+        """))
 
   /// As `begin`, if the OpenID provider `$3` calls the user `$6`. Whether a second factor is needed, the provider decides.
-  static let beginBySubject = beginning(
-    "console_session.begin_by_subject", byProvider: true,
-    person: """
-      SELECT user_id, false AS needs_code FROM console_user
-      WHERE user_id = $2::bigint AND oidc_issuer = $3::text AND oidc_subject = $6::text FOR SHARE
-      """)
+  static let beginBySubject = Statement(
+    "console_session.begin_by_subject", .write,
+    beginning(
+      of: """
+        SELECT user_id, false AS needs_code, true AS by_provider FROM console_user
+        WHERE user_id = $2::bigint AND oidc_issuer = $3::text AND oidc_subject = $6::text FOR SHARE
+        """))
 
-  private static func beginning(_ name: String, byProvider: Bool, person: String) -> Statement {
-    Statement(
-      name, .write,
-      """
-      WITH person AS (\(person))
-      INSERT INTO console_session (token_hash, user_id, customer_id, needs_code, by_provider, address, user_agent)
-      SELECT $1::bytea, user_id,
-        (SELECT CASE WHEN count(*) = 1 THEN min(customer_id) END FROM membership
-         WHERE membership.user_id = person.user_id AND disabled_at IS NULL),
-        needs_code, \(byProvider), $4::text, $5::text
-      FROM person
-      RETURNING needs_code
-      """)
+  private static func beginning(of person: String) -> String {
+    """
+    WITH person AS (\(person))
+    INSERT INTO console_session (token_hash, user_id, customer_id, needs_code, by_provider, address, user_agent)
+    SELECT $1::bytea, user_id,
+      (SELECT CASE WHEN count(*) = 1 THEN min(customer_id) END FROM membership
+       WHERE membership.user_id = person.user_id AND disabled_at IS NULL),
+      needs_code, by_provider, $4::text, $5::text
+    FROM person
+    RETURNING needs_code
+    """
   }
 
   /// Ends the sessions of the user `$1` but for the 50 that were used last.
