@@ -110,7 +110,7 @@ let package = Package(
     room(
       "Registry",
       imports: [
-        "Postgres", "Wire", "Locking", asn1, certificates, collections, crypto, cryptoExtras, lifecycle, logging,
+        "Postgres", "Wire", "Locking", asn1, certificates, collections, crypto, cryptoExtras, jwt, lifecycle, logging,
         metrics, nioSSL,
       ]),
     room("Content", imports: ["Postgres", "Wire", "Locking", crypto]),
@@ -262,8 +262,8 @@ let package = Package(
       of: "Web",
       imports: [
         "Web", "Operations", "Embedded", "Hybrid", "Subscriptions", "DataInOut", "Sendouts", "Delivery", "Registry",
-        "Content",
-        "Providers", "Postgres", "Wire", "Locking", crypto, httpClient, httpTypes, hummingbird, logging, nioCore,
+        "Content", "Providers", "Simulator", "Postgres", "Wire", "Locking", crypto, httpClient, httpTypes, hummingbird, logging,
+        nioCore,
       ]),
     tests(
       of: "Simulator",

@@ -57,6 +57,7 @@ public enum ErrorReplies {
     case .linkRefused:
       HTTPErrorResponse(
         .gone, "This link was used, or is older than 24 hours. Ask one of the customer's owners for a new one.")
+    case .openID(let refusal): openID(refusal)
     case .tooManySignIns(let seconds): .tooManySignIns(seconds: seconds)
     case .tooManyPasswords: .busy
     case .tooManyUnknownTokens: .busy
@@ -77,6 +78,46 @@ public enum ErrorReplies {
       .conflict(
         "\(what) cannot be decrypted: its master key is missing. "
           + "Add that key to PUSHCART_OLD_MASTER_KEYS, or store the value again.")
+    }
+  }
+
+  private static func openID(_ refusal: OpenIDRefusal) -> HTTPErrorResponse {
+    switch refusal {
+    case .stale:
+      .badRequest(
+        "This sign-in began in another browser or more than ten minutes ago, or it has ended already. Begin again.")
+    case .denied:
+      HTTPErrorResponse(
+        .forbidden,
+        "You did not sign in, or the sign-in provider does not let you use Pushcart. Begin again, or ask who manages it."
+      )
+    case .unreachable:
+      HTTPErrorResponse(
+        .serviceUnavailable, "The sign-in provider does not answer as it should. Try again in a minute.",
+        headers: HTTPErrorResponse.inAMoment)
+    case .untrusted:
+      HTTPErrorResponse(
+        .forbidden,
+        "The sign-in provider's answer cannot be trusted. Begin again. If it fails again, the hub's log has the reason."
+      )
+    case .unverified:
+      HTTPErrorResponse(
+        .forbidden,
+        "The sign-in provider does not say that your e-mail address is verified, so no account here can be yours. "
+          + "Ask who manages it.")
+    case .hasPassword:
+      HTTPErrorResponse(
+        .forbidden,
+        "The account of your e-mail address has a password. Sign in with that. Or ask an owner to reset it, "
+          + "leave the new link unused, and begin again.")
+    case .otherSubject:
+      HTTPErrorResponse(
+        .forbidden,
+        "The account of your e-mail address is somebody else's at the sign-in provider. Ask an owner to reset it.")
+    case .noRole:
+      HTTPErrorResponse(
+        .forbidden,
+        "You have no role here, or an owner has disabled you. Ask an owner, or who manages the sign-in provider.")
     }
   }
 

@@ -23,7 +23,7 @@ public struct PushServiceSettings: Sendable {
   /// How long pushes wait while none is answered, before they come back `unsent`.
   public var queueTimeout: Duration = .seconds(30)
   /// How long an address that a customer, an app or a device has named may take for a response, and how long requests that hold places
-  /// may wait to leave.
+  /// may wait to leave. Also how long an OpenID provider may take, from the look-up of its name on.
   public var untrustedTimeout: Duration = .seconds(10)
   /// How long a request waits for a place at such an address.
   public var placeTimeout: Duration = .seconds(1)

@@ -15,6 +15,8 @@ public final class PushServices: Service {
   private let webPush: WebPushSender
   /// Posts to addresses that customers named.
   public let poster: Poster
+  /// Asks the OpenID provider of the console's users.
+  public let openID: OpenIDClient
   let sms: SMSEndpoint
   private let smsStatusURL: @Sendable (CustomerID) -> String?
   private let smsReference: @Sendable (SMSReference, CustomerID) -> SMSReference
@@ -47,6 +49,7 @@ public final class PushServices: Service {
     windows = settings.endpoints.wns
     webPush = WebPushSender(contact: settings.webPushContact, rule: settings.endpoints.webPush, pools: pools)
     poster = Poster(rule: settings.endpoints.webhook, pools: pools)
+    openID = OpenIDClient(pools: pools, timeout: settings.untrustedTimeout)
     sms = SMSEndpoint(pools: pools, rule: settings.endpoints.sms)
     self.smsStatusURL = smsStatusURL
     self.smsReference = smsReference

@@ -29,6 +29,8 @@ public enum RegistryError: Error, Sendable, Hashable {
   case codeRefused
   /// The link that sets a password was used, replaced, or is too old.
   case linkRefused
+  /// The OpenID provider does not sign them in.
+  case openID(OpenIDRefusal)
   /// There were so many attempts to sign in of late that one more is not looked at for that long.
   case tooManySignIns(seconds: Int64)
   /// So many passwords are being hashed that one more is not.

@@ -92,6 +92,50 @@ import Web
     }
   }
 
+  @Test func `An OpenID provider has an issuer and a client, and values of its claim give roles`() async throws {
+    #expect(try await read([], enough).openID?.issuer == nil)
+    let least: [Given] = [(.oidcIssuer, "https://id.example.com/"), (.oidcClientID, "hub")]
+    let usual = try #require(try await read(least, enough).openID)
+    #expect(usual.issuer == "https://id.example.com/" && usual.clientID == "hub" && usual.clientSecret == nil)
+    #expect(usual.scopes == "openid email profile" && usual.rolesClaim == "roles" && usual.grants.isEmpty)
+    #expect(!usual.isOnly && !usual.trustsEmail)
+    let environment = enough.merging(["PUSHCART_OIDC_CLIENT_SECRET_FILE": try file("canary\n")]) { $1 }
+    let whole = try #require(
+      try await read(
+        least + [(.oidcRoles, "a=b=owner:1, /push/sales=marketer:2"), (.oidcOnly, "true"), (.oidcTrustEmail, "true")],
+        environment
+      ).openID)
+    #expect(whole.clientSecret == Secret("canary") && whole.isOnly && whole.trustsEmail)
+    #expect(
+      whole.grants == [
+        OpenIDGrant(value: "a=b", role: .owner, customer: CustomerID(1)),
+        OpenIDGrant(value: "/push/sales", role: .marketer, customer: CustomerID(2)),
+      ])
+    for issuer in ["http://id.example.com", "id.example.com", "https://id.example.com?x", "https://"] {
+      #expect(
+        try await problems([(.oidcIssuer, issuer), (.oidcClientID, "hub")], enough) == [
+          "PUSHCART_OIDC_ISSUER must be https://host or https://host/path"
+        ])
+    }
+    for grants in ["a", "a=owner", "a=owner:x", "a=king:1", "=owner:1", "a=owner:1,", "a=owner:1:2"] {
+      #expect(
+        try await problems(least + [(.oidcRoles, grants)], enough) == [
+          "PUSHCART_OIDC_ROLES must be values with a role and a customer, by comma, "
+            + "as in push-admins=owner:1,push-sales=marketer:1"
+        ], "\(grants)")
+    }
+    #expect(
+      try await problems([(.oidcOnly, "perhaps"), (.oidcScopes, "email")], enough) == [
+        "PUSHCART_OIDC_ONLY must be true or false",
+        "PUSHCART_OIDC_ISSUER must be set where another setting of the OpenID provider is",
+        "PUSHCART_OIDC_CLIENT_ID must be set where another setting of the OpenID provider is",
+      ])
+    #expect(
+      try await problems(least + [(.oidcScopes, "email profile")], enough) == [
+        "PUSHCART_OIDC_SCOPES must have openid among the scopes, separated by blanks"
+      ])
+  }
+
   @Test func `Two listeners cannot share an address, and proxies to trust have to be addresses`() async throws {
     #expect(
       try await problems([(.port, "9000"), (.operationsPort, "9000"), (.trustedProxies, "10.0.0.0/40")], enough) == [

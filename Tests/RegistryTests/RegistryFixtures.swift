@@ -31,16 +31,6 @@ extension NewPushApp {
   }
 }
 
-/// A wall clock that moves when it is told to.
-final class SteerableDate: Sendable {
-  private let date = Mutex(Date())
-
-  var now: Date {
-    get { date.withLock { $0 } }
-    set { date.withLock { $0 = newValue } }
-  }
-}
-
 /// Counts how often something happened.
 final class Tally: Sendable {
   private let value = Mutex(0)

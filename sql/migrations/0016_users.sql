@@ -35,6 +35,7 @@ CREATE TABLE membership (
   user_id       bigint      NOT NULL REFERENCES console_user,
   role          text        NOT NULL CONSTRAINT membership_role_known CHECK (role IN ('owner', 'marketer', 'analyst', 'operator')),
   sees_personal bool        NOT NULL,
+  by_claim      bool        NOT NULL DEFAULT false,
   created_at    timestamptz NOT NULL DEFAULT now(),
   disabled_at   timestamptz,
   PRIMARY KEY (customer_id, user_id)
@@ -45,6 +46,7 @@ COMMENT ON COLUMN membership.customer_id   IS 'The customer whose console the us
 COMMENT ON COLUMN membership.user_id       IS 'The user.';
 COMMENT ON COLUMN membership.role          IS 'owner: everything. marketer: contacts, content and sendouts. analyst: reads sendouts and reports. operator: apps, keys and settings.';
 COMMENT ON COLUMN membership.sees_personal IS 'Whether the user sees personal fields of the customer''s contacts.';
+COMMENT ON COLUMN membership.by_claim      IS 'Whether the OpenID provider gave the role, by a claim. Each sign-in then sets the role anew, and removes it with the claim.';
 COMMENT ON COLUMN membership.created_at    IS 'When the user was added for this customer.';
 COMMENT ON COLUMN membership.disabled_at   IS 'Since when the user is kept from signing in for this customer; NULL while they may.';
 
@@ -54,6 +56,7 @@ CREATE TABLE console_session (
   user_id     bigint      NOT NULL REFERENCES console_user,
   customer_id bigint      REFERENCES customer,
   needs_code  bool        NOT NULL,
+  by_provider bool        NOT NULL,
   address     text,
   user_agent  text,
   created_at  timestamptz NOT NULL DEFAULT now(),
@@ -61,12 +64,13 @@ CREATE TABLE console_session (
   CONSTRAINT console_session_token_hash_key UNIQUE (token_hash)
 );
 CREATE INDEX console_session_user ON console_session (user_id);
-COMMENT ON TABLE  console_session             IS 'Sign-ins that have not ended. One ends 12 hours after its last request, and 14 days after it began. On Citus this is a reference table.';
+COMMENT ON TABLE  console_session             IS 'Sign-ins that have not ended. One ends 12 hours after its last request, and 14 days after it began; 12 hours if a provider signed the user in. On Citus this is a reference table.';
 COMMENT ON COLUMN console_session.session_id  IS 'Number of the session.';
 COMMENT ON COLUMN console_session.token_hash  IS 'SHA-256 of the token in the browser''s cookie. The token itself (256 random bits) is never stored.';
 COMMENT ON COLUMN console_session.user_id     IS 'Who signed in.';
 COMMENT ON COLUMN console_session.customer_id IS 'The customer that the user has chosen; NULL until then. Whether they still belong to it is asked with each request.';
 COMMENT ON COLUMN console_session.needs_code  IS 'Whether the password was right and the code of the authenticator app is still missing. Such a session ends after 10 minutes.';
+COMMENT ON COLUMN console_session.by_provider IS 'Whether the OpenID provider signed the user in. Such a session ends after 12 hours, so that the provider is asked anew.';
 COMMENT ON COLUMN console_session.address     IS 'Where the user signed in from. Behind a proxy that is not trusted this is the proxy''s address.';
 COMMENT ON COLUMN console_session.user_agent  IS 'The browser, as it calls itself.';
 COMMENT ON COLUMN console_session.created_at  IS 'When the user signed in.';
@@ -89,6 +93,6 @@ CREATE TABLE sign_in_attempt (
   attempts int4        NOT NULL DEFAULT 1
 );
 COMMENT ON TABLE  sign_in_attempt          IS 'How often somebody has tried to sign in of late, so that passwords and codes cannot be guessed. On Citus this is a reference table.';
-COMMENT ON COLUMN sign_in_attempt.subject  IS 'SHA-256 of what is counted: an e-mail address, whether there is such a user or not, a network address, or a user who enters codes.';
+COMMENT ON COLUMN sign_in_attempt.subject  IS 'SHA-256 of what is counted: an e-mail address, whether there is such a user or not, a network address, a user who enters codes, or a sign-in by the OpenID provider.';
 COMMENT ON COLUMN sign_in_attempt.began_at IS 'When the first of these attempts was made. They are forgotten 15 minutes later.';
 COMMENT ON COLUMN sign_in_attempt.attempts IS 'How many there were since. A sign-in that succeeds takes its own back.';

@@ -207,7 +207,7 @@ extension UserReply {
   /// Whether the user can sign in.
   fileprivate var stateForPeople: String {
     if disabled { return "disabled" }
-    if hasPassword { return "enabled" }
+    if hasPassword || singleSignOn { return "enabled" }
     return linkExpiresAt == nil ? "without a password" : "invited"
   }
 }

@@ -233,7 +233,12 @@ struct Hub: Sendable {
   private func consoleUsers(_ parts: HubParts) -> ConsoleUsers {
     ConsoleUsers(
       signIn: ConsoleSignIn(parts.pool, vault: parts.vault, passwords: Passwords()),
-      sessions: Sessions(parts.requestDatabase))
+      sessions: Sessions(parts.requestDatabase),
+      openID: settings.openID.map {
+        OpenIDSignIn(
+          parts.pool, vault: parts.vault, settings: $0, consoleURL: settings.consoleURL, logger: logger,
+          fetch: parts.services.openID.answer)
+      })
   }
 
   private func pages(_ parts: HubParts) -> PageRoutes {

@@ -1,3 +1,4 @@
+import Registry
 import Wire
 
 /// One setting. A flag decides before the environment, and that before the settings file.
@@ -70,6 +71,31 @@ extension Setting {
   static let consoleURL = Setting(
     "console-url", "address of the console, as in https://push-admin.example.com",
     fallback: "http://HOST:PORT of the listener that serves it")
+  static let oidcIssuer = Setting(
+    "oidc-issuer",
+    "OpenID provider that signs people in to the console: its issuer, exactly as it writes it, as in https://id.example.com"
+  )
+  static let oidcClientID = Setting("oidc-client-id", "the hub's client id at the OpenID provider")
+  static let oidcClientSecret = Setting(
+    "oidc-client-secret", "the hub's secret at the OpenID provider; none for a public client", isSecret: true)
+  static let oidcScopes = Setting(
+    "oidc-scopes", "what the OpenID provider is asked for, openid included, separated by blanks",
+    fallback: OpenIDSettings.usualScopes)
+  static let oidcRolesClaim = Setting(
+    "oidc-roles-claim", "claim of ID tokens that holds roles; in an object by its way, as in realm_access.roles",
+    fallback: OpenIDSettings.usualRolesClaim)
+  static let oidcRoles = Setting(
+    "oidc-roles",
+    "role and customer by value of that claim, as in push-admins=owner:1,push-sales=marketer:1; the first of a customer counts"
+  )
+  static let oidcName = Setting(
+    "oidc-name", "the OpenID provider's name, on the button", fallback: OpenIDSettings.usualName)
+  static let oidcTrustEmail = Setting(
+    "oidc-trust-email",
+    "true for an OpenID provider that verifies every e-mail address and does not say so, such as a tenant of Entra ID",
+    fallback: "false")
+  static let oidcOnly = Setting(
+    "oidc-only", "true lets nobody sign in to the console with a password", fallback: "false")
   static let pageFrameAncestors = Setting(
     "page-frame-ancestors",
     "sites that can show rich pages in a frame, as in http://localhost:8081, separated by spaces",
@@ -104,9 +130,10 @@ extension Setting {
   static let all =
     [
       databaseURL, databaseConnections, databaseTransactions, masterKey, oldMasterKeys, host, port, operationsHost,
-      operationsPort, publicURL, consoleURL, trustedProxies, connectionsPerAddress, addressRate, keyRate, linkRate,
-      pageFrameAncestors, pnm2Customer, pnm2AllowedNetworks, drainSeconds, pushesInFlight, retentionDays,
+      operationsPort, publicURL, consoleURL, oidcIssuer, oidcClientID, oidcClientSecret, oidcScopes, oidcRolesClaim,
+      oidcRoles, oidcName, oidcTrustEmail, oidcOnly, trustedProxies, connectionsPerAddress, addressRate, keyRate,
+      linkRate, pageFrameAncestors, pnm2Customer, pnm2AllowedNetworks, drainSeconds, pushesInFlight, retentionDays,
     ] + ofServices + [providerCAFile, geoIPFile, logLevel, logFormat, config]
   /// Settings whose value can be in a file: the variable with `_FILE`, the flag with `-file`.
-  static let fileable = [databaseURL, masterKey, oldMasterKeys]
+  static let fileable = [databaseURL, masterKey, oldMasterKeys, oidcClientSecret]
 }

@@ -53,10 +53,11 @@ typealias ServeFlags = TableOptions<ServeSettings>
 
 enum ServeSettings: SettingTable {
   static let settings: [Setting] = [
-    .host, .port, .operationsHost, .operationsPort, .publicURL, .consoleURL, .trustedProxies, .connectionsPerAddress,
-    .addressRate,
-    .keyRate, .linkRate, .pageFrameAncestors, .pnm2Customer, .pnm2AllowedNetworks, .geoIPFile, .drainSeconds,
-    .pushesInFlight, .retentionDays, .databaseConnections, .databaseTransactions,
+    .host, .port, .operationsHost, .operationsPort, .publicURL, .consoleURL, .oidcIssuer, .oidcClientID,
+    .oidcClientSecret.fromFile, .oidcScopes, .oidcRolesClaim, .oidcRoles, .oidcName, .oidcTrustEmail, .oidcOnly,
+    .trustedProxies, .connectionsPerAddress, .addressRate, .keyRate, .linkRate, .pageFrameAncestors, .pnm2Customer,
+    .pnm2AllowedNetworks, .geoIPFile, .drainSeconds, .pushesInFlight, .retentionDays, .databaseConnections,
+    .databaseTransactions,
   ]
 }
 

@@ -21,6 +21,8 @@ struct Settings: Sendable {
   var publicURL: String
   /// Where users open the console, without a slash at its end.
   var consoleURL: String
+  /// How people sign in to the console by an OpenID provider; nil without one.
+  var openID: OpenIDSettings?
   var pages = PageSettings()
   var softphone = SoftphoneSettings()
   var drain: Duration
@@ -97,6 +99,7 @@ struct Settings: Sendable {
     requestsPerKey = reader.number(.keyRate, in: 0...1_000_000)
     publicURL = reader.url(.publicURL, schemes: ["http", "https"]) ?? Self.address(server)
     consoleURL = reader.url(.consoleURL, schemes: ["http", "https"]) ?? operations.map(Self.address) ?? publicURL
+    openID = Self.openID(from: &reader)
     pages.requestsPerLink = reader.number(.linkRate, in: 0...1_000_000)
     pages.frameAncestors = reader.frameAncestors(.pageFrameAncestors) ?? pages.frameAncestors
     softphone = Self.softphone(from: &reader)
@@ -127,7 +130,7 @@ struct Settings: Sendable {
       or: reader.hasStoppedHub ? "or start the private hub in this folder: pushcart demo" : nil)
     let configuration = PoolConfiguration(connectionString: text ?? "")
     if text != nil, let problem = configuration.problem { reader.wrong(.databaseURL, problem) }
-    if let flag = reader.flag(.databaseURL), PoolConfiguration(connectionString: flag).holdsPassword {
+    if let flag = reader.given(.databaseURL), PoolConfiguration(connectionString: flag).holdsPassword {
       reader.wrong(
         .databaseURL,
         "must not hold a password as a flag, since every user of this machine can read flags; set the variable, "
@@ -159,6 +162,48 @@ struct Settings: Sendable {
       let absent: Setting = customer == nil ? .pnm2Customer : .pnm2AllowedNetworks
       reader.wrong(absent, "must be set where its counterpart is: a gateway without keys needs both")
     }
+    return settings
+  }
+
+  /// Nil without an issuer; then nothing else of it may be set.
+  private static func openID(from reader: inout SettingsReader) -> OpenIDSettings? {
+    let (issuer, clientID) = (reader.text(.oidcIssuer), reader.text(.oidcClientID))
+    let secret = reader.secret(.oidcClientSecret, isNeeded: false)
+    let scopes = reader.text(.oidcScopes)
+    let claim = reader.text(.oidcRolesClaim)
+    let grants = reader.text(.oidcRoles)
+    let name = reader.text(.oidcName)
+    let (trustsEmail, isOnly) = (reader.flag(.oidcTrustEmail), reader.flag(.oidcOnly))
+    guard let issuer, let clientID else {
+      let isAnySet =
+        [issuer, clientID, secret, scopes, claim, grants, name].contains { $0 != nil } || trustsEmail || isOnly
+      if isAnySet {
+        for (setting, value) in [(Setting.oidcIssuer, issuer), (.oidcClientID, clientID)] where value == nil {
+          reader.wrong(setting, "must be set where another setting of the OpenID provider is")
+        }
+      }
+      return nil
+    }
+    if !PushServiceSettings.isAddress(issuer), !PushServiceSettings.isAddressWithPath(issuer) {
+      reader.wrong(.oidcIssuer, "must be https://host or https://host/path")
+    }
+    var settings = OpenIDSettings(issuer: issuer, clientID: clientID)
+    settings.clientSecret = secret.map { Secret($0) }
+    settings.scopes = scopes ?? settings.scopes
+    if !settings.scopes.split(separator: " ").contains("openid") {
+      reader.wrong(.oidcScopes, "must have openid among the scopes, separated by blanks")
+    }
+    settings.rolesClaim = claim ?? settings.rolesClaim
+    if let grants {
+      settings.grants = OpenIDGrant.list(grants) ?? []
+      if settings.grants.isEmpty {
+        reader.wrong(
+          .oidcRoles,
+          "must be values with a role and a customer, by comma, as in push-admins=owner:1,push-sales=marketer:1")
+      }
+    }
+    settings.name = name ?? settings.name
+    (settings.trustsEmail, settings.isOnly) = (trustsEmail, isOnly)
     return settings
   }
 

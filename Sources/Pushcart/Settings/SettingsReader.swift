@@ -55,7 +55,7 @@ struct SettingsReader {
   }
 
   /// The value of a flag, if it was given.
-  func flag(_ setting: Setting) -> String? { flags[setting.flagVariable] }
+  func given(_ setting: Setting) -> String? { flags[setting.flagVariable] }
 
   private func source(_ provider: any ConfigProvider) -> ConfigReader {
     ConfigReader(provider: provider, accessReporter: invalid)
@@ -136,6 +136,13 @@ struct SettingsReader {
       return fallback
     }
     return number
+  }
+
+  /// Whether a setting is true; false if it is absent.
+  mutating func flag(_ setting: Setting) -> Bool {
+    let value = first { $0.bool(forKey: setting.key) }
+    if invalid.contains(setting) { wrong(setting, "must be true or false") }
+    return value ?? false
   }
 
   mutating func choice<Choice: RawRepresentable<String> & CaseIterable>(_ setting: Setting, _: Choice.Type) -> Choice? {

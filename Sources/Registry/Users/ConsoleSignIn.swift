@@ -89,7 +89,7 @@ package struct ConsoleSignIn: Sendable {
   }
 
   /// As much of a text as is looked at or kept: PostgreSQL takes no U+0000.
-  private static func shortened(_ text: String) -> String {
+  static func shortened(_ text: String) -> String {
     String(String.UnicodeScalarView(text.unicodeScalars.prefix(Attempts.longestText).filter { $0 != "\0" }))
   }
 }
@@ -145,6 +145,8 @@ struct Attempts: Sendable {
   }
   /// Many people may share a network.
   static func ofNetwork(_ network: String) -> Self { Self("network \(network)", most: 30) }
+  /// By an OpenID provider, which ends once. What is counted is kept for longer than a sign-in may take.
+  static func ofState(_ state: String) -> Self { Self("state \(state)", most: 1) }
   static func ofCodes(_ user: UserID) -> Self { Self("codes \(user)", most: 5) }
 
   /// - Throws: `RegistryError.tooManySignIns`.
@@ -152,6 +154,16 @@ struct Attempts: Sendable {
     let (attempts, seconds) = try await database.query(SignInQueries.count, Bytes(subject))[0].decode(
       Int32.self, Int64.self)
     if attempts > most { throw RegistryError.tooManySignIns(seconds: max(1, seconds)) }
+  }
+
+  /// Counts an attempt of those that there is to be one of.
+  func isFirst(in database: any Querying) async throws -> Bool {
+    do {
+      try await count(in: database)
+      return true
+    } catch RegistryError.tooManySignIns {
+      return false
+    }
   }
 
   /// Of an attempt that succeeded.

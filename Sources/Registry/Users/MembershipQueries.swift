@@ -4,7 +4,8 @@ import Postgres
 enum MembershipQueries {
   private static let select = """
     SELECT user_id, email, name, role, sees_personal, disabled_at IS NOT NULL AS disabled,
-      password_hash IS NOT NULL AS has_password, totp_secret IS NOT NULL AS totp, membership.created_at, last_sign_in_at,
+      password_hash IS NOT NULL AS has_password, totp_secret IS NOT NULL AS totp, oidc_subject IS NOT NULL AS single_sign_on,
+      membership.created_at, last_sign_in_at,
       (SELECT made.created_at + interval '24 hours' FROM password_link AS made
        WHERE made.user_id = membership.user_id AND made.created_at > now() - interval '24 hours') AS link_expires_at
     FROM membership JOIN console_user USING (user_id)
@@ -42,6 +43,31 @@ enum MembershipQueries {
     WHERE customer_id = $1::bigint AND user_id = $2::bigint
     """)
 
+  /// Locks what the OpenID provider's claim can change of the user `$1`, and what it leaves alone.
+  static let lockAll = Statement(
+    "membership.lock_all", .write,
+    """
+    SELECT customer_id, role, by_claim, disabled_at IS NOT NULL FROM membership WHERE user_id = $1::bigint
+    ORDER BY customer_id FOR NO KEY UPDATE
+    """)
+
+  /// By a claim of the OpenID provider. No row if there is no such customer, or the user is its already.
+  static let addByClaim = Statement(
+    "membership.add_by_claim", .write,
+    """
+    INSERT INTO membership (customer_id, user_id, role, sees_personal, by_claim)
+    SELECT customer_id, $2::bigint, $3::text, $4::bool, true FROM customer WHERE customer_id = $1::bigint
+    ON CONFLICT (customer_id, user_id) DO NOTHING
+    RETURNING 1
+    """)
+
+  static let setRole = Statement(
+    "membership.set_role", .write,
+    """
+    UPDATE membership SET role = $3::text, sees_personal = $4::bool
+    WHERE customer_id = $1::bigint AND user_id = $2::bigint
+    """)
+
   static let remove = Statement(
     "membership.remove", .write, "DELETE FROM membership WHERE customer_id = $1::bigint AND user_id = $2::bigint")
 
@@ -59,5 +85,7 @@ enum MembershipQueries {
     FOR SHARE
     """)
 
-  static let all: [Statement] = [list, find, lock, add, change, remove, isShared, holdRole]
+  static let all: [Statement] = [
+    list, find, lock, add, change, lockAll, addByClaim, setRole, remove, isShared, holdRole,
+  ]
 }

@@ -2,7 +2,8 @@ package import Postgres
 package import Wire
 
 /// The sessions of the console. One ends 12 hours after its last request, 14 days after it began, or when its user ends it or
-/// belongs to no customer any more. A change of their password, or of their authenticator app, ends all but the one where it is made.
+/// belongs to no customer any more. A change of their password, or of their authenticator app, ends all but the one where it is made. One that
+/// an OpenID provider began ends after 12 hours.
 package struct Sessions: Sendable {
   private let database: any Querying
 
@@ -71,6 +72,7 @@ enum SessionQueries {
   private static let isValid = """
     seen_at > now() - interval '12 hours' AND console_session.created_at > now() - interval '14 days'
     AND (NOT needs_code OR console_session.created_at > now() - interval '10 minutes')
+    AND (NOT by_provider OR console_session.created_at > now() - interval '12 hours')
     """
 
   /// Begins a session with the token `$1`, if the user `$2` has the password `$3`. The only customer of a user is chosen.
@@ -78,19 +80,33 @@ enum SessionQueries {
   /// Locks the user, so that a change of the password that is under way ends this session, too.
   static let begin = Statement(
     "console_session.begin", .write,
+    beginning(
+      of: """
+        SELECT user_id, totp_secret IS NOT NULL AS needs_code, false AS by_provider FROM console_user
+        WHERE user_id = $2::bigint AND password_hash = $3::text FOR SHARE
+        """))
+
+  /// As `begin`, if the OpenID provider `$3` calls the user `$6`. Whether a second factor is needed, the provider decides.
+  static let beginBySubject = Statement(
+    "console_session.begin_by_subject", .write,
+    beginning(
+      of: """
+        SELECT user_id, false AS needs_code, true AS by_provider FROM console_user
+        WHERE user_id = $2::bigint AND oidc_issuer = $3::text AND oidc_subject = $6::text FOR SHARE
+        """))
+
+  private static func beginning(of person: String) -> String {
     """
-    WITH person AS (
-      SELECT user_id, totp_secret IS NOT NULL AS needs_code FROM console_user
-      WHERE user_id = $2::bigint AND password_hash = $3::text FOR SHARE
-    )
-    INSERT INTO console_session (token_hash, user_id, customer_id, needs_code, address, user_agent)
+    WITH person AS (\(person))
+    INSERT INTO console_session (token_hash, user_id, customer_id, needs_code, by_provider, address, user_agent)
     SELECT $1::bytea, user_id,
       (SELECT CASE WHEN count(*) = 1 THEN min(customer_id) END FROM membership
        WHERE membership.user_id = person.user_id AND disabled_at IS NULL),
-      needs_code, $4::text, $5::text
+      needs_code, by_provider, $4::text, $5::text
     FROM person
     RETURNING needs_code
-    """)
+    """
+  }
 
   /// Ends the sessions of the user `$1` but for the 50 that were used last.
   static let trim = Statement(
@@ -160,6 +176,6 @@ enum SessionQueries {
     """)
 
   static let all: [Statement] = [
-    begin, trim, find, touch, complete, customers, choose, list, end, forget,
+    begin, beginBySubject, trim, find, touch, complete, customers, choose, list, end, forget,
   ]
 }

@@ -15,8 +15,23 @@ enum UserQueries {
   static let lockByEmail = Statement(
     "console_user.lock_by_email", .write,
     """
-    SELECT user_id FROM console_user
+    SELECT user_id, password_hash IS NOT NULL, oidc_issuer, oidc_subject FROM console_user
     WHERE lower(email COLLATE "C") = lower($1::text COLLATE "C") FOR NO KEY UPDATE
+    """)
+
+  /// The user whom the OpenID provider `$1` calls `$2`.
+  static let findBySubject = Statement(
+    "console_user.find_by_subject", .read,
+    "SELECT user_id FROM console_user WHERE oidc_issuer = $1::text AND oidc_subject = $2::text")
+
+  /// From now on the user `$1` signs in by the OpenID provider `$2`, which calls them `$3`. Their link sets no password any more.
+  static let setSubject = Statement(
+    "console_user.set_subject", .write,
+    """
+    WITH person AS (
+      UPDATE console_user SET oidc_issuer = $2::text, oidc_subject = $3::text WHERE user_id = $1::bigint RETURNING user_id
+    )
+    DELETE FROM password_link USING person WHERE password_link.user_id = person.user_id
     """)
 
   static let rename = Statement(
@@ -133,7 +148,7 @@ enum UserQueries {
     """)
 
   static let all: [Statement] = [
-    add, lockByEmail, rename, find, factors, setPassword, reset, turnOnTOTP, turnOffTOTP, takeStep,
-    takeRecoveryCode, noteSignIn, addLink, findLink, useLink, forgetLinks,
+    add, lockByEmail, findBySubject, setSubject, rename, find, factors, setPassword, reset, turnOnTOTP, turnOffTOTP,
+    takeStep, takeRecoveryCode, noteSignIn, addLink, findLink, useLink, forgetLinks,
   ]
 }

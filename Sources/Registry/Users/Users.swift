@@ -43,7 +43,7 @@ package struct Users: Sendable {
     if let row = try await database.query(UserQueries.add, email, name).first {
       user = UserID(try row.decode(Int64.self))
     } else {
-      let id = try await database.query(UserQueries.lockByEmail, email)[0].decode(Int64.self)
+      let id = try await database.query(UserQueries.lockByEmail, email)[0].column(0, as: Int64.self)
       user = UserID(id)
       guard try await database.query(MembershipQueries.find, customer.rawValue, id).isEmpty else {
         throw RegistryError.userTaken
@@ -130,12 +130,12 @@ package struct Users: Sendable {
     return "/console/welcome/\(token.text)"
   }
 
-  private static func check(name: String) throws(RegistryError) -> String {
+  static func check(name: String) throws(RegistryError) -> String {
     try TextRule("name", maximum: UserReply.fieldTable.maximum(of: "name")).require(name)
   }
 
   /// Something, an @ and something with no blanks: what else an address may be, only its mail server knows.
-  private static func check(email: String) throws(RegistryError) -> String {
+  static func check(email: String) throws(RegistryError) -> String {
     let rule = TextRule("email", maximum: UserReply.fieldTable.maximum(of: "email"))
     let email = try rule.require(email)
     let parts = email.split(separator: "@", omittingEmptySubsequences: false)

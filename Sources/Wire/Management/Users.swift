@@ -64,6 +64,7 @@ public struct UserReply: APIObject, Equatable {
   public var disabled: Bool
   public var hasPassword: Bool
   public var totp: Bool
+  public var singleSignOn: Bool
   public var createdAt: Timestamp
   public var lastSignInAt: Timestamp?
   public var linkExpiresAt: Timestamp?
@@ -73,7 +74,7 @@ public struct UserReply: APIObject, Equatable {
   public static let schemaDescription = "Somebody who signs in to the console."
   public static let example = UserReply(
     userId: UserID(3), email: "mia@example.com", name: "Mia Jansen", role: .marketer, seesPersonal: true,
-    disabled: false, hasPassword: true, totp: false, createdAt: .example, lastSignInAt: .example)
+    disabled: false, hasPassword: true, totp: false, singleSignOn: false, createdAt: .example, lastSignInAt: .example)
 
   public static var form: BodyForm<Self> {
     BodyForm(schemaName, schemaDescription, absent: ["link"], example: example)
@@ -82,8 +83,8 @@ public struct UserReply: APIObject, Equatable {
     "InvitedUser", "A user and the link that sets their password.", required: ["link"],
     example: UserReply(
       userId: UserID(3), email: "mia@example.com", name: "Mia Jansen", role: .marketer, seesPersonal: true,
-      disabled: false, hasPassword: false, totp: false, createdAt: .example, linkExpiresAt: .example,
-      link: "/console/welcome/Vt0c2nUe0nEJzN0bXwKpQy8sR4LmZ7aHd3fGjK5oTiU"))
+      disabled: false, hasPassword: false, totp: false, singleSignOn: false, createdAt: .example,
+      linkExpiresAt: .example, link: "/console/welcome/Vt0c2nUe0nEJzN0bXwKpQy8sR4LmZ7aHd3fGjK5oTiU"))
 
   public static let fieldTable: FieldTable = [
     "userId": "The user's number.",
@@ -98,6 +99,7 @@ public struct UserReply: APIObject, Equatable {
     "disabled": "Whether the user is kept from signing in for this customer.",
     "hasPassword": "Whether the user has set a password.",
     "totp": "Whether the user signs in with a code of an authenticator app, too.",
+    "singleSignOn": "Whether the user signs in by the hub's OpenID provider.",
     "createdAt": "When the user was added.",
     "lastSignInAt": "When the user last signed in. Absent if they never did.",
     "linkExpiresAt": "Until when the user's link sets a password. Absent if there is none that works.",

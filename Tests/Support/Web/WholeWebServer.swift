@@ -1,6 +1,7 @@
 public import Content
 import DataInOut
 public import Delivery
+public import FoundationEssentials
 public import Hybrid
 public import Logging
 import Operations
@@ -37,6 +38,12 @@ public struct WholeWebServer: Sendable {
   public static let publicURL = "https://push.example.com"
   /// Where the console believes that it is.
   public var consoleURL = Self.publicURL
+  /// How users sign in to the console by an OpenID provider.
+  package var openID: OpenIDSettings?
+  /// The wall clock that ID tokens go by.
+  public var date: @Sendable () -> Date = { Date() }
+  /// The clock by which the provider's documents get old.
+  public var now: @Sendable () -> ContinuousClock.Instant = { .now }
   /// Hashes cheaply.
   static let passwords = Passwords(cost: 4)
   /// Made once for all tests, as it takes long.
@@ -121,7 +128,12 @@ public struct WholeWebServer: Sendable {
         console: ConsoleRoutes(
           management: management,
           users: ConsoleUsers(
-            signIn: ConsoleSignIn(pool, vault: vault, passwords: Self.passwords), sessions: Sessions(pool)),
+            signIn: ConsoleSignIn(pool, vault: vault, passwords: Self.passwords), sessions: Sessions(pool),
+            openID: openID.map {
+              OpenIDSignIn(
+                pool, vault: vault, settings: $0, consoleURL: consoleURL, logger: logger, date: date, now: now,
+                fetch: services.openID.answer)
+            }),
           consoleURL: consoleURL, publicURL: Self.publicURL,
           commands: ["listKeys": "key list"]),
         pages: pages,

@@ -75,6 +75,12 @@ final class ConsoleBrowser: Sendable {
     set { state.withLock { $0.cookies["pushcart"] = newValue } }
   }
 
+  /// What the browser sends, by name.
+  var cookies: [String: String] {
+    get { state.withLock { $0.cookies } }
+    set { state.withLock { $0.cookies = newValue } }
+  }
+
   /// What forms of the last page carry.
   var token: String { state.withLock { $0.token } }
 

@@ -4,9 +4,12 @@ package import Registry
 package struct ConsoleUsers: Sendable {
   let signIn: ConsoleSignIn
   let sessions: Sessions
+  /// `nil` without a provider.
+  let openID: OpenIDSignIn?
 
-  package init(signIn: ConsoleSignIn, sessions: Sessions) {
+  package init(signIn: ConsoleSignIn, sessions: Sessions, openID: OpenIDSignIn? = nil) {
     self.signIn = signIn
     self.sessions = sessions
+    self.openID = openID
   }
 }

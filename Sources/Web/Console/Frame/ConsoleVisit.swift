@@ -47,6 +47,8 @@ struct ConsoleVisit: Sendable {
     case notice = "pushcart-notice"
     /// Of forms before sign-in.
     case form = "pushcart-form"
+    /// What a sign-in by the OpenID provider began with.
+    case openID = "pushcart-openid"
     /// `light` or `dark`; the system's own without it.
     case theme = "pushcart-theme"
     /// `off` without keys.

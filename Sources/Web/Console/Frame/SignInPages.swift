@@ -9,7 +9,7 @@ extension ConsoleRoutes {
   func addSignIn(to routes: RouteTable) {
     get("/console/sign-in", routes) { visit in
       if try await session(visit) != nil { return ConsoleReply.see(visit.next(visit.query("next"))) }
-      return ask(.signIn(next: visit.query("next")), visit)
+      return ask(signInForm(next: visit.query("next")), visit)
     }
     post("/console/sign-in", routes, signIn)
     get("/console/sign-in/code", routes) { visit in
@@ -17,6 +17,7 @@ extension ConsoleRoutes {
       return ask(.code(next: visit.query("next")), visit)
     }
     post("/console/sign-in/code", routes, enterCode)
+    if let openID = users.openID { addOpenID(openID, to: routes) }
     post("/console/sign-out", routes) { visit in
       let form = try await visit.form()
       if let user = try await session(visit) {
@@ -26,6 +27,7 @@ extension ConsoleRoutes {
       return ConsoleReply.see("/console/sign-in", setting: [visit.setting(.session, "")])
     }
     get("/console/welcome/{token}", routes) { visit in
+      try requirePasswords()
       guard let person = try await users.signIn.person(ofLink: try visit.context.part("token")) else {
         throw RegistryError.linkRefused
       }
@@ -52,7 +54,8 @@ extension ConsoleRoutes {
   private func signIn(_ visit: ConsoleVisit) async throws -> Response {
     let form = try await visit.form()
     let next = form.text("next")
-    return try await refusing(.signIn(next: next), form, visit) {
+    try requirePasswords()
+    return try await refusing(signInForm(next: next), form, visit) {
       try visit.require(visit[.form], in: form)
       let session = try await users.signIn.begin(
         email: form.text("email") ?? "", password: form.text("password") ?? "", from: visit.client)
@@ -75,6 +78,7 @@ extension ConsoleRoutes {
   private func setPassword(_ visit: ConsoleVisit) async throws -> Response {
     let form = try await visit.form()
     let link = try visit.context.part("token")
+    try requirePasswords()
     guard let person = try await users.signIn.person(ofLink: link) else { throw RegistryError.linkRefused }
     return try await refusing(.welcome(person.email), form, visit) {
       try visit.require(visit[.form], in: form)
@@ -83,7 +87,23 @@ extension ConsoleRoutes {
     }
   }
 
-  private func entered(_ session: NewSession, _ visit: ConsoleVisit, to path: String) -> Response {
+  /// - Throws: `HTTPErrorResponse` (403) where the OpenID provider alone signs people in.
+  private func requirePasswords() throws {
+    guard let openID = users.openID, openID.settings.isOnly else { return }
+    throw HTTPErrorResponse(
+      .forbidden, "Passwords open nothing here. Sign in with \(openID.settings.name), on the page /console/sign-in.")
+  }
+
+  private func signInForm(next: String?) -> AskedForm {
+    guard let openID = users.openID else { return .signIn(next: next) }
+    var form = AskedForm.signIn(next: next)
+    let query = next.map { "?next=\(PercentEncoding.encode($0))" } ?? ""
+    form.other = (openID.settings.name, "/console/sign-in/openid" + query)
+    form.isOtherOnly = openID.settings.isOnly
+    return form
+  }
+
+  func entered(_ session: NewSession, _ visit: ConsoleVisit, to path: String) -> Response {
     ConsoleReply.see(
       path, setting: [visit.setting(session), visit.setting(.form, "")])
   }
@@ -143,7 +163,8 @@ extension ConsoleRoutes {
       title: asked.title, template: "ask",
       values: [
         "csrf": token, "text": asked.text, "button": asked.button, "action": visit.request.uri.path,
-        "next": asked.next ?? "", "form": FormView(asked.fields, [:], form, refusal).values,
+        "next": asked.next ?? "", "hasForm": !asked.isOtherOnly, "otherName": asked.other?.name ?? "",
+        "otherHref": asked.other?.href ?? "", "form": FormView(asked.fields, [:], form, refusal).values,
       ])
     return ConsoleReply.html(
       render(view, section: nil, nil, visit), refusing: refusal, setting: [visit.setting(.form, token, for: 86_400)])
@@ -158,6 +179,10 @@ private struct AskedForm: Sendable {
   let fields: [FormField]
   /// Where it leads.
   var next: String?
+  /// Another way to sign in: who offers it, and where it begins.
+  var other: (name: String, href: String)?
+  /// Whether there is no other way, and no form.
+  var isOtherOnly = false
 
   static func signIn(next: String?) -> AskedForm {
     AskedForm(
@@ -207,7 +232,7 @@ extension ConsoleVisit {
   func setting(_ session: NewSession) -> HTTPField { setting(.session, session.token, for: 14 * 86_400) }
 
   /// Whom a sign-in comes from.
-  fileprivate var client: SignInClient {
+  var client: SignInClient {
     SignInClient(
       address: address, network: context.clientAddress.client.description, userAgent: request.headers[.userAgent])
   }

@@ -155,7 +155,7 @@ extension UserReply {
 
   private var state: [String: Any] {
     if disabled { return ["text": "Disabled", "tone": "idle"] }
-    return hasPassword ? ["text": "Active", "tone": "ok"] : ["text": "Invited", "tone": "warn"]
+    return hasPassword || singleSignOn ? ["text": "Active", "tone": "ok"] : ["text": "Invited", "tone": "warn"]
   }
 }
 
