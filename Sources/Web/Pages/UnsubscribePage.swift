@@ -1,19 +1,12 @@
 import Embedded
 import HTTPTypes
 import Hummingbird
-import Mustache
 import NIOCore
 import Registry
 
 /// The page of an `unsubscribeUrl`, in the states that it has.
 struct UnsubscribePage: Sendable {
-  /// Parsed once.
-  private static let template: MustacheTemplate = {
-    guard let file = EmbeddedFile.pages.first(where: { $0.name == "unsubscribe.html" }),
-      let template = try? MustacheTemplate(string: ConsoleTemplates.prepared(file.text))
-    else { preconditionFailure("Templates/pages/unsubscribe.html is missing, or does not parse") }
-    return template
-  }()
+  private static let templates = HTMLTemplates(EmbeddedFile.pages)
 
   let status: HTTPResponse.Status
   private let title: String
@@ -43,9 +36,9 @@ struct UnsubscribePage: Sendable {
   }
 
   var html: String {
-    let values: [String: Any?] = [
+    let values: [String: String?] = [
       "title": title, "text": text, "sender": sender, "unsubscribe": unsubscribe, "subscribe": subscribe,
     ]
-    return Self.template.render(ConsoleTemplates.escaped(values.compactMapValues(\.self)) ?? [:])
+    return Self.templates.render("unsubscribe", values.compactMapValues(\.self))
   }
 }
