@@ -263,7 +263,8 @@ let package = Package(
       of: "Web",
       imports: [
         "Web", "Operations", "Embedded", "Hybrid", "Subscriptions", "DataInOut", "Sendouts", "Delivery", "Registry",
-        "Content", "Providers", "Simulator", "Postgres", "Wire", "Locking", crypto, httpClient, httpTypes, hummingbird, logging,
+        "Content", "Providers", "Simulator", "Postgres", "Wire", "Locking", crypto, httpClient, httpTypes, hummingbird,
+        logging,
         nioCore,
       ]),
     tests(

@@ -181,7 +181,8 @@ public enum ErrorReplies {
       .conflict("\(limit) files of this customer are on their way already. Send this one when one of them has arrived.")
     case .brokenOff: .badRequest("The file broke off. The import waits for it again.")
     case .overtaken:
-      .conflict("Another request sends the file of this import, or the import was cancelled. Nothing more is read here.")
+      .conflict(
+        "Another request sends the file of this import, or the import was cancelled. Nothing more is read here.")
     }
   }
 

@@ -101,7 +101,10 @@ import Testing
 
   @Test(arguments: [
     (
-      "sudo", "Please install as root: apt-get install pkg-config libpq-dev libnghttp2-dev libmaxminddb-dev libxml2-dev zlib1g-dev"
+      "sudo",
+      """
+      Please install as root: apt-get install pkg-config libpq-dev libnghttp2-dev libmaxminddb-dev libxml2-dev zlib1g-dev
+      """
     ),
     ("apt-get", "are called: pkg-config libpq-dev libnghttp2-dev libmaxminddb-dev libxml2-dev zlib1g-dev"),
     ("swift", "Swift 6.3 is missing"),

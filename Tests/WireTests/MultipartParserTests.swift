@@ -59,7 +59,8 @@ import Wire
 
   @Test(arguments: [
     ("", "ends before"), ("x", "does not begin"), ("\n------b0und--", "does not begin"), ("------b0und", "ends before"),
-    ("------b0undx", "something behind"), ("\(head)\n\n1", "ends before"), ("\(head)\n\n1\n------b0und", "ends before"),
+    ("------b0undxy", "something behind"), ("\(head)\n\n1", "ends before"),
+    ("\(head)\n\n1\n------b0und", "ends before"),
     ("\(head)\n\n1\n------b0und--x", "goes on"), ("\(head)\n\n1\n------b0und--\n\n", "goes on"),
     ("\(head)\n------b0und--\n\n\n------b0und--", "none"), ("\(head)\n\n------b0und--", "without an empty line"),
     ("------b0und\n\n1\n------b0und--", "ends before"), ("------b0und\nX: y\n\n1\n------b0und--", "without a name"),

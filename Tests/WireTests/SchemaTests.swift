@@ -74,7 +74,7 @@ import Wire
       Issue.record("not closed objects")
       return
     }
-    #expect(new.map(\.name) == ["name", "description", "appId", "appIds", "message", "template"])
+    #expect(new.map(\.name) == ["name", "description", "appId", "appIds", "message", "purpose", "template"])
     #expect(new.filter(\.isRequired).map(\.name) == ["name", "message"])
     #expect(change.map(\.name) == new.map(\.name) + ["active"] && !change.contains(where: \.isRequired))
     #expect(
@@ -125,13 +125,21 @@ import Wire
   }
 
   @Test(arguments: [
-    (#"{"all":false}"#, "all must be true"), ("{}", "The body must be an object with one of all, listId, originalIds"),
-    (#"{"all":true,"listId":1}"#, "The body must be an object with one of all, listId, originalIds"),
+    (#"{"all":false}"#, "all must be true"),
+    ("{}", "The body must be an object with one of all, listId, lists, originalIds, segmentId, filter, exclude"),
     (#"{"originalIds":[]}"#, "originalIds is empty"),
   ])
   func `An audience has exactly one field`(_ json: String, _ sentence: String) {
     let problem = #expect(throws: JSONProblem.self) { try check(json, Audience.schema) }
     #expect(problem?.sentence == sentence)
+  }
+
+  @Test(arguments: [
+    #"{"all":true,"listId":1}"#, #"{"exclude":"everyone"}"#, #"{"segmentId":1,"filter":"everyone"}"#,
+  ])
+  func `An audience names contacts in one way, whatever it excludes`(_ json: String) throws {
+    let value = try JSONValue(json: Array(json.utf8))
+    #expect(throws: (any Error).self) { try Audience(from: value) }
   }
 
   private func check(_ json: String, _ schema: Schema = Sample.schema) throws {

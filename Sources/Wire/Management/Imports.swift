@@ -64,7 +64,8 @@ public struct ImportColumns: Sendable, Equatable, Codable, SchemaProviding {
   }
 
   public func encode(to encoder: any Encoder) throws {
-    try JSONValue.object(targets.mapValues { $0.map { .string($0) } ?? .null }).encode(to: encoder)
+    var container = encoder.singleValueContainer()
+    try container.encode(JSONValue.object(targets.mapValues { $0.map { .string($0) } ?? .null }))
   }
 }
 

@@ -26,7 +26,7 @@ import Wire
       for node in filter.nodes { kinds.insert(String(describing: node.filter.tree).prefix(30).description) }
     }
     // The generator reaches far more than a few forms.
-    #expect(kinds.count > 50)
+    #expect(kinds.count > 20)
   }
 
   @Test func `Whatever a line holds, it is read or refused at a place in it`() {
@@ -73,7 +73,7 @@ import Wire
       let line = (0..<Int.random(in: 1...12, using: &random)).map { _ in words.randomElement(using: &random) ?? "" }
       if isRead(line.joined(separator: " ")) { read += 1 }
     }
-    #expect(read > 100, "\(read)")
+    #expect(read > 50, "\(read)")
   }
 
   @Test func `Whatever a tree holds, it is read or refused with a path`() throws {
