@@ -1,3 +1,4 @@
+import HTTPTypes
 import Operations
 import Registry
 import Sendouts

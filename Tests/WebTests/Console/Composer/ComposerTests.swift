@@ -138,7 +138,7 @@ import Wire
   }
 
   @Test func `The form has every field of a message`() {
-    let names = ComposerForm.fields(apps: [], lists: [], templates: []).map(\.name)
+    let names = ComposerForm.fields(apps: [], lists: [], segments: [], templates: []).map(\.name)
     for field in MessageBody.allFields { #expect(names.contains("message.\(field.name)"), "\(field.name)") }
     let shown = Set(ComposerForm.texts + ComposerForm.options)
     #expect(Set(names.filter { $0.hasPrefix("message.") }).subtracting(shown).isEmpty)
