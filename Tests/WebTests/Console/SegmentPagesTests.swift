@@ -55,6 +55,7 @@ import Wire
       "properties.v >= version '17.2'", "properties.day = date '2026-12-01' and properties.day != '2026-12-01'",
       "city in ('a, b', 'it''s', '''x''')", "city = ''", "properties.n in (1, 'one', false)",
       "lastName starts with '3'",
+      "city = ' a '",
     ] {
       let filter = try Filter(text: line)
       let rows = try #require(FilterRows(filter), "\(line)")

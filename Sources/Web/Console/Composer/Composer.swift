@@ -78,8 +78,7 @@ struct Composer: Sendable {
       "path": path, "isDraft": draft != nil, "errors": filled["errors"] ?? [[String: Any]](),
       "whoFields": some(
         ["", ".listId", ".segmentId", ".filter", ".originalIds", ".exclude"].map { "audience\($0)" }),
-      "wrong": form.values.text("audience") == "filter" ? FilterLine(form.values.text("audience.filter")).wrong : [],
-      "wrongExclude": FilterLine(form.values.text("audience.exclude")).wrong,
+      "wrong": wrongLines,
       "textFields": some(ComposerForm.texts + ["template"]), "options": some(ComposerForm.options),
       "nameFields": some(["name"]), "contactFields": some([ComposerForm.Own.contact]),
       "meFields": some([ComposerForm.Own.me]), "apps": appValues, "hasApps": !apps.isEmpty,
@@ -143,10 +142,17 @@ struct Composer: Sendable {
     case unknown(String)
   }
 
+  /// Filters that cannot be read, each with its wrong word.
+  private var wrongLines: [[String: Any]] {
+    let names = (form.values.text("audience") == "filter" ? ["audience.filter"] : []) + ["audience.exclude"]
+    return names.flatMap { FilterLine(form.values.text($0)).wrong }
+  }
+
   private func count() async throws -> Counted {
     let appIDs = ComposerForm.appIDs(apps)
     let meant = appIDs.count > Self.mostCounted ? form.appIDs : appIDs
     guard !meant.isEmpty else { return .unknown("Choose an app to see how many devices it has.") }
+    guard wrongLines.isEmpty else { return .unknown("The devices are counted once the filter is right.") }
     do {
       return .known(
         try await call.change(

@@ -125,7 +125,8 @@ extension FilterRows.Row {
     guard raw.utf8.last == UInt8(ascii: "'"), let start = raw.utf8.firstIndex(of: UInt8(ascii: "'")) else { return raw }
     let inside = raw.utf8[start...].dropFirst().dropLast()
     let short = String(Substring(inside)).replacing("''", with: "'")
-    return literal(short, type).hasSameBytes(as: raw) ? short : raw
+    // Blanks around what is typed do not count.
+    return short.trimmed.hasSameBytes(as: short) && literal(short, type).hasSameBytes(as: raw) ? short : raw
   }
 
   /// What follows the operator in a line.

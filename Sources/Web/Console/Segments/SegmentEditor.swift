@@ -23,8 +23,8 @@ struct SegmentEditor: Sendable {
     static let to = "to"
   }
 
-  /// Most rows that are read of a form.
-  private static let mostRows = FilterLimits.conditions
+  /// More rows are a line alone: a page has 60 KiB.
+  private static let mostRows = 20
 
   init(_ call: ConsoleCall, _ segment: SegmentReply? = nil) {
     self.call = call
@@ -35,6 +35,7 @@ struct SegmentEditor: Sendable {
     guard !form.isEmpty, isSame, var rows = Self.rows(of: form) else {
       line = FilterLine(typed)
       var rows = line.filter.flatMap { FilterRows($0) }
+      if rows?.rows.count ?? 0 > Self.mostRows { rows = nil }
       if form.text(Own.verb) == "add" { rows?.rows.append(FilterRows.Row()) }
       (self.rows, rowProblem) = (rows, nil)
       return

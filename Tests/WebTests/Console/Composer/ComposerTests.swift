@@ -89,7 +89,7 @@ import Wire
         (["message.alert": "{{#open"], "f-message-alert"), (["message.ttl": "soon"], "f-message-ttl"),
         (["audience": "list", "audience.listId": "9"], "f-audience-listId"),
         (["audience": "list"], "f-audience-listId"), (["audience": "segment"], "f-audience-segmentId"),
-        (["audience": "segment", "audience.segmentId": "9"], "f-audience"),
+        (["audience": "segment", "audience.segmentId": "9"], "f-audience-segmentId"),
         (["audience": "filter"], "f-audience-filter"),
         (["audience": "filter", "audience.filter": "contry = 'SE'"], "f-audience-filter"),
         (["audience.exclude": "contry = 'SE'"], "f-audience-exclude"),
