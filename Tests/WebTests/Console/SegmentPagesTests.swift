@@ -32,9 +32,8 @@ import Wire
   private func form(
     _ line: String, before: String? = nil, join: String = "all", _ rows: [FilterRows.Row] = [], verb: String? = nil
   ) -> [(String, String)] {
-    var fields = [
-      ("name", "Swedes"), ("filter", line), ("before.filter", before ?? line), ("rows.join", join),
-    ]
+    var fields = [("name", "Swedes"), ("filter", line), ("before.filter", before ?? line)]
+    if !rows.isEmpty { fields.append(("rows.join", join)) }
     for (number, row) in rows.enumerated() {
       fields += [
         ("row.\(number).field", row.field), ("row.\(number).op", row.op), ("row.\(number).value", row.value),
