@@ -71,6 +71,9 @@ enum ImportQueries {
     RETURNING \(reply)
     """)
 
+  /// What an import was added or started with.
+  static let request = Statement("import.request", .read, "SELECT request FROM import WHERE \(one)")
+
   /// What was wrong, by column and problem, of the first 10,000 rejects.
   static let problems = Statement(
     "import.problems", .read,
@@ -519,7 +522,7 @@ enum ImportQueries {
     Portions.delete(from: "import", by: "created_at", before: "now() - interval '1 year'", "AND cleared"))
 
   static let all: [Statement] = [
-    add, find, list, segment, cancel, reviewed, start, problems, rejects, fileRows, noteChecked, endCheck,
+    add, find, list, segment, cancel, request, reviewed, start, problems, rejects, fileRows, noteChecked, endCheck,
     begin, extend, relax, received, brokeOff, expire, due, unlimit,
     joinByHash, lock,
     markDuplicates,

@@ -72,6 +72,15 @@ package struct Imports: Sendable {
     }
   }
 
+  /// What an import was added with, or started with last.
+  /// - Throws: `DataInOutError.importUnknown`.
+  package func request(_ customer: CustomerID, _ number: ImportID) async throws -> ImportRequest {
+    guard let row = try await database.query(ImportQueries.request, customer.rawValue, number.rawValue).first else {
+      throw DataInOutError.importUnknown
+    }
+    return try ImportRequest(stored: try row.decode(JSONDocument.self))
+  }
+
   /// What was wrong with how many of the first 10,000 rejects, the most first.
   /// - Throws: `DataInOutError.importUnknown`.
   package func problems(_ customer: CustomerID, _ number: ImportID) async throws -> [ImportProblem] {
