@@ -54,7 +54,12 @@ package enum ImportOperations {
     started again, or for real. Seven days after it was added, one that still waits is cancelled.
     """,
     at: id, body: .json(ImportRequest.starting), replies: .ok("The import as it is now.", ImportReply.form),
-    errors: [unknown, .error("The import is not in review.", DataInOutError.wrongState(ImportID(1), .finished, wanted: "started: only one in review can"))],
+    errors: [
+      unknown,
+      .error(
+        "The import is not in review.",
+        DataInOutError.wrongState(ImportID(1), .finished, wanted: "started: only one in review can")),
+    ],
     audit: .startImport
   ) { call, id, request in
     let (before, after) = try await Imports(call.database).start(call.customer, id, request)

@@ -171,7 +171,8 @@ struct ImportHeadings {
     var seen: Set<ImportColumn> = []
     columns = headings.map { heading in
       let named = request.columns?.targets[UTF8String(heading)]
-      let column = named.map { $0.flatMap { ImportColumn($0) } ?? .ignored } ?? ImportColumn(heading: heading) ?? .ignored
+      let column =
+        named.map { $0.flatMap { ImportColumn($0) } ?? .ignored } ?? ImportColumn(heading: heading) ?? .ignored
       return column == .ignored || seen.insert(column).inserted ? column : .ignored
     }
     self.headings = headings

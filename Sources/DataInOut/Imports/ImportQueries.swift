@@ -57,7 +57,8 @@ enum ImportQueries {
 
   /// What an import in review was added with, and the headings of its file. Locks it.
   static let reviewed = Statement(
-    "import.reviewed", .write, "SELECT request, headings FROM import WHERE \(one) AND state = 'review' FOR NO KEY UPDATE")
+    "import.reviewed", .write,
+    "SELECT request, headings FROM import WHERE \(one) AND state = 'review' FOR NO KEY UPDATE")
 
   /// Starts an import in review; its rows are checked anew.
   static let start = Statement(

@@ -3,7 +3,7 @@ public import Logging
 public import Postgres
 public import Registry
 public import ServiceLifecycle
-import Wire
+public import Wire
 
 /// The service that makes contacts of imported rows; any number of hubs can run it.
 ///

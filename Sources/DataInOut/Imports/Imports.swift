@@ -85,7 +85,8 @@ package struct Imports: Sendable {
   /// - Throws: `DataInOutError.importUnknown`.
   package func problems(_ customer: CustomerID, _ number: ImportID) async throws -> [ImportProblem] {
     try await database.query(ImportQueries.problems, customer.rawValue, number.rawValue).map {
-      ImportProblem(column: try $0.get("column_name"), problem: try $0.get("problem"), rows: Int(try $0.get("rows") as Int64))
+      ImportProblem(
+        column: try $0.get("column_name"), problem: try $0.get("problem"), rows: Int(try $0.get("rows") as Int64))
     }
   }
 
