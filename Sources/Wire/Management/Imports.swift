@@ -216,7 +216,8 @@ public struct ImportReply: APIObject, Equatable {
     importId: ImportID(1), name: "Customers of November", state: .finished, listId: ListID(1_000_000_005), rows: 1000,
     added: 800, updated: 120, unchanged: 60, duplicates: 15, rejected: 5, percent: 100,
     columns: ImportColumns(["Kundnr": "originalId", "Färg": "properties.colour", "Intern": nil]),
-    headings: ["Kundnr", "Färg", "Intern"], delimiter: ";", encoding: .windows1252, sample: [["1001", "röd", ""]], createdAt: .example, endedAt: .example)
+    headings: ["Kundnr", "Färg", "Intern"], delimiter: ";", encoding: .windows1252,
+    sample: [["1001", "röd", ""]], createdAt: .example, endedAt: .example)
 
   public static let fieldTable: FieldTable = [
     "importId": "The import's number.",

@@ -46,9 +46,9 @@ enum ImportForm {
 
   /// - Parameter fileName: as the browser calls it.
   static func request(_ form: FormValues, fileName: String?) throws -> ImportRequest {
-    let fallback = fileName.map { String($0.unicodeScalars.filter { $0.value >= 0x20 }.suffix(100)) } ?? ""
+    let shown = String(String.UnicodeScalarView((fileName ?? "").unicodeScalars.filter { $0.value >= 0x20 }.suffix(100)))
     return ImportRequest(
-      name: form.text("name") ?? (fallback.isEmpty ? nil : fallback), listId: try form.number("listId"),
+      name: form.text("name") ?? (shown.isEmpty ? nil : shown), listId: try form.number("listId"),
       segmentId: try form.number("segmentId"), mode: try form.choice("mode"),
       delimiter: form.text("delimiter").map { $0 == "tab" ? "\t" : $0 }, encoding: try form.choice("encoding"),
       review: true)
