@@ -8,6 +8,7 @@
 //   data-max          most characters of a field, or bytes with data-unit="bytes"
 //   data-guard        a form that asks before what was typed is left
 //   data-insert       a text that a click puts into the field where one types
+//   data-fill         of a hidden field in a part that was read again: the field outside of it that gets its value
 //   data-into         of a file's field: the field that gets its text, also when the file is dropped there; without the script the file is sent
 const one = (selector, root = document) => root.querySelector(selector);
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
@@ -26,11 +27,21 @@ const withPart = (address, part) => {
 
 /** Replaces what an element holds; focus stays at the element of the same id. */
 function replace(element, html) {
-  const focused = element.contains(document.activeElement) ? document.activeElement.id : "";
+  const focused = element.contains(document.activeElement) ? document.activeElement : null;
   const open = all("details[open][id]", element).map((details) => details.id);
   element.replaceChildren(...parse(html).body.childNodes);
   for (const id of open) { const details = document.getElementById(id); if (details) details.open = true; }
-  if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+  const next = focused?.id ? document.getElementById(focused.id) : null;
+  if (next?.matches("input:not([type=hidden]), select, textarea")) {
+    // It may have been typed in meanwhile.
+    next.value = focused.value;
+    if (focused.selectionStart != null) next.setSelectionRange(focused.selectionStart, focused.selectionEnd);
+  }
+  next?.focus({ preventScroll: true });
+  for (const source of all("[data-fill]", element)) {
+    const field = one(source.dataset.fill);
+    if (field && field !== document.activeElement) field.value = source.value;
+  }
   enhance(element);
 }
 

@@ -99,6 +99,14 @@ class Demo:
         people = [item["originalId"] for item in self.call("GET", "contacts?limit=20").get("items", [])
                   if item.get("originalId")]
         self.call("PATCH", f"lists/{news}/members", {"add": people})
+        regulars = self.call("POST", "segments", {
+            "name": "Regulars", "description": "Reached within a month",
+            "filter": "received >= 1 within 30 days and not (country = 'XX' or in list 'newsletter' and has device)"})
+        self.call("POST", "segments", {
+            "name": "Named", "filter": f"firstName is set and in segment {regulars['segmentId']}"})
+        self.call("POST", "segments", {"name": "By rows", "filter": "firstName is set and country in ('SE', 'NO')"})
+        chosen = self.call("POST", "segments", {"name": "Chosen", "static": True})
+        self.call("PUT", f"segments/{chosen['segmentId']}/contacts", {"add": people[:3]})
         for name in ["Order shipped", "Welcome"]:
             self.call("POST", "triggers", {"name": name, "appId": self.apps[0],
                                            "message": {"alert": "{{firstName}}, your order {{orderNo}} is on its way"}})
@@ -113,4 +121,8 @@ class Demo:
         running = message["messageId"].split("-")[0]
         return [f"/console/sendouts/{sent['sendoutId']}", f"/console/sendouts/{draft['sendoutId']}/edit",
                 f"/console/sendouts/{draft['sendoutId']}/check", "/console/content/offer",
+                f"/console/segments/{regulars['segmentId']}", f"/console/segments/{chosen['segmentId']}",
+                f"/console/segments/{regulars['segmentId']}/remove", "/console/segments/new",
+                "/console/segments/new?filter=contry%20%3D%20'SE'",
+                "/console/contacts?filter=firstName%20is%20set", "/console/contacts?filter=contry%20is%20set",
                 f"/console/sendouts/{running}/pause", f"/console/sendouts/{running}/cancel"]

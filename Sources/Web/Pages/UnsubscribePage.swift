@@ -10,7 +10,7 @@ struct UnsubscribePage: Sendable {
   /// Parsed once.
   private static let template: MustacheTemplate = {
     guard let file = EmbeddedFile.pages.first(where: { $0.name == "unsubscribe.html" }),
-      let template = try? MustacheTemplate(string: ConsoleTemplates.prepared(file.text))
+      let template = try? MustacheTemplate(string: HTMLTemplates.prepared(file.text))
     else { preconditionFailure("Templates/pages/unsubscribe.html is missing, or does not parse") }
     return template
   }()
@@ -46,6 +46,6 @@ struct UnsubscribePage: Sendable {
     let values: [String: Any?] = [
       "title": title, "text": text, "sender": sender, "unsubscribe": unsubscribe, "subscribe": subscribe,
     ]
-    return Self.template.render(ConsoleTemplates.escaped(values.compactMapValues(\.self)) ?? [:])
+    return Self.template.render(HTMLTemplates.escaped(values.compactMapValues(\.self)) ?? [:])
   }
 }

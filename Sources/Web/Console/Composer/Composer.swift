@@ -11,6 +11,7 @@ struct Composer: Sendable {
   let draft: SendoutReply?
   let apps: [PushAppReply]
   let lists: [ListReply]
+  let segments: [SegmentReply]
   let templates: [String]
   let form: ComposerForm
 
@@ -37,17 +38,23 @@ struct Composer: Sendable {
     ).items
     self.apps = apps
     lists = try await call.read(ListOperations.list, PageRequest(limit: ComposerForm.mostChoices + 1)).items
+    segments = try await call.read(SegmentOperations.list, PageRequest(limit: ComposerForm.mostChoices + 1)).items
     templates = try await call.read(TemplateOperations.list, PageRequest(limit: ComposerForm.mostChoices + 1)).items
       .map(\.name)
-    let initial = draft.map { ComposerForm.values(of: $0, apps: apps) } ?? Self.first(apps)
+    let initial = draft.map { ComposerForm.values(of: $0, apps: apps) } ?? Self.first(apps, call)
     form = ComposerForm(
       values: call.form.isEmpty
         ? FormValues(initial.flatMap { name, values in values.map { (name: name, value: $0) } }) : call.form)
   }
 
   /// A new sendout goes to every app of the customer but SMS, which costs money.
-  private static func first(_ apps: [PushAppReply]) -> [String: [String]] {
-    ["audience": ["all"], "appIds": ComposerForm.appIDs(apps.filter { $0.appType != .sms })]
+  private static func first(_ apps: [PushAppReply], _ call: ConsoleCall) -> [String: [String]] {
+    var values = ["audience": ["all"], "appIds": ComposerForm.appIDs(apps.filter { $0.appType != .sms })]
+    // A page with a set of contacts leads here.
+    for (name, field) in [("filter", "audience.filter"), ("segment", "audience.segmentId")] {
+      if let given = call.given(name) { (values["audience"], values[field]) = ([name], [given]) }
+    }
+    return values
   }
 
   /// Where its form goes.
@@ -59,7 +66,7 @@ struct Composer: Sendable {
   func view(tried: MessageReply? = nil) async throws -> ConsoleView {
     let preview = try await ComposerPreview(form, among: apps, call)
     let audience = try await count()
-    let fields = ComposerForm.fields(apps: apps, lists: lists, templates: templates)
+    let fields = ComposerForm.fields(apps: apps, lists: lists, segments: segments, templates: templates)
     let initial = [ComposerForm.Own.me: call.user.email]
     let typed = call.form.isEmpty ? initial.reduce(form.values) { $0.with($1.key, $1.value) } : form.values
     let filled = FormView(fields, [:], typed, call.refusal).values
@@ -69,7 +76,10 @@ struct Composer: Sendable {
     }
     var values: [String: Any] = [
       "path": path, "isDraft": draft != nil, "errors": filled["errors"] ?? [[String: Any]](),
-      "whoFields": some(["audience", "audience.listId", "audience.originalIds"]),
+      "whoFields": some(
+        ["", ".listId", ".segmentId", ".filter", ".originalIds", ".exclude"].map { "audience\($0)" }),
+      "wrong": form.values.text("audience") == "filter" ? FilterLine(form.values.text("audience.filter")).wrong : [],
+      "wrongExclude": FilterLine(form.values.text("audience.exclude")).wrong,
       "textFields": some(ComposerForm.texts + ["template"]), "options": some(ComposerForm.options),
       "nameFields": some(["name"]), "contactFields": some([ComposerForm.Own.contact]),
       "meFields": some([ComposerForm.Own.me]), "apps": appValues, "hasApps": !apps.isEmpty,

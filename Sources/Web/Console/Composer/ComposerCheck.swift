@@ -71,6 +71,11 @@ struct ComposerCheck: Sendable {
   }
 
   private func who() async throws -> String {
+    let excluded = draft.audience?.exclude.map { ", but not who meets \($0.text)" } ?? ""
+    return try await included() + excluded
+  }
+
+  private func included() async throws -> String {
     switch draft.audience?.included {
     case .all, .excluding: return "Every contact"
     case .list(let list):
@@ -82,7 +87,12 @@ struct ComposerCheck: Sendable {
       let rest = ids.count - Self.shownIDs
       return ids.prefix(Self.shownIDs).joined(separator: ", ")
         + (rest > 0 ? " and \(ComposerForm.grouped(rest)) more" : "")
-    case .segment(let segment): return "The segment \(segment)"
+    case .segment(let segment):
+      let found = try await call.read(
+        SegmentOperations.list, PageRequest(after: SegmentID(segment.rawValue - 1), limit: 1)
+      ).items.first { $0.segmentId == segment }
+      guard let found else { return "The segment \(segment)" }
+      return "The segment \(found.name) (\(segment))" + (found.text.map { ": \($0)" } ?? "")
     case .filter(let filter): return "Contacts who meet \(filter.text)"
     case nil: return "Nobody: its original ids have been deleted"
     }

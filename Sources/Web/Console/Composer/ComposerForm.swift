@@ -29,7 +29,9 @@ struct ComposerForm: Sendable {
 
   // MARK: Fields
 
-  static func fields(apps: [PushAppReply], lists: [ListReply], templates: [String]) -> [FormField] {
+  static func fields(
+    apps: [PushAppReply], lists: [ListReply], segments: [SegmentReply], templates: [String]
+  ) -> [FormField] {
     let request = SendoutRequest.form
     let types = AppType.allCases.filter { type in apps.contains { $0.appType == type } }
     return [
@@ -37,17 +39,31 @@ struct ComposerForm: Sendable {
       FormField(
         "audience", label: "Who",
         kind: .choice([
-          FormField.Choice("all", "Every contact"), FormField.Choice("list", "A list"),
+          FormField.Choice("all", "Every contact"), FormField.Choice("list", "One list or several"),
+          FormField.Choice("segment", "A segment"), FormField.Choice("filter", "Who meets a filter"),
           FormField.Choice("ids", "Some contacts"),
         ]), isRequired: true),
       FormField(
-        "audience.listId", label: "List",
+        "audience.listId", label: "Lists",
         kind: lists.count > mostChoices
-          ? .number : .choice(lists.map { FormField.Choice("\($0.listId)", "\($0.name) (\($0.listId))") }),
-        hint: lists.count > mostChoices ? "The number of the list." : ""),
+          ? .text : .choices(lists.map { FormField.Choice("\($0.listId)", "\($0.name) (\($0.listId))") }),
+        hint: lists.count > mostChoices
+          ? "The numbers of the lists, with commas between them. Who is on several gets one."
+          : "Who is on several gets one."),
+      FormField(
+        "audience.segmentId", label: "Segment",
+        kind: segments.count > mostChoices
+          ? .number : .choice(segments.map { FormField.Choice("\($0.segmentId)", "\($0.name) (\($0.segmentId))") }),
+        hint: segments.count > mostChoices ? "The number of the segment." : ""),
+      FormField(
+        "audience.filter", label: "Filter", kind: .area(rows: 2),
+        hint: "One line, as in country = 'SE' and received >= 1 within 30 days."),
       FormField(
         "audience.originalIds", label: "Original ids", kind: .area(rows: 4),
         hint: "One a line, at most \(grouped(Audience.originalIdLimit)). More belong on a list."),
+      FormField(
+        "audience.exclude", label: "But not who meets", kind: .area(rows: 2),
+        hint: "A filter as well, as in opened >= 1 within 2 days or in segment 3. Empty for nobody."),
       FormField(
         "appIds", label: "Apps", kind: .choices(appIDs(apps).map { FormField.Choice($0) }), isRequired: true),
       FormField(
@@ -164,12 +180,32 @@ struct ComposerForm: Sendable {
   private func text(_ name: String) -> String? { values.text(name) }
 
   private func audience() throws -> JSONValue {
+    var members = try included()
+    if let exclude = text("audience.exclude") {
+      members["exclude"] = .string(try FilterLine(exclude).require("audience.exclude").text)
+    }
+    return .object(members)
+  }
+
+  /// Whom the form names, but for those whom it excludes.
+  private func included() throws -> [UTF8String: JSONValue] {
     switch text("audience") {
     case "list":
-      guard let list: ListID = try values.number("audience.listId") else {
+      let lists = try listIDs()
+      guard let first = lists.first else {
         throw HTTPErrorResponse.badRequest("audience.listId is missing: choose a list.")
       }
-      return ["listId": .integer(list.rawValue)]
+      return lists.count == 1 ? ["listId": first] : ["lists": .array(lists)]
+    case "segment":
+      guard let segment: SegmentID = try values.number("audience.segmentId") else {
+        throw HTTPErrorResponse.badRequest("audience.segmentId is missing: choose a segment.")
+      }
+      return ["segmentId": .integer(segment.rawValue)]
+    case "filter":
+      guard let filter = text("audience.filter") else {
+        throw HTTPErrorResponse.badRequest("audience.filter is missing: write who gets it.")
+      }
+      return ["filter": .string(try FilterLine(filter).require("audience.filter").text)]
     case "ids":
       let ids = (text("audience.originalIds") ?? "").split(separator: "\n").map(\.trimmed).filter { !$0.isEmpty }
       guard !ids.isEmpty else { throw HTTPErrorResponse.badRequest("audience.originalIds is empty.") }
@@ -179,6 +215,16 @@ struct ComposerForm: Sendable {
       }
       return ["originalIds": .array(ids.map { .string(String($0)) })]
     default: return ["all": true]
+    }
+  }
+
+  /// The lists that are ticked, or typed with commas between them.
+  private func listIDs() throws -> [JSONValue] {
+    try values.all("audience.listId").flatMap { $0.split(separator: ",") }.map { text in
+      guard let list = ListID(String(text.trimmed)) else {
+        throw HTTPErrorResponse.badRequest("audience.listId must be numbers of lists, with commas between them.")
+      }
+      return .integer(list.rawValue)
     }
   }
 
@@ -232,14 +278,16 @@ struct ComposerForm: Sendable {
     if let type = draft.apps.first?.appType, !others.isEmpty, draft.apps.allSatisfy({ $0.appType == type }) {
       values["appType"] = ["\(type.rawValue)"]
     }
-    switch draft.audience {
+    switch draft.audience?.included {
     case .list(let list): (values["audience"], values["audience.listId"]) = (["list"], ["\(list)"])
+    case .lists(let lists): (values["audience"], values["audience.listId"]) = (["list"], lists.map(\.description))
+    case .segment(let segment): (values["audience"], values["audience.segmentId"]) = (["segment"], ["\(segment)"])
+    case .filter(let filter): (values["audience"], values["audience.filter"]) = (["filter"], [filter.text])
     case .originalIds(let ids):
       (values["audience"], values["audience.originalIds"]) = (["ids"], [ids.joined(separator: "\n")])
-    case .all, nil: values["audience"] = ["all"]
-    // The form has no field for these, so whoever saves it has to choose.
-    case .lists, .segment, .filter, .excluding: break
+    case .all, .excluding, nil: values["audience"] = ["all"]
     }
+    if let exclude = draft.audience?.exclude { values["audience.exclude"] = [exclude.text] }
     guard case .object(let members) = draft.message.map({ APIContent.json($0) }) else { return values }
     for (name, value) in members where value != .null { values["message.\(name.text)"] = [written(value)] }
     return values

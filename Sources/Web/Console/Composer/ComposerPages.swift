@@ -4,9 +4,9 @@ import Wire
 /// New sendouts and drafts: written, tried, checked and sent.
 enum ComposerPages {
   static let pages = [
-    ConsolePage(path: new, title: "New sendout", section: .sendouts, reads: reads) { call in
-      try await Composer(call).view()
-    },
+    ConsolePage(
+      path: new, title: "New sendout", section: .sendouts, reads: reads, query: ["filter", "segment"]
+    ) { call in try await Composer(call).view() },
     ConsolePage(path: edit, title: "Draft", section: .sendouts, reads: reads) { call in
       try await Composer(call, try call.number()).view()
     },

@@ -35,7 +35,7 @@ struct ConsolePage: Sendable {
 
 /// Parts of the console, in the order of its navigation. The first page of a section whose path is fixed stands in the navigation.
 enum ConsoleSection: String, CaseIterable, Sendable {
-  case overview, sendouts, contacts, lists, triggers, messages, content, apps, channels, settings
+  case overview, sendouts, contacts, lists, segments, triggers, messages, content, apps, channels, settings
 
   var title: String { rawValue.prefix(1).uppercased() + rawValue.dropFirst() }
 
@@ -43,6 +43,7 @@ enum ConsoleSection: String, CaseIterable, Sendable {
   var key: String {
     switch self {
     case .content: "n"
+    case .segments: "f"
     case .channels: "h"
     case .settings: "e"
     default: String(rawValue.prefix(1))

@@ -71,6 +71,9 @@ enum SendoutPages {
     values.merge(call.figures(figures, of: sendout)) { $1 }
     values["message"] = sendout.message.map { message($0) } ?? []
     values["audienceText"] = sendout.audience?.words ?? "Original ids, which retention has deleted."
+    if case .segment(let segment) = sendout.audience?.included, call.allows(SegmentOperations.show) {
+      values["segment"] = "\(segment)"
+    }
     values["page"] = sendout.template.map { "\($0), version \(sendout.templateVersion ?? 0)" } ?? ""
     values["policy"] =
       sendout.onUncertain == .resend ? "Sent again: nobody is missed." : "Not sent again: nobody gets two."

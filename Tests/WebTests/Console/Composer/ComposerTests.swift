@@ -88,6 +88,11 @@ import Wire
       for (changes, id) in [
         (["message.alert": "{{#open"], "f-message-alert"), (["message.ttl": "soon"], "f-message-ttl"),
         (["audience": "list", "audience.listId": "9"], "f-audience-listId"),
+        (["audience": "list"], "f-audience-listId"), (["audience": "segment"], "f-audience-segmentId"),
+        (["audience": "segment", "audience.segmentId": "9"], "f-audience"),
+        (["audience": "filter"], "f-audience-filter"),
+        (["audience": "filter", "audience.filter": "contry = 'SE'"], "f-audience-filter"),
+        (["audience.exclude": "contry = 'SE'"], "f-audience-exclude"),
         (["audience": "ids"], "f-audience-originalIds"), (["message.fields": "{"], "f-message-fields"),
       ] as [(KeyValuePairs<String, String>, String)] {
         _ = try await browser.get("/console/new-sendout")
@@ -133,7 +138,7 @@ import Wire
   }
 
   @Test func `The form has every field of a message`() {
-    let names = ComposerForm.fields(apps: [], lists: [], templates: []).map(\.name)
+    let names = ComposerForm.fields(apps: [], lists: [], segments: [], templates: []).map(\.name)
     for field in MessageBody.allFields { #expect(names.contains("message.\(field.name)"), "\(field.name)") }
     let shown = Set(ComposerForm.texts + ComposerForm.options)
     #expect(Set(names.filter { $0.hasPrefix("message.") }).subtracting(shown).isEmpty)
@@ -219,6 +224,74 @@ import Wire
       let log = try await console.database.query("SELECT action, user_id FROM audit_log WHERE action = 'message.send'")
       let senders = try log.map { row in try row.decode(String.self, Int64.self).1 }
       #expect(senders == [1])
+    }
+  }
+
+  @Test func `Lists, a segment or a filter get a sendout without those who are excluded, and the draft shows them`()
+    async throws
+  {
+    try await withConsole { console in
+      try await settle(console, devices: 3)
+      let customer = console.customer.rawValue
+      try await console.database.query(
+        "INSERT INTO list (customer_id, list_id, name) VALUES ($1, 7, 'news'), ($1, 8, 'shop')", customer)
+      try await console.database.query(
+        """
+        INSERT INTO list_member (customer_id, list_id, contact_id)
+        SELECT customer_id, CASE first_name WHEN 'N1' THEN 7 ELSE 8 END, contact_id FROM contact
+         WHERE first_name IN ('N1', 'N2')
+        """)
+      let browser = try await console.browser(.marketer)
+      _ = try await browser.get("/console/segments/new")
+      _ = try await browser.post("/console/segments/new", [("name", "Twos"), ("filter", "firstName ends with '2'")])
+      let two = Filter.compare(.contact(.firstName), .endsWith("2"))
+      let exclude = "firstName = 'N3'"
+      let cases: [(fields: KeyValuePairs<String, String>, audience: Audience, devices: Int, shown: String)] = [
+        (["audience": "list", "audience.listId": "7,8"], .lists([ListID(7), ListID(8)]), 2, "checked"),
+        (["audience": "list", "audience.listId": "8"], .list(ListID(8)), 1, "checked"),
+        (["audience": "segment", "audience.segmentId": "1"], .segment(SegmentID(1)), 1, "Twos (1)"),
+        (["audience": "filter", "audience.filter": "firstName ends with '2'"], .filter(two), 1, "firstName ends with"),
+        (
+          ["audience": "all", "audience.exclude": exclude],
+          .excluding(.all, try Filter(text: exclude)), 2, "firstName = "
+        ),
+      ]
+      for (number, item) in cases.enumerated() {
+        _ = try await browser.get("/console/new-sendout")
+        let preview = try await browser.post("/console/new-sendout/preview", form(item.fields)).text
+        let count = "<strong class=\"num\">\(item.devices)</strong> device"
+        #expect(preview.contains(count), "\(item.fields): \(preview)")
+        let saved = try await browser.post("/console/new-sendout", form(item.fields))
+        #expect(saved.status == 303, "\(item.fields): \(saved.text)")
+        let draft = try await sendout(console, Int64(number + 1))
+        #expect(draft.audience == item.audience, "\(item.fields)")
+        let edit = try await browser.get("/console/sendouts/\(number + 1)/edit").text
+        #expect(edit.contains(item.shown) && edit.contains(count), "\(item.fields): \(edit)")
+        // Saving it changes nothing.
+        let values = ComposerForm.values(of: draft, apps: [])
+        #expect(
+          try ComposerForm(values: FormValues(values.flatMap { name, all in all.map { (name, $0) } }))
+            .audienceRequest() == item.audience)
+        let check = try await browser.get("/console/sendouts/\(number + 1)/check").text
+        #expect(check.contains("Send to \(item.devices) device"), "\(item.fields): \(check)")
+      }
+      let check = try await browser.get("/console/sendouts/5/check")
+      #expect(check.text.contains("Every contact, but not who meets"), "\(check.text)")
+      #expect(try await browser.get("/console/sendouts/5").text.contains("Without those who meet"))
+      // Whom a draft goes to is part of what is approved.
+      _ = try await browser.post("/console/sendouts/5/edit", form())
+      let late = try await browser.post("/console/sendouts/5/check", [seen(check)])
+      #expect(late.status == 409, "\(late.text)")
+    }
+  }
+
+  @Test func `A page with a set of contacts leads to a new sendout with it`() async throws {
+    try await withConsole { console in
+      try await settle(console)
+      let browser = try await console.browser(.marketer)
+      let page = try await browser.get("/console/new-sendout?filter=firstName%20%3D%20'N1'").text
+      #expect(page.contains(#"<option value="filter" selected>"#), "\(page)")
+      #expect(page.contains("<strong class=\"num\">1</strong> device"), "\(page)")
     }
   }
 
