@@ -175,7 +175,11 @@ enum ImportPages {
     var next: [(String, String)] = []
     if let list = item.listId { next.append(("/console/lists/\(list)", "Look at the list")) }
     if let segment = item.segmentId { next.append(("/console/segments/\(segment)", "Look at the segment")) }
-    if item.mode != .suppress { next.append(("/console/new-sendout", "Send to them")) }
+    if let list = item.listId {
+      next.append((ConsolePath.path("/console/new-sendout", ["filter": "in list \(list)"]), "Send to this list"))
+    } else if let segment = item.segmentId {
+      next.append(("/console/new-sendout?segment=\(segment)", "Send to this segment"))
+    }
     next.append(("/console/imports/new", "Import another file"))
     return next.map { ["href": $0.0, "label": $0.1] }
   }
