@@ -14,11 +14,13 @@ extension APIOperation.Tag {
 
 /// `/api/v1/imports`. Files come, and rejects leave, by routes of their own, as neither is JSON.
 package enum ImportOperations {
-  package static let all = [AnyOperation(list), AnyOperation(add), AnyOperation(show), AnyOperation(cancel)]
+  package static let all = [
+    AnyOperation(list), AnyOperation(add), AnyOperation(show), AnyOperation(start), AnyOperation(cancel),
+  ]
 
   package static let list = Operation(
     get: "/api/v1/imports", id: "listImports", .imports, "List the imports",
-    "Lists every import of the customer by number.",
+    "Lists every import of the customer, the newest first.",
     showsPersonal: true, at: .page(of: "import", by: ImportID.self),
     replies: .ok("A page of imports.", Page<ImportReply, ImportID>.form)
   ) { call, page, _ in try await Imports(call.database).list(call.customer, page) }
@@ -43,6 +45,26 @@ package enum ImportOperations {
     "How far it is, and what has become of its rows.", showsPersonal: true, at: id,
     replies: .ok("The import.", ImportReply.form), errors: [unknown]
   ) { call, id, _ in try await Imports(call.database).find(call.customer, id) }
+
+  package static let start = Operation(
+    .post, "/api/v1/imports/{id}/start", id: "startImport", .imports, "Start an import that is in review",
+    """
+    An import with `review: true` waits when its file has come, with `headings`, `sample`, and what its `columns` seem to be. This says \
+    what they are, and all rows are checked by it. A dry run leads back to the review, with its counts and rejects, so it can be \
+    started again, or for real. Seven days after it was added, one that still waits is cancelled.
+    """,
+    at: id, body: .json(ImportRequest.starting), replies: .ok("The import as it is now.", ImportReply.form),
+    errors: [
+      unknown,
+      .error(
+        "The import is not in review.",
+        DataInOutError.wrongState(ImportID(1), .finished, wanted: "started: only one in review can")),
+    ],
+    audit: .startImport
+  ) { call, id, request in
+    let (before, after) = try await Imports(call.database).start(call.customer, id, request)
+    return Changed(after, .init("import \(id)", before: before.audited, after: after.audited))
+  }
 
   package static let cancel = Operation(
     .post, "/api/v1/imports/{id}/cancel", id: "cancelImport", .imports, "Cancel an import",

@@ -262,11 +262,33 @@ function once(form) {
     addEventListener("pageshow", () => { for (const button of all("button[type=submit]", form)) button.disabled = false; });
   });
 }
+/** Sends the form with its file, and shows how far it is. Without this, the browser's own bar does. */
+function upload(form) {
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const bar = make("progress", { className: "bar", max: 100, value: 0 });
+    bar.setAttribute("aria-label", "Sent of the file");
+    form.append(bar);
+    const request = new XMLHttpRequest();
+    request.upload.onprogress = (sent) => { if (sent.lengthComputable) bar.value = sent.loaded / sent.total * 100; };
+    request.onerror = () => { bar.remove(); say("The file broke off. Send it again."); all("button", form).forEach((button) => { button.disabled = false; }); };
+    request.onload = () => {
+      if (request.responseURL !== form.action) return location.assign(request.responseURL);
+      const main = one("main", parse(request.responseText));
+      one("main").replaceWith(main);
+      enhance(main);
+      one("[data-focus]", main)?.focus();
+    };
+    request.open("POST", form.action);
+    request.send(new FormData(form));
+  });
+}
 
 function enhance(root) {
   all("form[data-preview]", root).forEach(preview);
   all("form[data-guard]", root).forEach(guard);
   all("form[method=post]", root).forEach(once);
+  all("form[data-upload]", root).forEach(upload);
   all("[data-max]", root).forEach(count);
   all("[data-copy]", root).forEach(copyable);
   all("code[data-insert]", root).forEach(insertable);

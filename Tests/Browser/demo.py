@@ -70,6 +70,33 @@ class Demo:
         except urllib.error.HTTPError as error:
             raise SystemExit(f"{method} {path}: {error.code} {error.read().decode()}") from None
 
+    def send_file(self, number, text):
+        """The file of an import."""
+        request = urllib.request.Request(
+            f"{self.url}/api/v1/imports/{number}/file", text.encode(),
+            {"Authorization": f"Bearer {self.key}", "Content-Type": "text/csv"}, method="PUT")
+        urllib.request.urlopen(request, timeout=60).close()
+
+    def import_files(self, list_id):
+        """An import that has ended with rejects, one in review, one that waits, and suppressions. Returns their pages."""
+        done = self.call("POST", "imports", {"name": "Customers of November", "listId": list_id, "others": "properties"})
+        self.send_file(done["importId"], "originalId;firstName;dateOfBirth;Färg\r\nanna@example.com;Anna;1990-05-01;röd\r\n"
+                       "bo@example.com;Bo;31.02.1980;\"blå\r\ngrön\"\r\n;Nobody;;<b>\r\n")
+        end = time.monotonic() + 120
+        while self.call("GET", f"imports/{done['importId']}").get("state") != "finished":
+            if time.monotonic() > end:
+                raise SystemExit("The import does not end.")
+            time.sleep(0.3)
+        review = self.call("POST", "imports", {"name": "Kunder.csv", "review": True})
+        self.send_file(review["importId"], "Kundnr;E-mail;Färg;Färg;\r\n1;lars@example.com;röd;<i>;\r\n2;\u202emia;blå;;\r\n")
+        waiting = self.call("POST", "imports", {"name": "It did not arrive"})
+        self.call("POST", "suppressions", {"originalId": "anna@example.com", "reason": "asked by telephone"})
+        self.call("POST", "suppressions", {"number": "0031612345678", "scope": "all", "until": "2099-01-01T00:00:00Z"})
+        return [f"/console/imports/{done['importId']}", f"/console/imports/{review['importId']}",
+                f"/console/imports/{review['importId']}/cancel", f"/console/imports/{waiting['importId']}",
+                "/console/imports/new", f"/console/imports/new?list={list_id}", "/console/suppressions/new",
+                "/console/suppressions/1/remove"]
+
     def finish(self, sendout):
         """Waits until a sendout has ended."""
         end = time.monotonic() + 120
@@ -107,6 +134,7 @@ class Demo:
         self.call("POST", "segments", {"name": "By rows", "filter": "firstName is set and country in ('SE', 'NO')"})
         chosen = self.call("POST", "segments", {"name": "Chosen", "static": True})
         self.call("PUT", f"segments/{chosen['segmentId']}/contacts", {"add": people[:3]})
+        imports = self.import_files(news)
         for name in ["Order shipped", "Welcome"]:
             self.call("POST", "triggers", {"name": name, "appId": self.apps[0],
                                            "message": {"alert": "{{firstName}}, your order {{orderNo}} is on its way"}})
@@ -119,7 +147,7 @@ class Demo:
         self.finish(sent["sendoutId"])
         self.open(sent["sendoutId"])
         running = message["messageId"].split("-")[0]
-        return [f"/console/sendouts/{sent['sendoutId']}", f"/console/sendouts/{draft['sendoutId']}/edit",
+        return imports + [f"/console/sendouts/{sent['sendoutId']}", f"/console/sendouts/{draft['sendoutId']}/edit",
                 f"/console/sendouts/{draft['sendoutId']}/check", "/console/content/offer",
                 f"/console/segments/{regulars['segmentId']}", f"/console/segments/{chosen['segmentId']}",
                 f"/console/segments/{regulars['segmentId']}/remove", "/console/segments/new",

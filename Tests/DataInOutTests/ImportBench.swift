@@ -14,7 +14,7 @@ struct ImportBench: Sendable {
   var portion: Int64 = 2000
 
   var pool: Pool { database.pool }
-  var work: ImportWork { ImportWork(pool, suppressions: .ofTests, portion: portion) }
+  var work: ImportWork { ImportWork(pool, suppressions: .ofTests, endpoints: EndpointRules(), portion: portion) }
   var upload: ImportUpload { ImportUpload(pool, endpoints: EndpointRules()) }
 
   init(_ database: TestDatabase, portion: Int64 = 2000) async throws {

@@ -11,7 +11,7 @@ CREATE TABLE import (
   dry_run          boolean     NOT NULL,
   request          json        NOT NULL,
   state            text        NOT NULL DEFAULT 'waiting' CONSTRAINT import_state_known
-                     CHECK (state IN ('waiting', 'receiving', 'checking', 'merging', 'finished', 'failed', 'cancelled')),
+                     CHECK (state IN ('waiting', 'receiving', 'review', 'checking', 'merging', 'finished', 'failed', 'cancelled')),
   attempt          int4        NOT NULL DEFAULT 0,
   lease_until      timestamptz,
   received         bigint      NOT NULL DEFAULT 0,
@@ -23,6 +23,7 @@ CREATE TABLE import (
   sample           json,
   has_devices      boolean     NOT NULL DEFAULT false,
   staged           bigint      NOT NULL DEFAULT 0,
+  checked          bigint,
   merged           bigint      NOT NULL DEFAULT 0,
   registered       bigint      NOT NULL DEFAULT 0,
   added            bigint      NOT NULL DEFAULT 0,
@@ -54,7 +55,7 @@ COMMENT ON COLUMN import.list_id     IS 'The list that those in the file join; N
 COMMENT ON COLUMN import.segment_id  IS 'The static segment that those in the file join; NULL for none. It may be deleted by now.';
 COMMENT ON COLUMN import.dry_run     IS 'Whether rows are checked and counted, and nothing is merged.';
 COMMENT ON COLUMN import.request     IS 'What the customer asked for, as the API has it.';
-COMMENT ON COLUMN import.state       IS 'waiting for its file, receiving it, checking for rows of the same people, merging; finished, failed or cancelled.';
+COMMENT ON COLUMN import.state       IS 'waiting for its file, receiving it, in review until it is started, checking its rows, merging; finished, failed or cancelled.';
 COMMENT ON COLUMN import.attempt     IS 'How often its file has begun to arrive. Rows of earlier attempts do not count, and are deleted.';
 COMMENT ON COLUMN import.lease_until IS 'Until when the hub that receives the file has to write more of it. Past this moment the import is waiting again.';
 COMMENT ON COLUMN import.received    IS 'Bytes of the file that have arrived.';
@@ -66,6 +67,7 @@ COMMENT ON COLUMN import.headings    IS 'The columns'' headings, in their order.
 COMMENT ON COLUMN import.sample      IS 'The cells of the first rows. Erasing one of these people clears it.';
 COMMENT ON COLUMN import.has_devices IS 'Whether the file has a column of tokens.';
 COMMENT ON COLUMN import.staged      IS 'Rows of the file.';
+COMMENT ON COLUMN import.checked     IS 'The last row that is checked by the columns with which the import was started out of its review; NULL if rows need no further check.';
 COMMENT ON COLUMN import.merged      IS 'The last row that is merged.';
 COMMENT ON COLUMN import.registered  IS 'The last row whose token is registered.';
 COMMENT ON COLUMN import.added       IS 'Rows that became contacts.';

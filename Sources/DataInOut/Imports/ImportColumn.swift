@@ -58,6 +58,9 @@ enum ImportColumn: Hashable {
       ("platform", .platform), ("sandboxToken", .sandboxToken),
     ]
 
+  /// As `columns` names them, but for properties.
+  static let targets = named.map(\.name)
+
   /// The names that `columns` may have, for people.
   static let names = named.map(\.name).joined(separator: ", ") + " or properties. with a name"
 
@@ -102,14 +105,11 @@ struct ImportHeadings {
   /// Finds what each column is: by `columns` of the request, then by its heading.
   /// - Throws: `UnusableFile`, naming the heading.
   init(_ headings: [String], _ request: ImportRequest) throws(UnusableFile) {
-    guard headings.count <= Self.maximum else {
-      throw UnusableFile("The file has \(headings.count) columns, and \(Self.maximum) are allowed.")
-    }
+    try Self.check(headings)
     var columns: [ImportColumn] = []
     var unknown: [String] = []
     var named = Set<UTF8String>()
-    for (place, heading) in headings.enumerated() {
-      guard !heading.utf8.contains(0) else { throw UnusableFile("The heading of column \(place + 1) holds U+0000.") }
+    for heading in headings {
       let key = UTF8String(heading)
       if let target = request.columns?.targets[key] {
         guard named.insert(key).inserted else {
@@ -162,6 +162,29 @@ struct ImportHeadings {
     }
     self.headings = headings
     self.columns = columns
+  }
+
+  /// What the columns seem to be, of a file that waits to be told: by `columns` of the request, by their headings, or nothing.
+  /// - Throws: `UnusableFile`.
+  init(guessing headings: [String], _ request: ImportRequest) throws(UnusableFile) {
+    try Self.check(headings)
+    var seen: Set<ImportColumn> = []
+    columns = headings.map { heading in
+      let named = request.columns?.targets[UTF8String(heading)]
+      let column =
+        named.map { $0.flatMap { ImportColumn($0) } ?? .ignored } ?? ImportColumn(heading: heading) ?? .ignored
+      return column == .ignored || seen.insert(column).inserted ? column : .ignored
+    }
+    self.headings = headings
+  }
+
+  private static func check(_ headings: [String]) throws(UnusableFile) {
+    guard headings.count <= maximum else {
+      throw UnusableFile("The file has \(headings.count) columns, and \(maximum) are allowed.")
+    }
+    if let place = headings.firstIndex(where: { $0.utf8.contains(0) }) {
+      throw UnusableFile("The heading of column \(place + 1) holds U+0000.")
+    }
   }
 
   func place(of column: ImportColumn) -> Int? { columns.firstIndex(of: column) }

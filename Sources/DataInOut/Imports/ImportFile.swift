@@ -124,7 +124,9 @@ final class ImportFile {
 
   private func take(_ row: CSVRow) throws {
     guard headings == nil else { rows?.append(row); return }
-    let found = try ImportHeadings(row.texts, rules.request)
+    let found =
+      rules.request.review == true
+      ? try ImportHeadings(guessing: row.texts, rules.request) : try ImportHeadings(row.texts, rules.request)
     headings = found
     rows = ImportRows(found, rules)
   }

@@ -18,7 +18,7 @@ enum ImportQueries {
         WHEN state = 'finished' THEN 100
         WHEN staged > 0 THEN (merged + registered) * 100 / (staged * CASE WHEN has_devices THEN 2 ELSE 1 END)
         ELSE 0 END AS percent,
-      columns, delimiter, encoding, sample, error, created_at, ended_at
+      columns, headings, delimiter, encoding, sample, error, created_at, ended_at
     """
 
   // MARK: Managing
@@ -37,10 +37,10 @@ enum ImportQueries {
     "import.list", .read,
     BoundedPage.rows(
       of: """
-        SELECT \(reply) FROM import WHERE customer_id = $1::bigint AND import_id > $2::bigint
-        ORDER BY import_id LIMIT $3::bigint
+        SELECT \(reply) FROM import WHERE customer_id = $1::bigint AND import_id < $2::bigint
+        ORDER BY import_id DESC LIMIT $3::bigint
         """, size: "octet_length(coalesce(sample::text, '')) + octet_length(coalesce(columns::text, ''))",
-      order: "import_id"))
+      order: "import_id DESC"))
 
   /// Whether the customer has the static segment `$2`.
   static let segment = Statement(
@@ -53,6 +53,35 @@ enum ImportQueries {
     UPDATE import SET state = 'cancelled', ended_at = now(), lease_until = NULL
      WHERE \(one) AND state NOT IN ('finished', 'failed', 'cancelled')
     RETURNING \(reply)
+    """)
+
+  /// What an import in review was added with, and the headings of its file. Locks it.
+  static let reviewed = Statement(
+    "import.reviewed", .write,
+    "SELECT request, headings FROM import WHERE \(one) AND state = 'review' FOR NO KEY UPDATE")
+
+  /// Starts an import in review; its rows are checked anew.
+  static let start = Statement(
+    "import.start", .write,
+    """
+    UPDATE import SET state = 'checking', mode = $3::text, identity = $4::text, list_id = $5::bigint, segment_id = $6::bigint,
+           dry_run = $7::bool, request = $8::json, columns = $9::json, has_devices = $10::bool, checked = 0, merged = 0,
+           registered = 0, added = 0, updated = 0, unchanged = 0, duplicates = 0, skipped = 0, rejected = 0, devices = 0,
+           removed = 0, error = NULL
+     WHERE \(one) AND state = 'review'
+    RETURNING \(reply)
+    """)
+
+  /// What an import was added or started with.
+  static let request = Statement("import.request", .read, "SELECT request FROM import WHERE \(one)")
+
+  /// What was wrong, by column and problem, of the first 10,000 rejects.
+  static let problems = Statement(
+    "import.problems", .read,
+    """
+    SELECT column_name, problem, count(*) AS rows
+      FROM (SELECT column_name, problem FROM import_reject WHERE \(one) ORDER BY row_no LIMIT 10000) AS first
+     GROUP BY column_name, problem ORDER BY rows DESC, column_name NULLS FIRST, problem LIMIT 50
     """)
 
   /// Rejects from behind the row `$3`, at most `$4`, as a bounded page.
@@ -98,7 +127,9 @@ enum ImportQueries {
   static let received = Statement(
     "import.received", .write,
     """
-    UPDATE import SET state = CASE WHEN $11::text IS NULL THEN 'checking' ELSE 'failed' END, lease_until = NULL,
+    UPDATE import SET state = CASE WHEN $11::text IS NOT NULL THEN 'failed'
+                               WHEN (request ->> 'review')::bool THEN 'review' ELSE 'checking' END,
+           lease_until = NULL,
            received = $4::bigint, delimiter = $5::text, encoding = $6::text, columns = $7::json, sample = $8::json,
            has_devices = $9::bool, staged = $10::bigint, error = $11::text, headings = $12::text[],
            ended_at = CASE WHEN $11::text IS NOT NULL THEN clock.at END
@@ -129,13 +160,16 @@ enum ImportQueries {
   static let unlimit = Statement(
     "import.unlimit", .read, "SELECT set_config('statement_timeout', '0', true), set_config('work_mem', '64MB', true)")
 
-  /// What all customers' imports have to do.
+  /// What all customers' imports have to do. Those in review wait for a person.
   static let due = Statement(
-    "import.due", .read, "SELECT customer_id, import_id FROM import WHERE NOT cleared ORDER BY customer_id, import_id")
+    "import.due", .read,
+    """
+    SELECT customer_id, import_id FROM import WHERE NOT cleared AND state <> 'review' ORDER BY customer_id, import_id
+    """)
 
   private static let work = """
     SELECT state, attempt, request, headings, created_at, staged, merged, registered, has_devices, dry_run, mode, identity,
-           list_id, segment_id, rejected, coalesce(lease_until < now(), false)
+           list_id, segment_id, rejected, coalesce(lease_until < now(), false), checked, delimiter
       FROM import WHERE \(one)
     """
 
@@ -164,6 +198,28 @@ enum ImportQueries {
          AND r.row_no < last.row_no AND r.problem IS NULL AND r.last_row IS NULL
       """)
   }
+
+  /// Rows of the attempt `$3` from behind `$4`, at most `$5`, as they were in the file, and whether they are wrong as a whole.
+  static let fileRows = Statement(
+    "import.file_rows", .write,
+    BoundedPage.rows(
+      of: """
+        SELECT row_no, line_no, raw, problem IS NOT NULL AND problem_column IS NULL AS is_broken
+          FROM import_row WHERE \(rowsOfImport) AND row_no > $4::bigint ORDER BY row_no LIMIT $5::bigint
+        """, size: "octet_length(raw)", order: "row_no"))
+
+  /// Notes that rows are checked up to `$3`. Of a dry run before, their rejects do not count any more.
+  static let noteChecked = Statement(
+    "import.note_checked", .write,
+    """
+    WITH gone AS (DELETE FROM import_reject
+                   WHERE \(one) AND row_no > (SELECT checked FROM import WHERE \(one)) AND row_no <= $3::bigint)
+    UPDATE import SET checked = $3::bigint WHERE \(one)
+    """)
+
+  /// The rows that were checked anew are those that count.
+  static let endCheck = Statement(
+    "import.end_check", .write, "UPDATE import SET attempt = attempt + 1, checked = NULL WHERE \(one)")
 
   static let beginMerging = Statement(
     "import.begin_merging", .write, "UPDATE import SET state = 'merging' WHERE \(one) AND state = 'checking'")
@@ -415,12 +471,14 @@ enum ImportQueries {
               WHERE r.customer_id = $1::bigint AND r.import_id = $2::bigint AND r.attempt = $3::int4 AND r.contact_id = m.contact_id)
     """
 
-  /// Ends an import; `$4` says why it failed, and is NULL if it did not. `$3` is how many contacts were taken off.
+  /// Ends an import; `$4` says why it failed, and is NULL if it did not. `$3` is how many contacts were taken off. After a dry run, an import
+  /// with a review is there again.
   static let end = Statement(
     "import.end", .write,
     """
-    UPDATE import SET state = CASE WHEN $4::text IS NULL THEN 'finished' ELSE 'failed' END, error = $4::text,
-           removed = $3::bigint, ended_at = now()
+    UPDATE import SET state = CASE WHEN again.is_meant THEN 'review' WHEN $4::text IS NULL THEN 'finished' ELSE 'failed' END,
+           error = $4::text, removed = $3::bigint, ended_at = CASE WHEN NOT again.is_meant THEN now() END
+      FROM (SELECT dry_run AND coalesce((request ->> 'review')::bool, false) AS is_meant FROM import WHERE \(one)) AS again
      WHERE \(one)
     """)
 
@@ -452,18 +510,28 @@ enum ImportQueries {
      WHERE customer_id = $1::bigint AND sample IS NOT NULL AND created_at < now() - interval '\(Imports.rejectDays) days'
     """)
 
+  /// Files that nobody has started within a week.
+  static let forgetReviews = Statement(
+    "import.forget_reviews", .write,
+    """
+    UPDATE import SET state = 'cancelled', ended_at = now()
+     WHERE customer_id = $1::bigint AND state = 'review' AND created_at < now() - interval '\(Imports.reviewDays) days'
+    """)
+
   static let forget = Statement(
     "import.forget", .write,
     Portions.delete(from: "import", by: "created_at", before: "now() - interval '1 year'", "AND cleared"))
 
   static let all: [Statement] = [
-    add, find, list, segment, cancel, rejects, begin, extend, relax, received, brokeOff, expire, due, unlimit,
+    add, find, list, segment, cancel, request, reviewed, start, problems, rejects, fileRows, noteChecked, endCheck,
+    begin, extend, relax, received, brokeOff, expire, due, unlimit,
     joinByHash, lock,
     markDuplicates,
     markSameOriginalIDs, beginMerging, mergeByOriginalID, mergeByEmailAddress, mergeByMobileNumber,
     suppressByOriginalID,
     suppressByEmailAddress, suppressByMobileNumber, advance, tokens, advanceTokens, hasGoodRows, othersOnList,
-    removeFromList, othersInSegment, removeFromSegment, end, clear, cleared, forgetRejects, forgetSamples, forget,
+    removeFromList, othersInSegment, removeFromSegment, end, clear, cleared, forgetRejects, forgetSamples,
+    forgetReviews, forget,
   ]
 }
 

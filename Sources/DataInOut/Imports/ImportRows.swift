@@ -40,7 +40,7 @@ struct ImportRows {
   /// Rows that are written and not taken yet.
   private(set) var bytes: [UInt8] = []
   /// How many rows there were.
-  private(set) var count: Int64 = 0
+  private(set) var count: Int64
   /// How many of them are as they may be.
   private(set) var taken: Int64 = 0
   /// Cells of the first rows.
@@ -49,8 +49,10 @@ struct ImportRows {
   /// Most characters of a cell in the sample.
   private static let sampleCell = 200
 
-  init(_ headings: ImportHeadings, _ rules: Rules) {
+  /// - Parameter count: of rows of the file that others have checked before.
+  init(_ headings: ImportHeadings, _ rules: Rules, after count: Int64 = 0) {
     self.rules = rules
+    self.count = count
     self.headings = headings
     identity = rules.request.identity ?? .originalId
     emptyClears = rules.request.emptyClears ?? false
@@ -82,7 +84,8 @@ struct ImportRows {
     var problem: RowProblem?
     do throws(RowProblem) {
       try check(row)
-      try read(row, into: &values)
+      // What the columns are is said later, and then the row is read again.
+      if rules.request.review != true { try read(row, into: &values) }
       taken += 1
     } catch {
       problem = error

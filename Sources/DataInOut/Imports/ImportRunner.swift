@@ -3,7 +3,7 @@ public import Logging
 public import Postgres
 public import Registry
 public import ServiceLifecycle
-import Wire
+public import Wire
 
 /// The service that makes contacts of imported rows; any number of hubs can run it.
 ///
@@ -19,10 +19,12 @@ public struct ImportRunner: Service {
   /// How many customers have their turns at the same time. Each takes a connection of the pool.
   private static let atOnce = 2
 
+  /// - Parameter endpoints: where tokens that are endpoints may lead.
   public init(
-    _ pool: Pool, suppressions: SuppressionKey, scanEvery: Duration = .seconds(1), logger: Logger
+    _ pool: Pool, suppressions: SuppressionKey, endpoints: EndpointRules, scanEvery: Duration = .seconds(1),
+    logger: Logger
   ) {
-    work = ImportWork(pool, suppressions: suppressions)
+    work = ImportWork(pool, suppressions: suppressions, endpoints: endpoints)
     self.scanEvery = scanEvery
     self.logger = logger
   }

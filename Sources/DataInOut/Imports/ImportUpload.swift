@@ -64,15 +64,8 @@ package struct ImportUpload: Sendable {
   private func receive<Chunks: AsyncSequence>(
     _ customer: CustomerID, _ number: ImportID, _ attempt: Int32, _ request: ImportRequest, _ chunks: Chunks
   ) async throws -> ReceivedFile where Chunks.Element == [UInt8] {
-    let apps = Dictionary(grouping: try await PushApps(pool).list(customer)) { UTF8String($0.appID) }
-    let year = Calendar(identifier: .gregorian).component(.year, from: Date())
-    guard let dates = ImportDate(format: request.dateFormat, thisYear: year) else {
-      throw DataInOutError.invalid(field: "dateFormat", problem: "is no form of dates")
-    }
     let file = ImportFile(
-      ImportRows.Rules(
-        customer: customer, number: number, attempt: attempt, request: request, apps: apps, endpoints: endpoints,
-        dates: dates))
+      try await ImportRows.Rules(customer, number, attempt: attempt, request, endpoints: endpoints, in: pool))
     var bytes: Int64 = 0
     var written = ContinuousClock.now
     var problem: String?
@@ -126,6 +119,23 @@ package struct ImportUpload: Sendable {
     await Task { [pool] in
       _ = try? await pool.query(ImportQueries.brokeOff, customer.rawValue, number.rawValue, attempt)
     }.value
+  }
+}
+
+extension ImportRows.Rules {
+  /// With the customer's apps as they are now.
+  init(
+    _ customer: CustomerID, _ number: ImportID, attempt: Int32, _ request: ImportRequest, endpoints: EndpointRules,
+    in database: any Querying
+  ) async throws {
+    let apps = Dictionary(grouping: try await PushApps(database).list(customer)) { UTF8String($0.appID) }
+    let year = Calendar(identifier: .gregorian).component(.year, from: Date())
+    guard let dates = ImportDate(format: request.dateFormat, thisYear: year) else {
+      throw DataInOutError.invalid(field: "dateFormat", problem: "is no form of dates")
+    }
+    self.init(
+      customer: customer, number: number, attempt: attempt, request: request, apps: apps, endpoints: endpoints,
+      dates: dates)
   }
 }
 

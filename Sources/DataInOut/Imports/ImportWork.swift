@@ -10,12 +10,15 @@ package import Wire
 package struct ImportWork: Sendable {
   private let pool: Pool
   private let suppressions: SuppressionKey
+  private let endpoints: EndpointRules
   /// How many rows a step merges. They are locked for as long as it takes, some 50 ms.
   private let portion: Int64
 
-  package init(_ pool: Pool, suppressions: SuppressionKey, portion: Int64 = 2000) {
+  /// - Parameter endpoints: where tokens that are endpoints may lead.
+  package init(_ pool: Pool, suppressions: SuppressionKey, endpoints: EndpointRules, portion: Int64 = 2000) {
     self.pool = pool
     self.suppressions = suppressions
+    self.endpoints = endpoints
     self.portion = portion
   }
 
@@ -48,6 +51,9 @@ package struct ImportWork: Sendable {
     let segment: Int64?
     let rejected: Int64
     let isExpired: Bool
+    /// Rows that are checked by the columns that were chosen in a review; `nil` if rows need no further check.
+    let checked: Int64?
+    let delimiter: String?
 
     init(_ row: Row) throws {
       state = ImportState(rawValue: try row.column(0)) ?? .failed
@@ -66,6 +72,8 @@ package struct ImportWork: Sendable {
       segment = try row.column(13)
       rejected = try row.column(14)
       isExpired = try row.column(15)
+      checked = try row.column(16)
+      delimiter = try row.column(17)
     }
 
     /// Whether later steps ask which contacts rows became.
@@ -93,7 +101,7 @@ package struct ImportWork: Sendable {
           }
           let step = Step(
             customer: customer, number: number, progress: try Progress(row), transaction: transaction, portion: portion,
-            suppressions: suppressions)
+            suppressions: suppressions, endpoints: endpoints)
           return try await step.run()
         }
       } catch  where tries < 3 && Self.isRaced(error) {
@@ -120,6 +128,7 @@ package struct ImportWork: Sendable {
     let transaction: Transaction
     let portion: Int64
     let suppressions: SuppressionKey
+    let endpoints: EndpointRules
 
     func run() async throws -> Bool {
       switch progress.state {
@@ -127,8 +136,15 @@ package struct ImportWork: Sendable {
         if progress.isExpired { try await transaction.query(ImportQueries.expire, customer.rawValue, number.rawValue) }
         return progress.isExpired
       case .waiting, .finished, .failed, .cancelled: return try await clear()
+      case .review: return false
       case .checking:
-        try await markDuplicates()
+        guard let checked = progress.checked else {
+          try await markDuplicates()
+          return true
+        }
+        // What was checked for a dry run before is not needed any more.
+        if checked == 0, try await deleteRows(upTo: progress.attempt - 1) { return true }
+        try await check(after: checked)
         return true
       case .merging:
         if progress.merged < progress.staged {
@@ -144,12 +160,57 @@ package struct ImportWork: Sendable {
 
     // MARK: Steps
 
+    /// - Returns: whether there were any.
+    private func deleteRows(upTo attempt: Int32) async throws -> Bool {
+      try await transaction.query(ImportQueries.clear, customer.rawValue, number.rawValue, attempt).affected > 0
+    }
+
     private func clear() async throws -> Bool {
-      let rows = try await transaction.query(
-        ImportQueries.clear, customer.rawValue, number.rawValue, progress.attempt)
-      if rows.affected > 0 { return true }
+      // A cancelled check has begun the next attempt. No upload can have begun it: the import is locked.
+      if try await deleteRows(upTo: progress.attempt + 1) { return true }
       try await transaction.query(ImportQueries.cleared, customer.rawValue, number.rawValue)
       return false
+    }
+
+    /// Reads rows as they were in the file again, by the columns that were chosen in the review, into the next attempt.
+    private func check(after checked: Int64) async throws {
+      guard checked < progress.staged else {
+        try await transaction.query(ImportQueries.endCheck, customer.rawValue, number.rawValue)
+        return
+      }
+      var request = progress.request
+      request.review = nil
+      let rules = try await ImportRows.Rules(
+        customer, number, attempt: progress.attempt + 1, request, endpoints: endpoints, in: transaction)
+      var rows = ImportRows(try ImportHeadings(progress.headings, request), rules, after: checked)
+      var last = checked
+      for row in try await transaction.query(
+        ImportQueries.fileRows, customer.rawValue, number.rawValue, progress.attempt, checked, portion + 1)
+      {
+        if try row.isBeyondPage || last == checked + portion { break }
+        last = try row.get("row_no")
+        var reader = CSVReader(
+          delimiter: progress.delimiter?.utf8.first ?? UInt8(ascii: ","), line: Int(try row.get("line_no") as Int64))
+        let file = try row.get("raw") as String
+        let isBroken = try row.get("is_broken") as Bool
+        try reader.read(isBroken ? Self.broken(file) : Array(file.utf8)) { rows.append($0) }
+        try reader.finish { rows.append($0) }
+      }
+      // Nothing of `staged` is missing, but a file must not be checked for ever.
+      guard last > checked else { throw UnusableFile("The rows of the file are gone.") }
+      let written = rows.takeBytes()
+      _ = try await transaction.copyIn(
+        ImportQueries.copy,
+        AsyncStream { stream in
+          stream.yield(written)
+          stream.finish()
+        })
+      try await transaction.query(ImportQueries.noteChecked, customer.rawValue, number.rawValue, last)
+    }
+
+    /// A row whose bytes were no text, which has U+FFFD for them: it is no text this time, either.
+    private static func broken(_ file: String) -> [UInt8] {
+      file.unicodeScalars.flatMap { $0 == "\u{FFFD}" ? [0xFF] : Array(String($0).utf8) }
     }
 
     private func markDuplicates() async throws {

@@ -10,12 +10,97 @@ package struct Imports: Sendable {
 
   /// Days for which rejects and samples are kept.
   static let rejectDays = 30
+  /// Days for which a file waits in its review.
+  static let reviewDays = 7
   /// Most rejects in one reply.
   package static let rejectPage = 10_000
 
   /// Makes an import that waits for its file.
   /// - Throws: `DataInOutError.invalid`; `RegistryError.customerUnknown`.
   package func add(_ customer: CustomerID, _ request: ImportRequest) async throws -> ImportReply {
+    try await check(customer, request)
+    let json = String(decoding: try JSONValue(encoding: request).json, as: UTF8.self)
+    do {
+      return try await database.query(
+        ImportQueries.add, customer.rawValue, request.name, (request.mode ?? .upsert).rawValue,
+        (request.identity ?? .originalId).rawValue, request.listId?.rawValue, request.segmentId?.rawValue,
+        request.dryRun ?? false, JSONDocument(json))[0].reply()
+    } catch let error as PostgresError {
+      throw Self.told(error, customer)
+    }
+  }
+
+  private static func told(_ error: PostgresError, _ customer: CustomerID) -> any Error {
+    switch error.constraint {
+    case "import_list_id_fkey": DataInOutError.invalid(field: "listId", problem: "names no list of this customer")
+    case "import_customer_id_fkey": RegistryError.customerUnknown(customer)
+    default: error
+    }
+  }
+
+  /// Starts an import in review with the columns that were chosen. Its rows are checked by them, as if the file had come with them.
+  /// - Parameter changes: in place of what it was added with.
+  /// - Throws: `DataInOutError`.
+  package func start(
+    _ customer: CustomerID, _ number: ImportID, _ changes: ImportRequest
+  ) async throws -> (before: ImportReply, after: ImportReply) {
+    let before = try await find(customer, number)
+    let rows = try await database.query(ImportQueries.reviewed, customer.rawValue, number.rawValue)
+    guard let row = rows.first else {
+      throw DataInOutError.wrongState(number, before.state, wanted: "started: only one in review can")
+    }
+    let (stored, headings) = try row.decode(JSONDocument.self, [String].self)
+    let request = try ImportRequest(stored: stored).started(with: changes)
+    try await check(customer, request)
+    let found: ImportHeadings
+    do throws(UnusableFile) {
+      found = try ImportHeadings(headings, request)
+    } catch {
+      throw DataInOutError.invalid(field: "columns", problem: "do not fit the file: \(error.sentence.dropLast())")
+    }
+    func json(_ value: some Encodable) throws -> JSONDocument {
+      JSONDocument(String(decoding: try JSONValue(encoding: value).json, as: UTF8.self))
+    }
+    do {
+      let started = try await database.query(
+        ImportQueries.start, customer.rawValue, number.rawValue, (request.mode ?? .upsert).rawValue,
+        (request.identity ?? .originalId).rawValue, request.listId?.rawValue, request.segmentId?.rawValue,
+        request.dryRun ?? false, try json(request), try json(found.targets), found.place(of: .deviceToken) != nil)
+      return (before, try started[0].reply())
+    } catch let error as PostgresError {
+      throw Self.told(error, customer)
+    }
+  }
+
+  /// What an import was added with, or started with last.
+  /// - Throws: `DataInOutError.importUnknown`.
+  package func request(_ customer: CustomerID, _ number: ImportID) async throws -> ImportRequest {
+    guard let row = try await database.query(ImportQueries.request, customer.rawValue, number.rawValue).first else {
+      throw DataInOutError.importUnknown
+    }
+    return try ImportRequest(stored: try row.decode(JSONDocument.self))
+  }
+
+  /// What was wrong with how many of the first 10,000 rejects, the most first.
+  /// - Throws: `DataInOutError.importUnknown`.
+  package func problems(_ customer: CustomerID, _ number: ImportID) async throws -> [ImportProblem] {
+    try await database.query(ImportQueries.problems, customer.rawValue, number.rawValue).map {
+      ImportProblem(
+        column: try $0.get("column_name"), problem: try $0.get("problem"), rows: Int(try $0.get("rows") as Int64))
+    }
+  }
+
+  /// The first rejects.
+  package func firstRejects(_ customer: CustomerID, _ number: ImportID, limit: Int) async throws -> [ImportReject] {
+    try await database.query(ImportQueries.rejects, customer.rawValue, number.rawValue, Int64(0), Int64(limit))
+      .map {
+        ImportReject(
+          line: Int(try $0.get("line_no") as Int64), column: try $0.get("column_name"), problem: try $0.get("problem"),
+          row: try $0.get("raw"))
+      }
+  }
+
+  private func check(_ customer: CustomerID, _ request: ImportRequest) async throws {
     try check(request)
     if let segment = request.segmentId {
       let rows = try await database.query(ImportQueries.segment, customer.rawValue, segment.rawValue)
@@ -32,20 +117,6 @@ package struct Imports: Sendable {
         _ = try await PushApps(database).resolveAll(customer, appIDs: [appID], type: request.appType)
       } catch RegistryError.appUnknown {
         throw DataInOutError.invalid(field: "appId", problem: "names no push app of this customer on that platform")
-      }
-    }
-    let json = String(decoding: try JSONValue(encoding: request).json, as: UTF8.self)
-    do {
-      return try await database.query(
-        ImportQueries.add, customer.rawValue, request.name, (request.mode ?? .upsert).rawValue,
-        (request.identity ?? .originalId).rawValue, request.listId?.rawValue, request.segmentId?.rawValue,
-        request.dryRun ?? false, JSONDocument(json))[0].reply()
-    } catch let error as PostgresError {
-      switch error.constraint {
-      case "import_list_id_fkey":
-        throw DataInOutError.invalid(field: "listId", problem: "names no list of this customer")
-      case "import_customer_id_fkey": throw RegistryError.customerUnknown(customer)
-      default: throw error
       }
     }
   }
@@ -92,12 +163,12 @@ package struct Imports: Sendable {
     return try row.reply()
   }
 
-  /// Imports in the order of their numbers.
+  /// Imports, the newest first.
   package func list(
     _ customer: CustomerID, _ page: PageRequest<ImportID>
   ) async throws -> Page<ImportReply, ImportID> {
     let rows = try await database.query(
-      ImportQueries.list, customer.rawValue, page.after?.rawValue ?? 0, Int64(page.limit + 1))
+      ImportQueries.list, customer.rawValue, page.after?.rawValue ?? .max, Int64(page.limit + 1))
     return page.page(of: try rows.map { (try $0.reply(ImportReply.self), try $0.isBeyondPage) }, cursor: \.importId)
   }
 
@@ -159,8 +230,33 @@ package struct Imports: Sendable {
   package static func forgetExpired(_ customer: CustomerID, in database: any Querying) async throws {
     try await database.deleteInPortions(ImportQueries.forgetRejects, customer.rawValue)
     try await database.query(ImportQueries.forgetSamples, customer.rawValue)
+    try await database.query(ImportQueries.forgetReviews, customer.rawValue)
     try await database.deleteInPortions(ImportQueries.forget, customer.rawValue, portion: 1000)
   }
+}
+
+/// What was wrong with some rows.
+package struct ImportProblem: Sendable {
+  /// The heading; `nil` for the row as a whole.
+  package let column: String?
+  package let problem: String
+  package let rows: Int
+}
+
+/// A row that was not merged.
+package struct ImportReject: Sendable {
+  /// Of the file, from 1.
+  package let line: Int
+  /// The heading; `nil` for the row as a whole.
+  package let column: String?
+  package let problem: String
+  /// As it was in the file.
+  package let row: String
+}
+
+/// What a column of a file can be, as `columns` names it, but for properties.
+package enum ImportTargets {
+  package static let all = ImportColumn.targets
 }
 
 /// Cells of CSV that are written.

@@ -24,7 +24,7 @@ struct ImportCommand: AsyncParsableCommand {
     commandName: "import", abstract: "Import a file of contacts, and list, show and cancel imports.",
     discussion:
       "Example: pushcart import customers.csv --customer 1 --list newsletter --map Färg=properties.colour --dry-run",
-    subcommands: [Send.self, List.self, Show.self, Rejects.self, Cancel.self], defaultSubcommand: Send.self)
+    subcommands: [Send.self, List.self, Show.self, Start.self, Rejects.self, Cancel.self], defaultSubcommand: Send.self)
 
   struct Send: ManagementCommand, OperationCalling {
     static let operationID = ImportOperations.add.description.id
@@ -61,11 +61,7 @@ struct ImportCommand: AsyncParsableCommand {
     @Flag(help: "Check and count everything, and merge nothing.") var dryRun = false
     @OptionGroup var options: ManagementOptions
 
-    func validate() throws {
-      for line in map where !line.utf8.contains(UInt8(ascii: "=")) {
-        throw ValidationError("--map \(line) is not of the form HEADING=FIELD.")
-      }
-    }
+    func validate() throws { try ColumnMap.validate(map) }
 
     func run(in stores: ManagementStores) async throws {
       let input = try FileInput(file)
@@ -94,14 +90,9 @@ struct ImportCommand: AsyncParsableCommand {
     }
 
     private func request(_ stores: ManagementStores) async throws -> ImportRequest {
-      var targets: [UTF8String: String?] = [:]
-      for line in map {
-        let parts = line.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-        targets.updateValue(parts[1].isEmpty ? nil : String(parts[1]), forKey: UTF8String(parts[0]))
-      }
       return ImportRequest(
         name: name, listId: try await listID(stores), segmentId: segment, mode: mode, identity: identity,
-        columns: targets.isEmpty ? nil : ImportColumns(targets), others: others, delimiter: delimiter,
+        columns: ColumnMap.columns(map), others: others, delimiter: delimiter,
         encoding: encoding,
         dateFormat: dateFormat, decimalComma: decimalComma ? true : nil, emptyClears: emptyClears ? true : nil,
         allowEmpty: allowEmpty ? true : nil, appId: app, appType: type, sandbox: sandbox ? true : nil,
@@ -149,6 +140,30 @@ struct ImportCommand: AsyncParsableCommand {
     func text(_ reply: ImportReply) -> String { reply.text }
   }
 
+  struct Start: ManagementCommand, OperationCalling {
+    static let operationID = ImportOperations.start.description.id
+    static let configuration = CommandConfiguration(
+      abstract: "Start an import that is in review, as one that was begun in the console is.",
+      discussion: "Example: pushcart import start 1 --customer 1 --map Kundnr=originalId --dry-run")
+
+    @Argument(help: "Number of the import.") var number: ImportID
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @Option(
+      parsing: .unconditionalSingleValue,
+      help: "What a column is, as in HEADING=FIELD; HEADING= passes it over. Can be repeated.")
+    var map: [String] = []
+    @Option(help: "What becomes of other columns. (default: as before)") var others: ImportOthers?
+    @Flag(help: "Check and count everything, and merge nothing.") var dryRun = false
+    @OptionGroup var options: ManagementOptions
+
+    func validate() throws { try ColumnMap.validate(map) }
+
+    func run(in stores: ManagementStores) async throws {
+      let request = ImportRequest(columns: ColumnMap.columns(map), others: others, dryRun: dryRun)
+      try options.output.show(try await stores.call(ImportOperations.start, of: customer, number, request)) { $0.text }
+    }
+  }
+
   struct Rejects: ManagementCommand {
     static let configuration = CommandConfiguration(
       abstract: "Write what was rejected of an import, as CSV.",
@@ -183,6 +198,26 @@ struct ImportCommand: AsyncParsableCommand {
 
     var target: ImportID { number }
     func text(_ reply: ImportReply) -> String { reply.text }
+  }
+}
+
+/// What `--map` says.
+private enum ColumnMap {
+  /// - Throws: `ValidationError`.
+  static func validate(_ map: [String]) throws {
+    for line in map where !line.utf8.contains(UInt8(ascii: "=")) {
+      throw ValidationError("--map \(line) is not of the form HEADING=FIELD.")
+    }
+  }
+
+  /// - Returns: `nil` if it says nothing.
+  static func columns(_ map: [String]) -> ImportColumns? {
+    var targets: [UTF8String: String?] = [:]
+    for line in map {
+      let parts = line.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      targets.updateValue(parts[1].isEmpty ? nil : String(parts[1]), forKey: UTF8String(parts[0]))
+    }
+    return targets.isEmpty ? nil : ImportColumns(targets)
   }
 }
 

@@ -72,7 +72,8 @@ struct Hub: Sendable {
       first + [pool, reportPool, caches, parts.accessKeys.usage, parts.services],
       [
         runner(parts), parts.messages, outbox(parts),
-        ImportRunner(pool, suppressions: parts.suppressions, logger: logger),
+        ImportRunner(
+          pool, suppressions: parts.suppressions, endpoints: settings.pushServices.endpoints, logger: logger),
         NotificationRunner(pool, dispatcher: parts.dispatcher, vault: vault, logger: logger),
         housekeeping, parts.readiness,
       ]

@@ -70,6 +70,27 @@ struct MultipartForm: AsyncSequence, Sendable {
       return (part.name, text)
     }
 
+    /// The short fields that stand before the first file, and that file's part; `nil` if there is none. Its bytes come next.
+    /// - Throws: `HTTPErrorResponse`: as `field`.
+    mutating func fields(
+      upTo limit: Int
+    ) async throws -> (fields: [(name: String, value: String)], file: MultipartParser.Part?) {
+      var fields: [(name: String, value: String)] = []
+      while true {
+        try await fill()
+        guard case .part(let part)? = events.first else { return (fields, nil) }
+        if part.fileName != nil {
+          events.removeFirst()
+          return (fields, part)
+        }
+        guard let field = try await field(upTo: limit) else { return (fields, nil) }
+        guard CombiningMarks.areFew(in: field.value) else {
+          throw HTTPErrorResponse.badRequest("\(field.name) \(CombiningMarks.problem).")
+        }
+        fields.append(field)
+      }
+    }
+
     /// Reads on until there is an event, or the form has ended.
     private mutating func fill() async throws {
       while events.isEmpty {
@@ -112,6 +133,41 @@ struct MultipartForm: AsyncSequence, Sendable {
         throw HTTPErrorResponse.badRequest("\(part.name) \(CombiningMarks.problem).")
       }
       return (part.name, value)
+    }
+  }
+}
+
+/// The file of a form, as it comes. What follows it in the form is read to its end, and passed over.
+struct UploadedFile: AsyncSequence {
+  typealias Element = [UInt8]
+
+  let part: MultipartParser.Part
+  /// Bytes of the whole form, as far as its head says.
+  let length: Int64?
+  fileprivate let rest: MultipartForm.Iterator
+
+  init(_ part: MultipartParser.Part, _ rest: MultipartForm.Iterator, length: Int64?) {
+    (self.part, self.rest, self.length) = (part, rest, length)
+  }
+
+  func makeAsyncIterator() -> Iterator { Iterator(rest: rest) }
+
+  struct Iterator: AsyncIteratorProtocol {
+    fileprivate var rest: MultipartForm.Iterator
+    private var isOver = false
+
+    fileprivate init(rest: MultipartForm.Iterator) { self.rest = rest }
+
+    /// - Throws: `HTTPErrorResponse`: as `MultipartForm.Iterator.next`.
+    mutating func next() async throws -> [UInt8]? {
+      while let event = try await rest.next() {
+        switch event {
+        case .bytes(let bytes) where !isOver: return bytes
+        case .bytes: continue
+        case .part: isOver = true
+        }
+      }
+      return nil
     }
   }
 }

@@ -94,7 +94,7 @@ public struct CarmaBatch: APIObject, Equatable {
     id = reply.importId
     status =
       switch reply.state {
-      case .waiting, .receiving, .checking, .merging: "RUNNING"
+      case .waiting, .receiving, .review, .checking, .merging: "RUNNING"
       case .finished: "FINISHED"
       case .failed, .cancelled: "ERROR"
       }

@@ -81,6 +81,8 @@ public enum AuditAction: String, Sendable, Codable, CaseIterable {
   case addImport = "import.add"
   /// A file that has arrived.
   case receiveImport = "import.receive"
+  /// An import in review, with the columns that were chosen.
+  case startImport = "import.start"
   case cancelImport = "import.cancel"
   case saveTemplate = "template.save"
   case removeTemplate = "template.remove"

@@ -39,11 +39,12 @@ public enum ImportEncoding: String, Sendable, Codable, CaseIterable, SchemaProvi
 /// How far an import is.
 ///
 /// - **waiting**: for its file → receiving, cancelled
-/// - **receiving**: the file is on its way → waiting (it broke off), checking, finished, failed, cancelled
-/// - **checking**: the hub looks for rows of the same people → merging, failed, cancelled
-/// - **merging**: the rows become contacts, a portion at a time → finished, failed, cancelled
+/// - **receiving**: the file is on its way → waiting (it broke off), review, checking, finished, failed, cancelled
+/// - **review**: it is here, and waits to be told what its columns are → checking, cancelled
+/// - **checking**: the hub checks the rows, and looks for those of the same people → merging, failed, cancelled
+/// - **merging**: the rows become contacts, a portion at a time → review (after a dry run), finished, failed, cancelled
 public enum ImportState: String, Sendable, Codable, CaseIterable, SchemaProviding {
-  case waiting, receiving, checking, merging, finished, failed, cancelled
+  case waiting, receiving, review, checking, merging, finished, failed, cancelled
 
   public var hasEnded: Bool { [.finished, .failed, .cancelled].contains(self) }
 }
@@ -88,13 +89,14 @@ public struct ImportRequest: APIRequest, Equatable {
   public var appType: AppType?
   public var sandbox: Bool?
   public var dryRun: Bool?
+  public var review: Bool?
 
   public init(
     name: String? = nil, listId: ListID? = nil, segmentId: SegmentID? = nil, mode: ImportMode? = nil,
     identity: ImportIdentity? = nil, columns: ImportColumns? = nil, others: ImportOthers? = nil,
     delimiter: String? = nil, encoding: ImportEncoding? = nil, dateFormat: String? = nil, decimalComma: Bool? = nil,
     emptyClears: Bool? = nil, allowEmpty: Bool? = nil, appId: String? = nil, appType: AppType? = nil,
-    sandbox: Bool? = nil, dryRun: Bool? = nil
+    sandbox: Bool? = nil, dryRun: Bool? = nil, review: Bool? = nil
   ) {
     self.name = name
     self.listId = listId
@@ -113,6 +115,7 @@ public struct ImportRequest: APIRequest, Equatable {
     self.appType = appType
     self.sandbox = sandbox
     self.dryRun = dryRun
+    self.review = review
   }
 
   public static let schemaName: String? = "ImportRequest"
@@ -122,7 +125,25 @@ public struct ImportRequest: APIRequest, Equatable {
     name: "Customers of November", listId: ListID(1_000_000_005), mode: .upsert, identity: .originalId,
     columns: ImportColumns(["Kundnr": "originalId", "Färg": "properties.colour", "Intern": nil]), dryRun: true)
 
+  /// What an import in review is started with. What is absent stays as the import was added with, or was started with before.
+  public static let starting = BodyForm(
+    "ImportStartRequest", "What the columns of an import in review are, and what is done with its rows.",
+    absent: ["name", "delimiter", "encoding", "review"],
+    example: ImportRequest(
+      columns: ImportColumns(["Kundnr": "originalId", "Färg": "properties.colour", "Intern": nil]), dryRun: true))
+
   public static var fieldTable: FieldTable { ImportReply.fieldTable }
+
+  /// With what `other` has in place of its own.
+  public func started(with other: ImportRequest) -> ImportRequest {
+    ImportRequest(
+      name: name, listId: other.listId ?? listId, segmentId: other.segmentId ?? segmentId, mode: other.mode ?? mode,
+      identity: other.identity ?? identity, columns: other.columns ?? columns, others: other.others ?? others,
+      delimiter: delimiter, encoding: encoding, dateFormat: other.dateFormat ?? dateFormat,
+      decimalComma: other.decimalComma ?? decimalComma, emptyClears: other.emptyClears ?? emptyClears,
+      allowEmpty: other.allowEmpty ?? allowEmpty, appId: other.appId ?? appId, appType: other.appType ?? appType,
+      sandbox: other.sandbox ?? sandbox, dryRun: other.dryRun ?? dryRun, review: review)
+  }
 }
 
 /// An import: a file of contacts, how far it is, and what has become of its rows.
@@ -146,6 +167,7 @@ public struct ImportReply: APIObject, Equatable {
   public var removed: Int
   public var percent: Int
   public var columns: ImportColumns?
+  public var headings: [String]?
   public var delimiter: String?
   public var encoding: ImportEncoding?
   public var sample: [[String]]?
@@ -157,9 +179,9 @@ public struct ImportReply: APIObject, Equatable {
     importId: ImportID, name: String? = nil, state: ImportState, listId: ListID? = nil, segmentId: SegmentID? = nil,
     mode: ImportMode = .upsert, identity: ImportIdentity = .originalId, dryRun: Bool = false, rows: Int = 0,
     added: Int = 0, updated: Int = 0, unchanged: Int = 0, duplicates: Int = 0, skipped: Int = 0, rejected: Int = 0,
-    devices: Int = 0, removed: Int = 0, percent: Int = 0, columns: ImportColumns? = nil, delimiter: String? = nil,
-    encoding: ImportEncoding? = nil, sample: [[String]]? = nil, error: String? = nil, createdAt: Timestamp,
-    endedAt: Timestamp? = nil
+    devices: Int = 0, removed: Int = 0, percent: Int = 0, columns: ImportColumns? = nil, headings: [String]? = nil,
+    delimiter: String? = nil, encoding: ImportEncoding? = nil, sample: [[String]]? = nil, error: String? = nil,
+    createdAt: Timestamp, endedAt: Timestamp? = nil
   ) {
     self.importId = importId
     self.name = name
@@ -180,6 +202,7 @@ public struct ImportReply: APIObject, Equatable {
     self.removed = removed
     self.percent = percent
     self.columns = columns
+    self.headings = headings
     self.delimiter = delimiter
     self.encoding = encoding
     self.sample = sample
@@ -193,16 +216,17 @@ public struct ImportReply: APIObject, Equatable {
   public static let example = ImportReply(
     importId: ImportID(1), name: "Customers of November", state: .finished, listId: ListID(1_000_000_005), rows: 1000,
     added: 800, updated: 120, unchanged: 60, duplicates: 15, rejected: 5, percent: 100,
-    columns: ImportColumns(["Kundnr": "originalId", "Färg": "properties.colour", "Intern": nil]), delimiter: ";",
-    encoding: .windows1252, sample: [["1001", "röd", ""]], createdAt: .example, endedAt: .example)
+    columns: ImportColumns(["Kundnr": "originalId", "Färg": "properties.colour", "Intern": nil]),
+    headings: ["Kundnr", "Färg", "Intern"], delimiter: ";", encoding: .windows1252,
+    sample: [["1001", "röd", ""]], createdAt: .example, endedAt: .example)
 
   public static let fieldTable: FieldTable = [
     "importId": "The import's number.",
     "name": FieldDescription("A name for people.", limits: 1...200),
     "state":
       """
-    `waiting` for its file, `receiving` it, `checking` for rows of the same people, `merging` them into the contacts, or it has \
-    ended: `finished`, `failed` or `cancelled`.
+    `waiting` for its file, `receiving` it, in `review` until it is started, `checking` its rows, `merging` them into the \
+    contacts, or it has ended: `finished`, `failed` or `cancelled`.
     """,
     "listId": "The list that those in the file are put on.",
     "segmentId": "The static segment that those in the file are put in.",
@@ -240,6 +264,9 @@ public struct ImportReply: APIObject, Equatable {
     "appType": "The platform of tokens in rows that name none: \(AppType.listOfApps).",
     "sandbox": "Whether tokens are of APNs' development environment, where rows do not say. False if absent.",
     "dryRun": "Whether nothing is merged: all is checked and counted. False if absent.",
+    "review":
+      "Whether it waits when its file has come, to be started with its columns. A dry run of it leads back there. False if absent.",
+    "headings": "The headings of the file, in their order.",
     "rows": .count("Rows that are done with: the sum of the next six."),
     "added": .count("Rows that became contacts."),
     "updated": .count("Rows that changed a contact, its list or its segment."),

@@ -15,7 +15,7 @@ import Wire
   }
 
   private func finish(_ number: Int64, _ managed: ManagementServer) async throws {
-    let work = ImportWork(managed.database.pool, suppressions: .ofTests)
+    let work = ImportWork(managed.database.pool, suppressions: .ofTests, endpoints: EndpointRules())
     while try await work.step(managed.customer, ImportID(number)) {}
   }
 

@@ -35,6 +35,33 @@ import Wire
     #expect(try await parts.next() == nil)
   }
 
+  @Test(arguments: [1, 2, 3, 7, 61])
+  func `A file behind short fields comes as it is, whatever the pieces of the form`(piece: Int) async throws {
+    let file = (1...200).map { "\($0);\r\n--b \r\n-" }.joined()
+    let field = "--b\r\nContent-Disposition: form-data; name=\"mode\"\r\n\r\nadd\r\n"
+    let whole = Array("\(Self.start)\(field)\(Self.file)\(file)\r\n\(Self.file)other\r\n--b--\r\n".utf8)
+    let (portions, sending) = AsyncStream.makeStream(of: ByteBuffer.self)
+    for start in stride(from: 0, to: whole.count, by: piece) {
+      sending.yield(ByteBuffer(bytes: whole[start...].prefix(piece)))
+    }
+    sending.finish()
+    let form = try MultipartForm(request(RequestBody(asyncSequence: portions)), upTo: whole.count)
+    var parts = form.makeAsyncIterator()
+    let (fields, part) = try await parts.fields(upTo: 10)
+    #expect(fields.map(\.name) == ["csrf", "mode"] && fields.map(\.value) == ["token", "add"])
+    var bytes: [UInt8] = []
+    for try await chunk in UploadedFile(try #require(part), parts, length: nil) { bytes += chunk }
+    #expect(String(decoding: bytes, as: UTF8.self) == file)
+  }
+
+  @Test func `A file that breaks off is not taken for a whole one`() async throws {
+    var parts = try MultipartForm(request(Self.start + Self.file + "x\r\n--b"), upTo: 1000).makeAsyncIterator()
+    let part = try #require(try await parts.fields(upTo: 10).file)
+    await #expect(throws: HTTPErrorResponse.self) {
+      for try await _ in UploadedFile(part, parts, length: nil) {}
+    }
+  }
+
   @Test func `What breaks off, is too large or is no form is refused`() async throws {
     let whole = Self.start + Self.file + "x\r\n--b--\r\n"
     #expect(try await MultipartForm(request(whole), upTo: whole.utf8.count).texts().map(\.value) == ["token", "x"])

@@ -7,7 +7,7 @@ import Wire
 /// Contacts: the search, one contact with its timeline, and what can be done to it.
 enum ContactPages {
   static let pages = [search, contact, edit, message]
-  static let actions = [change, send, retire]
+  static let actions = [change, send, retire, suppress, lift]
 
   /// Most events of a timeline at first, and at all.
   private static let events = (few: 50, most: 1000)
@@ -26,6 +26,7 @@ enum ContactPages {
     return ConsoleView(
       title: "Contacts", template: "contacts",
       values: [
+        "tabs": ContactTabs.tabs(call, "/console/contacts"),
         "query": query ?? "", "rows": page.items.map { row($0, call) }, "hasRows": !page.items.isEmpty,
         "pager": ConsolePath.pager("/console/contacts", ["query": query], after: call.query.value("after"), page.next),
         "hidesPersonal": !call.user.seesPersonal, "mayFilter": call.allows(SegmentOperations.search), "filter": "",
@@ -125,6 +126,11 @@ enum ContactPages {
       "apps": apps(of: contact, call), "lists": try await lists(of: contact, call),
       "seesTimeline": call.user.seesPersonal,
     ]
+    if call.allows(SuppressionOperations.list) {
+      let whose = SuppressionRequest(originalId: contact.originalId)
+      let found = try await call.read(SuppressionOperations.list, (whose, PageRequest()))
+      values["suppression"] = [suppression(found.items, call)]
+    }
     if call.user.seesPersonal, call.allows(ReportOperations.show) {
       let limit = try call.query.integer("events", in: 1...events.most) ?? events.few
       let report = try await call.read(
@@ -259,6 +265,52 @@ enum ContactPages {
   ) { call in
     let device = try await call.change(ContactOperations.retire, try call.number("device"), ())
     return .see("/console/contacts/\(device.contactId)", notice: "Device \(device.deviceId) gets nothing any more.")
+  }
+
+  // MARK: Suppression
+
+  /// What the contact does not get, and what can be done about it. A number's or a device's suppression is lifted on its own page.
+  private static func suppression(_ items: [SuppressionReply], _ call: ConsoleCall) -> [String: Any] {
+    let mayChange = call.allows(SuppressionOperations.add)
+    return [
+      "items": items.map { item in
+        SuppressionPages.row(item, call).merging(["isOwn": item.kind == .contact, "mayLift": mayChange]) { $1 }
+      },
+      "isEmpty": items.isEmpty, "mayLift": mayChange && items.contains { $0.kind == .contact },
+      "maySuppress": mayChange && !items.contains { $0.kind == .contact && $0.scope == .all },
+      "form": call.formView(suppressionFields, of: suppressPath),
+    ]
+  }
+
+  private static let suppressPath = "/console/contacts/{id}/suppress"
+  private static let suppressionFields = [SuppressionPages.scope, SuppressionPages.reason, SuppressionPages.until]
+
+  private static let suppress = ConsoleAction(
+    path: suppressPath, operation: AnyOperation(SuppressionOperations.add), fields: suppressionFields,
+    form: "/console/contacts/{id}"
+  ) { call in
+    let id: ContactID = try call.number()
+    let request = try SuppressionPages.request(call, originalID: try await originalID(call))
+    let done = try await call.change(SuppressionOperations.add, (), request)
+    return .see("/console/contacts/\(id)", notice: "\(SuppressionPages.label(of: done.scope)) is stopped.")
+  }
+
+  private static let lift = ConsoleAction(
+    path: "/console/contacts/{id}/lift", operation: AnyOperation(SuppressionOperations.lift),
+    confirms: Confirmation(
+      title: "Send to the contact again?", button: "Lift the suppression", isDestructive: false,
+      text: """
+        All that names the contact by its original id is lifted. What names its number or a device stays. Do this only when that \
+        person asks for it.
+        """),
+    form: "/console/contacts/{id}"
+  ) { call in
+    let id: ContactID = try call.number()
+    let whose = SuppressionRequest(originalId: try await originalID(call))
+    let done = try await call.change(SuppressionOperations.lift, (), whose)
+    return .see(
+      "/console/contacts/\(id)",
+      notice: done.lifted.isEmpty ? "Nothing named the contact by its original id." : "It is sent to again.")
   }
 
   // MARK: A message

@@ -14,6 +14,10 @@ struct ConsoleAction: Sendable {
   /// Path of the page that has the form, shown again on a refusal. It may have the parts of the action's own path.
   let form: String?
   let perform: @Sendable (ConsoleCall) async throws -> ConsoleDone
+  /// Takes the file of a form that has one as its last field, which may be larger than memory; `nil` for forms that are read as a whole.
+  let receive: Receive?
+
+  typealias Receive = @Sendable (ConsoleCall, UploadedFile) async throws -> ConsoleDone
 
   init(
     path: String, operation: AnyOperation, confirms: Confirmation? = nil, fields: [FormField] = [],
@@ -25,6 +29,20 @@ struct ConsoleAction: Sendable {
     self.fields = fields
     self.form = form
     self.perform = perform
+    receive = nil
+  }
+
+  /// A form whose last field is a file, called `file`.
+  init(
+    path: String, operation: AnyOperation, fields: [FormField] = [], form: String? = nil, receive: @escaping Receive
+  ) {
+    self.path = path
+    self.operation = operation
+    confirms = nil
+    self.fields = fields
+    self.form = form
+    perform = { _ in throw HTTPErrorResponse.badRequest("file is missing: choose one.") }
+    self.receive = receive
   }
 }
 

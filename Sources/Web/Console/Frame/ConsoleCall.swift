@@ -1,3 +1,4 @@
+import DataInOut
 import HTTPTypes
 import Locking
 import Operations
@@ -68,6 +69,17 @@ struct ConsoleCall: Sendable {
     return reply
   }
 
+  /// Receives the file of an import, and then notes in the audit log that it has come.
+  func receive(_ file: UploadedFile, of id: ImportID) async throws -> ImportReply {
+    try require(ImportOperations.add)
+    let received = try await parts.upload.receive(customer, id, file, length: file.length)
+    return try await parts.replies.change(customer, by: author) { change in
+      let reply = try await Imports(change.transaction).finish(customer, received)
+      try await change.record(.receiveImport, "import \(id)", after: reply.audited)
+      return reply
+    }
+  }
+
   /// Whether the user's role may call it: for buttons and links.
   func allows(_ operation: AnyOperation) -> Bool { operation.isOpen(to: role, seesPersonal: user.seesPersonal) }
 
@@ -106,6 +118,8 @@ struct ConsoleParts: Sendable {
   let operations: OperationParts
   let replies: IdempotentReplies
   let messages: MessageService
+  /// Receives files of imports.
+  let upload: ImportUpload
   /// Of console and management API, without a slash at its end.
   let consoleURL: String
   /// Of what apps and their back ends ask for, without a slash at its end.

@@ -64,6 +64,8 @@ struct ConsoleView {
   var calls: [ConsoleLink]
   /// A whole rich page in place of the template's, for a frame `<iframe sandbox>` of the console.
   var document: String?
+  /// A file in place of a page.
+  var download: ConsoleDownload?
   /// Whether the block `{{$live}}…{{/live}}` of the template is read again every few seconds.
   var isLive: Bool
 
@@ -77,6 +79,7 @@ struct ConsoleView {
     self.sql = sql
     self.calls = calls
     document = nil
+    download = nil
     self.isLive = isLive
   }
 
@@ -85,6 +88,19 @@ struct ConsoleView {
     self.init(title: "", template: "")
     self.document = document
   }
+
+  init(download: ConsoleDownload) {
+    self.init(title: "", template: "")
+    self.download = download
+  }
+}
+
+/// A file that a browser saves.
+struct ConsoleDownload {
+  let name: String
+  /// As in `text/csv; charset=utf-8`.
+  let type: String
+  let bytes: [UInt8]
 }
 
 /// What does the same as a page, elsewhere.

@@ -7,6 +7,7 @@ enum ConsolePages {
     (OverviewPages.pages, OverviewPages.actions),
     (SendoutPages.pages, SendoutPages.actions), (ComposerPages.pages, ComposerPages.actions),
     (ContactPages.pages, ContactPages.actions), (ListPages.pages, ListPages.actions),
+    (ImportPages.pages, ImportPages.actions), (SuppressionPages.pages, SuppressionPages.actions),
     (SegmentPages.pages, SegmentPages.actions),
     (TriggerPages.pages, TriggerPages.actions), (MessagePages.pages, MessagePages.actions),
     (ContentPages.pages, ContentPages.actions), (AppPages.pages, AppPages.actions),

@@ -1,6 +1,7 @@
 import Embedded
 import HTTPTypes
 import Hummingbird
+import NIOCore
 import Operations
 import Registry
 import Wire
@@ -108,6 +109,14 @@ public struct ConsoleRoutes: RouteSet {
     _ view: ConsoleView, _ page: ConsolePage?, _ call: ConsoleCall, _ visit: ConsoleVisit,
     _ status: HTTPResponse.Status = .ok
   ) -> Response {
+    if let download = view.download {
+      return Response(
+        status: .ok,
+        headers: [
+          .contentType: download.type, .contentDisposition: "attachment; filename=\"\(download.name)\"",
+          .cacheControl: "no-store", .xContentTypeOptions: "nosniff",
+        ], body: ResponseBody(byteBuffer: ByteBuffer(bytes: download.bytes)))
+    }
     if let document = view.document {
       return ConsoleReply.html(document, status, policy: ConsoleReply.framedPolicy)
     }
@@ -125,6 +134,9 @@ public struct ConsoleRoutes: RouteSet {
   // MARK: Actions
 
   private func perform(_ action: ConsoleAction, _ visit: ConsoleVisit) async throws -> Response {
+    if let receive = action.receive, let type = visit.request.headers[.contentType], MultipartParser.isType(type) {
+      return try await self.receive(action, receive, visit)
+    }
     // Three bytes of a form can stand for one, and a form can have what it showed beside what was typed.
     let form = try await visit.form(upTo: min(max(Limits.body, action.operation.description.bodyLimit) * 6, 4 << 20))
     let call: ConsoleCall
@@ -140,16 +152,42 @@ public struct ConsoleRoutes: RouteSet {
         throw HTTPErrorResponse.badRequest(
           "\(missing) has to be given again: it was not kept while nobody was signed in.")
       }
-      switch try await action.perform(call) {
-      case .see(let path, let notice):
-        return ConsoleReply.see(path, setting: notice.map { [visit.setting(.notice, $0, for: 60)] } ?? [])
-      case .show(let view):
-        return reply(view, ConsolePages.all.first { $0.path == action.form }, call, visit)
-      }
+      return answer(try await action.perform(call), action, call, visit)
     } catch {
       return try await refuse(action, call, visit, error)
     }
   }
+
+  private func answer(
+    _ done: ConsoleDone, _ action: ConsoleAction, _ call: ConsoleCall, _ visit: ConsoleVisit
+  ) -> Response {
+    switch done {
+    case .see(let path, let notice):
+      ConsoleReply.see(path, setting: notice.map { [visit.setting(.notice, $0, for: 60)] } ?? [])
+    case .show(let view): reply(view, ConsolePages.all.first { $0.path == action.form }, call, visit)
+    }
+  }
+
+  /// As `perform`, of a form with a file that may be larger than memory. Nothing of the file is read before session, role and token are right.
+  private func receive(
+    _ action: ConsoleAction, _ receive: ConsoleAction.Receive, _ visit: ConsoleVisit
+  ) async throws -> Response {
+    var call = try await self.call(visit, for: action.path, knowing: ["part"])
+    do {
+      guard call.allows(action.operation) else { throw HTTPErrorResponse.refused(action.operation, to: call.role) }
+      var parts = try await visit.upload(upTo: Self.largestUpload, token: call.user.csrfToken)
+      let (fields, file) = try await parts.fields(upTo: 64 * 1024)
+      call.form = FormValues(fields)
+      guard let file, file.fileName != "" else { return answer(try await action.perform(call), action, call, visit) }
+      let upload = UploadedFile(file, parts, length: FileChunks.length(of: visit.request))
+      return answer(try await receive(call, upload), action, call, visit)
+    } catch {
+      return try await refuse(action, call, visit, error)
+    }
+  }
+
+  /// Bytes of a form with the largest file that an import takes.
+  private static let largestUpload = (4 << 30) + (1 << 20)
 
   /// The field that tells which secret was left out.
   private static let left = "left"
@@ -258,7 +296,8 @@ extension ManagementRoutes {
   func consoleParts(consoleURL: String, publicURL: String, commands: [String: String]) -> ConsoleParts {
     ConsoleParts(
       operations: operations.parts, replies: operations.endpoint.replies, messages: messages.messages,
-      consoleURL: consoleURL, publicURL: publicURL, commands: commands, forget: operations.forget)
+      upload: imports.upload, consoleURL: consoleURL, publicURL: publicURL, commands: commands,
+      forget: operations.forget)
   }
 }
 

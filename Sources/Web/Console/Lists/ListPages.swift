@@ -69,6 +69,7 @@ enum ListPages {
         "count": count == ListReply.mostCounted ? "10,000+" : "\(count)", "isOne": count == 1,
         "rows": members.items.map { ContactPages.row($0, call) }, "hasRows": !members.items.isEmpty,
         "hidesPersonal": !call.user.seesPersonal, "mayChange": call.allows(ListOperations.changeMembers),
+        "mayImport": call.allows(ImportOperations.add) && call.allows(ImportOperations.show),
         "form": call.formView([originalIDs]),
         "pager": ConsolePath.pager(
           "/console/lists/\(id)", after: after?.description, members.next?.description),
