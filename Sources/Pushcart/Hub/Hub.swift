@@ -73,6 +73,7 @@ struct Hub: Sendable {
       [
         runner(parts), parts.messages, outbox(parts),
         ImportRunner(pool, suppressions: parts.suppressions, logger: logger),
+        ErasureRunner(pool, PersonalTables.all, logger: logger),
         NotificationRunner(pool, dispatcher: parts.dispatcher, vault: vault, logger: logger),
         housekeeping, parts.readiness,
       ]
