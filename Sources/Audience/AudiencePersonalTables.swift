@@ -1,6 +1,6 @@
 package import Postgres
 package import Registry
-import Wire
+package import Wire
 
 /// What this room's tables hold of a person.
 package enum AudiencePersonalTables {

@@ -1,5 +1,5 @@
-public import Logging
-public import Postgres
+package import Logging
+package import Postgres
 package import Registry
 public import ServiceLifecycle
 package import Wire

@@ -1,4 +1,4 @@
-package import Postgres
+import Postgres
 package import Registry
 
 /// What the tables of imports and of erasures hold of a person.

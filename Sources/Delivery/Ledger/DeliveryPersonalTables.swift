@@ -1,4 +1,4 @@
-package import Postgres
+import Postgres
 package import Registry
 
 /// What this room's tables hold of a person.

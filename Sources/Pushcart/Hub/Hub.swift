@@ -188,6 +188,7 @@ struct Hub: Sendable {
         checkCredentials: CredentialCheck(credentials, services: parts.services).check,
         messages: { messageService }),
       messages: messageService, upload: ImportUpload(pool, endpoints: settings.pushServices.endpoints),
+      exports: Exports(parts.reportPool, retentionDays: settings.retentionDays),
       pushApps: parts.pushApps, hybridApps: parts.hybridApps)
     return HubRoutes(
       carma: CarmaRoutes(
