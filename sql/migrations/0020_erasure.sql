@@ -29,7 +29,7 @@ CREATE FUNCTION names_person(value text, names text[]) RETURNS boolean LANGUAGE 
   SELECT EXISTS (
     SELECT FROM unnest(names) AS n (name)
      WHERE n.name COLLATE "C" = value COLLATE "C"
-        OR length(n.name) >= 6 AND position(n.name COLLATE "C" IN value COLLATE "C") > 0
+        OR length(n.name) >= 6 AND strpos(value COLLATE "C", n.name COLLATE "C") > 0
            AND value COLLATE "C" ~ ('(^|[^A-Za-z0-9])' || regexp_replace(n.name, '([][\\.^$*+?(){}|/-])', '\\\1', 'g') || '([^A-Za-z0-9]|$)'))
 $$;
 COMMENT ON FUNCTION names_person IS 'Whether a text is a name of a person, or has one of at least six characters in it.';

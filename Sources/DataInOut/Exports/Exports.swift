@@ -253,7 +253,7 @@ struct ExportColumn: Sendable {
 
   private static let contacts: [ExportColumn] =
     [ExportColumn("originalId", "contact.original_id")]
-    + ContactField.allCases.map { ExportColumn($0.name, "contact.\($0.column)") } + [
+    + ContactField.allCases.map { ExportColumn($0.name, ContactConditions.column($0)) } + [
       ExportColumn("dateOfBirth", "to_char(contact.date_of_birth, 'YYYY-MM-DD')", isText: false),
       ExportColumn("contactId", "contact.contact_id", isText: false),
       moment("createdAt", "contact.created_at"), moment("updatedAt", "contact.updated_at"),
