@@ -44,7 +44,7 @@ enum ExportOperations {
         .query("columns", .string(), "Names with commas between them; the usual ones if absent.", example: "originalId"),
         .query("format", .string(), "`csv`, which is the default, or `ndjson`.", example: "csv"),
         .query(
-          "exact", .bool,
+          "exact", Schema(.boolean),
           "Whether texts stay as they are. Otherwise an apostrophe stands before one that a spreadsheet would take for a formula.",
           example: false),
       ] + parameters,
