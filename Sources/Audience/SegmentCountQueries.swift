@@ -134,5 +134,5 @@ enum SegmentCountQueries {
 
 /// Every statement of this room, so that a test can prepare each of them on a real server.
 package enum AudienceStatements {
-  package static let all: [Statement] = SegmentQueries.all
+  package static let all: [Statement] = SegmentQueries.all + AudiencePersonalTables.statements
 }

@@ -303,5 +303,5 @@ public final class HybridMessages: Sendable {
 package enum HybridStatements {
   package static let all: [Statement] =
     StatusReportQueries.all + HybridAppQueries.all + PhoneRegistrationQueries.all
-    + PhoneMessageQueries.all + SealedColumn.hybrid.flatMap(\.statements)
+    + PhoneMessageQueries.all + SealedColumn.hybrid.flatMap(\.statements) + HybridPersonalTables.statements
 }

@@ -1,3 +1,5 @@
+import Audience
+import DataInOut
 import HTTPTypes
 import Registry
 import Sendouts
@@ -15,7 +17,8 @@ extension APIOperation.Tag {
 /// `/api/v1/contacts` and `/api/v1/devices`.
 package enum ContactOperations {
   package static let all = [
-    AnyOperation(list), AnyOperation(show), AnyOperation(put), AnyOperation(change), AnyOperation(retire),
+    AnyOperation(list), AnyOperation(show), AnyOperation(put), AnyOperation(change), AnyOperation(data), AnyOperation(erase),
+    AnyOperation(retire),
   ]
 
   package static let list = Operation(
@@ -76,6 +79,36 @@ package enum ContactOperations {
   ) { call, id, request in
     let (before, after) = try await ContactStore(call.database).change(call.customer, id, request)
     return Changed(after, line(from: before, to: after))
+  }
+
+  package static let data = Operation(
+    get: "/api/v1/contacts/{originalId}/data", id: "showContactData", .contacts, "Show all that is stored of a person",
+    """
+    The rows of all tables that are about the person, or name the person by original id, e-mail address, number or token. Of each table \
+    1,000 rows, or 2 MiB, are shown, and `cut` names those that have more. Kept replies of Idempotency-Keys are sealed and not shown.
+    """, showsPersonal: true, at: originalID, replies: .ok("What is stored.", ContactDataReply.form), errors: [unknown]
+  ) { call, id, _ in try await Erasures(call.slowReads, PersonalTables.all).data(call.customer, id) }
+
+  package static let erase = Operation(
+    .delete, "/api/v1/contacts/{originalId}", id: "eraseContact", .contacts, "Erase a person",
+    """
+    The contact, its devices and memberships are gone with the reply. Texts of messages, registrations of its numbers, rows of imports and \
+    names in the audit log follow within moments, whatever happens to a hub meanwhile; ask again to see how far that is, until the answer is \
+    404. Pushes on their way are skipped as `erased`, and links of those that arrived answer 410.
+
+    Totals, pushes without identity and suppressions stay. So do filters that name the person: the reply lists them. Replies that are kept for \
+    an `Idempotency-Key` are sealed, so all of the customer's are emptied: a request that is repeated is refused, and not run again.
+    """, at: originalID, body: .none,
+    replies: .ok("The contact is erased.", ErasureReply.form), errors: [unknown], audit: .eraseContact
+  ) { call, id, _ in
+    let erasures = Erasures(call.database, PersonalTables.all)
+    let (number, names, isNew) = try await erasures.erase(call.customer, id)
+    let filters =
+      try await AudiencePersonalTables.segments(call.customer, naming: names, in: call.database)
+      + SendoutsPersonalTables.sendouts(call.customer, naming: names, in: call.database)
+    let reply = try await erasures.find(call.customer, number, filters: filters)
+    guard isNew else { return Changed(reply) }
+    return Changed(reply, .init("contact \(reply.contactId)", after: ["erasureId": Int64(number)]))
   }
 
   /// The audit log is for ever, and names fields, not what stands in them.

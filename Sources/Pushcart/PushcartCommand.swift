@@ -16,7 +16,7 @@ struct PushcartCommand: AsyncParsableCommand {
         name: "Management",
         subcommands: [
           CustomerCommand.self, KeyCommand.self, UserCommand.self, AppCommand.self, ContactCommand.self,
-          SuppressionCommand.self, ListCommand.self, SegmentCommand.self, ImportCommand.self,
+          SuppressionCommand.self, ListCommand.self, SegmentCommand.self, ImportCommand.self, ExportCommand.self,
           TemplateCommand.self,
           SendCommand.self, SendoutCommand.self, MessageCommand.self, TriggerCommand.self, SMSCommand.self,
           HybridCommand.self, DataTreeCommand.self, WhyCommand.self, ReportCommand.self,

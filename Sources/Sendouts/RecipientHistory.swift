@@ -134,6 +134,7 @@ struct RecipientHistory {
     case (.skipped, .deviceInvalidated): return "Not sent: the device had been invalidated by then."
     case (.skipped, .deviceReassigned): return "Not sent: another contact had the device by then."
     case (.skipped, .suppressed): return "Not sent: the recipient is suppressed."
+    case (.skipped, .erased): return "Not sent: the contact had been erased by then."
     case (.skipped, .deviceGone): return "Not sent: the device had been deleted by then."
     case (.skipped, _): return "Not sent: \(reason)."
     case (.cancelled, .pushAccepted): return "Not sent: another push of its message was accepted."

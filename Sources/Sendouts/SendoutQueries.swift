@@ -221,5 +221,5 @@ extension ChangeChannel {
 package enum SendoutStatements {
   package static let all: [Statement] =
     SendoutQueries.all + Triggers.table.all + TriggerQueries.all + TemplateUseQueries.all + ReportQueries.all
-    + RetentionQueries.all
+    + RetentionQueries.all + SendoutsPersonalTables.statements
 }

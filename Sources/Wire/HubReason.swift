@@ -4,6 +4,7 @@ public enum HubReason: String, CaseIterable, Sendable {
   case deviceInvalidated = "device_invalidated"
   case deviceReassigned = "device_reassigned"
   case deviceGone = "device_gone"
+  case erased
   case suppressed
   case badToken = "BadToken"
   case noChannelURI = "NoChannelURI"
@@ -75,6 +76,7 @@ public enum HubReason: String, CaseIterable, Sendable {
     case .deviceInvalidated: "The device had been invalidated by then."
     case .deviceReassigned: "Another contact had the device by then."
     case .deviceGone: "The device had been deleted by then."
+    case .erased: "The contact had been erased by then."
     case .suppressed: "A suppression of the contact, its number or the device stops messages of this purpose."
     case .badToken: "The token is no subscription to Web Push. The device is invalidated."
     case .noChannelURI: "The token is no channel URI of Windows. The device is invalidated."
@@ -137,7 +139,7 @@ extension HubReason {
   /// What helps, as sentences; `nil` if nothing more is known than the reason.
   public var advice: String? {
     switch self {
-    case .deviceInvalidated, .deviceReassigned, .deviceGone, .badToken, .noChannelURI, .noNumber, .messageGone,
+    case .deviceInvalidated, .deviceReassigned, .deviceGone, .erased, .badToken, .noChannelURI, .noNumber, .messageGone,
       .withdrawn, .pushAccepted, .confirmedInTime:
       "Nothing: the device or the message is gone."
     case .suppressed:

@@ -537,5 +537,6 @@ enum ImportQueries {
 
 /// Every statement of this room, so that a test can prepare each of them on a real server.
 package enum DataInOutStatements {
-  package static let all: [Statement] = ImportQueries.all
+  package static let all: [Statement] =
+    ImportQueries.all + ImportPersonalTables.statements + ErasureQueries.all + ExportQueries.all
 }

@@ -76,7 +76,18 @@ extension Dispatch {
               self.plan.key.customer, pushes.map(\.device), with: fields, suppressedBy: self.dispatcher.suppressions)
           })
       else { return nil }
-      await preparation.prepare(pushes, for: recipients, into: &prepared)
+      let found = Set(recipients.map(\.device.id))
+      let missing = pushes.filter { !found.contains($0.device) }.map(\.contact)
+      var erased: Set<ContactID> = []
+      if !missing.isEmpty {
+        guard
+          let gone = await persistently(
+            "look for erased contacts",
+            { try await Person.missing(self.plan.key.customer, missing, in: self.dispatcher.database) })
+        else { return nil }
+        erased = gone
+      }
+      await preparation.prepare(pushes, for: recipients, erased: erased, into: &prepared)
     }
     return prepared
   }

@@ -93,9 +93,12 @@ struct Preparation: Sendable {
   private static let longestTurn = 128 << 10
 
   /// Prepares the next pushes of a batch.
-  /// - Parameter recipients: of the devices that still exist, in any order.
+  /// - Parameters:
+  ///   - recipients: of the devices that still exist, in any order.
+  ///   - erased: those of the others' contacts that were erased.
   func prepare(
-    _ pushes: ArraySlice<QueuedPush>, for recipients: [Recipient], into prepared: inout PreparedBatch
+    _ pushes: ArraySlice<QueuedPush>, for recipients: [Recipient], erased: Set<ContactID> = [],
+    into prepared: inout PreparedBatch
   ) async {
     let recipients = Dictionary(recipients.map { ($0.device.id, $0) }) { first, _ in first }
     var bytes = 0
@@ -107,7 +110,7 @@ struct Preparation: Sendable {
       }
       bytes += 1024
       guard let recipient = recipients[push.device] else {
-        prepared.settlements.append(.withoutSending(push, .skipped, .hub(.deviceGone)))
+        prepared.settlements.append(.withoutSending(push, .skipped, .hub(erased.contains(push.contact) ? .erased : .deviceGone)))
         continue
       }
       bytes += recipient.contact.properties.utf8.count

@@ -368,5 +368,5 @@ package enum DeliveryStatements {
   package static let all: [Statement] =
     FreezeQueries.all + LedgerQueries.all + BatchQueries.all + BreakerQueries.all + MessageQueries.all
     + MessageHistoryQueries.all + OpenQueries.all
-    + HistoryQueries.all + TrackedMessageQueries.all + DeliveryReportQueries.all
+    + HistoryQueries.all + TrackedMessageQueries.all + DeliveryReportQueries.all + DeliveryPersonalTables.statements
 }

@@ -37,27 +37,36 @@ public enum DeliveryError: Error, Sendable, Hashable {
   case opensOverflow
   /// Too many delivery reports are waiting to be written. The provider may post them again shortly.
   case reportsOverflow
+  /// The contact of the push was erased.
+  case contactErased
 }
 
 /// Takes single opens and records them in batches.
 ///
 /// An open is answered only after its commit. Opens that arrive during a statement share the next statement and its commit.
 public final class Opens: Sendable {
-  private let batcher: Batcher<Open, ContactID?>
+  private let batcher: Batcher<Open, (contact: ContactID?, isErased: Bool)>
 
   public init(_ database: any Querying) {
     let log = OpenLog(database)
     batcher = .ofOpens(on: database.executor) { customer, opens in
-      try await log.record(opens, of: customer)
+      let contacts = try await log.record(opens, of: customer)
+      let erased = try await Person.missing(customer, contacts.compactMap(\.self), in: database)
+      return contacts.map { contact in (contact, contact.map(erased.contains) ?? false) }
     }
   }
 
   /// Records an open.
   /// - Parameter done: called exactly once, after the commit, on any thread; must not block. It gets the push's contact, or
-  ///   `nil` if the push does not exist and nothing was recorded. It fails with `DeliveryError.opensOverflow`, or with an error
-  ///   that `DatabaseUnavailable` recognizes.
+  ///   `nil` if the push does not exist and nothing was recorded. It fails with `DeliveryError.opensOverflow`, with
+  ///   `.contactErased` for a push of somebody who was erased, or with an error that `DatabaseUnavailable` recognizes.
   public func record(_ open: Open, then done: @escaping @Sendable (Result<ContactID?, any Error>) -> Void) {
-    batcher.answer(open.link.customer.rawValue, open, then: done)
+    batcher.answer(open.link.customer.rawValue, open) { result in
+      done(
+        result.flatMap { opened in
+          opened.isErased ? .failure(DeliveryError.contactErased) : .success(opened.contact)
+        })
+    }
   }
 }
 

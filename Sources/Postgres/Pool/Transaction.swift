@@ -5,7 +5,7 @@ import Locking
 public final class Transaction: Querying {
   private enum State { case fresh, begun, ended }
 
-  private let lease: Lease
+  let lease: Lease
   /// What stands in front of its first statement.
   private let preludes: [Statement]
   private let state = Mutex(State.fresh)
@@ -36,6 +36,13 @@ public final class Transaction: Querying {
   where Chunks.Element == [UInt8] {
     try await beginIfFresh("copy.in")
     return try await lease.copyIn(sql, chunks, isWithinTransaction: true)
+  }
+
+  /// COPY … TO STDOUT within this transaction, while no other of its statements runs. It is read to its end; no time limit applies.
+  /// - Parameter body: takes each row as the server formats it, newline included. It must not block.
+  package func copyOut(_ sql: String, _ body: ([UInt8]) -> Void) async throws {
+    try await beginIfFresh("copy.out")
+    try await lease.copyOut(sql, body)
   }
 
   /// Runs many statements in one text, by the simple protocol, while no other statement of this transaction runs: for

@@ -86,6 +86,14 @@ public struct CopyOut: AsyncSequence, Sendable {
 }
 
 extension Lease {
+  /// Runs a COPY … TO STDOUT to its end.
+  func copyOut(_ sql: String, _ body: ([UInt8]) -> Void) async throws {
+    let run = CopyOutOperation(sql)
+    let (session, id) = (session, id)
+    perform { _ in session.begin(run, id) }
+    while let rows = try await read(run) { for row in rows { body(row) } }
+  }
+
   fileprivate func read(_ run: CopyOutOperation) async throws -> [[UInt8]]? {
     try Task.checkCancellation()
     let session = session

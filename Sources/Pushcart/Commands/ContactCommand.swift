@@ -7,9 +7,9 @@ extension ContactSearchField: ExpressibleByArgument {}
 
 struct ContactCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "contact", abstract: "Look for contacts, show, add and change one, and retire devices.",
+    commandName: "contact", abstract: "Look for contacts, show, add, change and erase one, and retire devices.",
     discussion: "Apps register contacts by Carma's API. pushcart report timeline tells what happened with one.",
-    subcommands: [List.self, Show.self, Put.self, Update.self, Retire.self])
+    subcommands: [List.self, Show.self, Put.self, Update.self, Data.self, Erase.self, Retire.self])
 
   struct List: OperationCommand {
     static let operation = ContactOperations.list
@@ -90,6 +90,46 @@ struct ContactCommand: AsyncParsableCommand {
     var body: ContactRequest { get throws { try fields.request } }
 
     func text(_ contact: ContactDetails) -> String { contact.text }
+  }
+
+  struct Data: OperationCommand {
+    static let operation = ContactOperations.data
+    static let configuration = CommandConfiguration(
+      abstract: "Show all that is stored of a person, as JSON.",
+      discussion: "Example: pushcart contact data lars@example.com --customer 1 > lars.json")
+
+    @Argument(help: "The customer's own id of the user.") var originalId: String
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var options: ManagementOptions
+
+    var target: String { originalId }
+
+    func text(_ reply: ContactDataReply) -> String {
+      let json = (try? JSONValue(encoding: reply).json) ?? []
+      return String(decoding: json, as: UTF8.self) + "\n"
+    }
+  }
+
+  struct Erase: OperationCommand {
+    static let operation = ContactOperations.erase
+    static let configuration = CommandConfiguration(
+      abstract: "Erase all that is stored of a person. Hubs finish it; the same command shows whether they have.",
+      discussion: """
+        Totals, pushes without identity and suppressions stay. It cannot be undone.
+
+        Example: pushcart contact erase lars@example.com --customer 1
+        """)
+
+    @Argument(help: "The customer's own id of the user.") var originalId: String
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var options: ManagementOptions
+
+    var target: String { originalId }
+
+    func text(_ reply: ErasureReply) -> String {
+      let named = reply.filters.map { "The filter of \($0) names the person, and stays.\n" }.joined()
+      return "Contact \(reply.contactId) is erased. A hub that serves this database clears what else is stored.\n" + named
+    }
   }
 
   struct Retire: OperationCommand {

@@ -74,6 +74,7 @@ struct Hub: Sendable {
         runner(parts), parts.messages, outbox(parts),
         ImportRunner(
           pool, suppressions: parts.suppressions, endpoints: settings.pushServices.endpoints, logger: logger),
+        ErasureRunner(pool, PersonalTables.all, logger: logger),
         NotificationRunner(pool, dispatcher: parts.dispatcher, vault: vault, logger: logger),
         housekeeping, parts.readiness,
       ]
@@ -188,6 +189,7 @@ struct Hub: Sendable {
         checkCredentials: CredentialCheck(credentials, services: parts.services).check,
         messages: { messageService }),
       messages: messageService, upload: ImportUpload(pool, endpoints: settings.pushServices.endpoints),
+      exports: Exports(parts.reportPool, retentionDays: settings.retentionDays),
       pushApps: parts.pushApps, hybridApps: parts.hybridApps)
     return HubRoutes(
       carma: CarmaRoutes(

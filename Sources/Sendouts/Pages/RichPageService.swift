@@ -13,6 +13,7 @@ public final class RichPageService: Sendable {
   private let templates: PageTemplateCache
   private let links: PublicLinks
   private let sources: PageSources
+  private let database: any Querying
   private let batcher: Batcher<Open, RecordedOpen>
 
   public init(
@@ -20,6 +21,7 @@ public final class RichPageService: Sendable {
   ) {
     self.templates = templates
     self.links = links
+    self.database = database
     sources = PageSources(database, vault: vault)
     batcher = .ofOpens { customer, opens in
       try await Self.record(opens, of: customer, in: database, logger)
@@ -30,7 +32,7 @@ public final class RichPageService: Sendable {
   /// sendout was started with. If only the open cannot be written, the page is shown nevertheless.
   /// - Parameter done: called exactly once, on any thread; must return soon. It gets `nil` if there is nothing to show:
   ///   no such push, or a sendout without pages. A phone's new user must not see what was meant for the former one, and
-  ///   gets `nil`, too.
+  ///   gets `nil`, too. It fails with `DeliveryError.contactErased` for a push of somebody who was erased.
   public func open(
     _ link: PushLink, by reader: Open.Reader, then done: @escaping @Sendable (Result<OpenedPage?, any Error>) -> Void
   ) {
@@ -39,8 +41,24 @@ public final class RichPageService: Sendable {
     } then: { page in
       switch page {
       case .failure(let error): done(.failure(error))
-      case .success(nil): done(.success(nil))
+      case .success(nil): self.nothing(link, then: done)
       case .success(let page?): self.open(link, by: reader, page, then: done)
+      }
+    }
+  }
+
+  /// There is no page: because the message went with its contact, or for another reason.
+  private func nothing(
+    _ link: PushLink, then done: @escaping @Sendable (Result<OpenedPage?, any Error>) -> Void
+  ) {
+    Task { [database] in
+      do {
+        let contacts = try await OpenLog(database).contacts(
+          of: [Open(link, via: .page, by: .machine)], of: link.customer)
+        let erased = try await Person.missing(link.customer, contacts.compactMap(\.self), in: database)
+        done(erased.isEmpty ? .success(nil) : .failure(DeliveryError.contactErased))
+      } catch {
+        done(.failure(error))
       }
     }
   }
@@ -51,9 +69,10 @@ public final class RichPageService: Sendable {
   ) {
     batcher.answer(link.customer.rawValue, Open(link, via: .page, by: reader)) { [links] result in
       done(
-        result.map { open in
-          guard let recipient = open.recipient, open.contact == recipient.contact.id else { return nil }
-          return OpenedPage(page: page, recipient: recipient, link: link, links: links)
+        result.flatMap { open in
+          if open.isErased { return .failure(DeliveryError.contactErased) }
+          guard let recipient = open.recipient, open.contact == recipient.contact.id else { return .success(nil) }
+          return .success(OpenedPage(page: page, recipient: recipient, link: link, links: links))
         })
     }
   }
@@ -88,8 +107,12 @@ public final class RichPageService: Sendable {
     async let contacts = contacts(of: opens, customer, in: database, logger)
     let found = try await Devices(database).recipients(customer, Array(Set(opens.map(\.link.device))))
     let recipients = Dictionary(found.map { ($0.device.id, $0) }) { first, _ in first }
-    return zip(opens, try await contacts).map { open, contact in
-      RecordedOpen(contact: contact, recipient: recipients[open.link.device])
+    let known = try await contacts
+    let missing = zip(opens, known).compactMap { recipients[$0.link.device] == nil ? $1 : nil }
+    let erased = missing.isEmpty ? [] : try await Person.missing(customer, missing, in: database)
+    return zip(opens, known).map { open, contact in
+      RecordedOpen(
+        contact: contact, recipient: recipients[open.link.device], isErased: contact.map(erased.contains) ?? false)
     }
   }
 
@@ -153,4 +176,6 @@ struct RecordedOpen: Sendable {
   let contact: ContactID?
   /// The device and its contact of now; `nil` if there is no such device any more.
   let recipient: Recipient?
+  /// Whether the contact was erased, as far as its device is not there.
+  let isErased: Bool
 }

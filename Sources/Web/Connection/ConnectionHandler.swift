@@ -14,7 +14,7 @@ import Operations
 /// Serves one HTTP/1.1 connection on its event loop. It stands before Hummingbird's channel.
 ///
 /// Fast routes are answered here, without a task. All other requests are passed on, one at a time, and their replies come back as
-/// events, each whole. Here, too, heads are checked, stalled clients are cut off, and the last reply reaches its reader. What
+/// events, each whole but for exports. Here, too, heads are checked, stalled clients are cut off, and the last reply reaches its reader. What
 /// Hummingbird and NIO have of this, and what they lack, is in docs/design/http.md.
 final class ConnectionHandler: ChannelDuplexHandler {
   typealias InboundIn = HTTPServerRequestPart
@@ -226,7 +226,7 @@ extension ConnectionHandler {
     current?.memory = reply.memory.map { ($0, .now() + TimeAmount(limits.largeReply)) }
     let taken = context.eventLoop.makePromise(of: Void.self)
     repliesTaken = taken.futureResult
-    context.write(wrapOutboundOut(.head(head(of: reply))), promise: reply.body == nil ? taken : nil)
+    context.write(wrapOutboundOut(.head(head(of: reply.head))), promise: reply.body == nil ? taken : nil)
     if let body = reply.body {
       writtenBytes += body.readableBytes
       context.write(wrapOutboundOut(.body(.byteBuffer(body))), promise: taken)
@@ -237,11 +237,31 @@ extension ConnectionHandler {
     if state.isLast || context.channel.isWritable { replyEnded() } else { isReplyHeld = true }
   }
 
+  /// Writes a part of a reply whose length nobody knows. A client of HTTP/1.0 sees its end by that of the connection.
+  private func write(_ part: StreamedReply, _ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?) {
+    guard state.takesReply, !isReplyHeld, current?.isForwarded == true else {
+      return promise?.fail(ChannelError.ioOnClosedChannel) ?? ()
+    }
+    switch part {
+    case .head(let response):
+      context.writeAndFlush(wrapOutboundOut(.head(head(of: response, isStreamed: true))), promise: promise)
+    case .body(let bytes):
+      writtenBytes += bytes.readableBytes
+      context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(bytes))), promise: promise)
+    case .end:
+      let taken = promise ?? context.eventLoop.makePromise(of: Void.self)
+      repliesTaken = taken.futureResult
+      let isLast = current?.isHTTP10 == true
+      context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: taken)
+      if isLast { perform(state.close()) } else { replyEnded() }
+    }
+  }
+
   /// The head of a reply with what the connection has to say.
-  private func head(of reply: WholeReply) -> HTTPResponseHead {
-    var head = HTTPResponseHead(reply.head)
+  private func head(of reply: HTTPResponse, isStreamed: Bool = false) -> HTTPResponseHead {
+    var head = HTTPResponseHead(reply)
     head.headers.add(name: "Date", value: HTTPDate.now)
-    if state.replyBegins() {
+    if state.replyBegins() || isStreamed && current?.isHTTP10 == true {
       head.headers.add(name: "Connection", value: "close")
     } else if current?.isHTTP10 == true {
       head.headers.add(name: "Connection", value: "keep-alive")
@@ -269,6 +289,7 @@ extension ConnectionHandler {
     switch event {
     case is Abort: abort(context)
     case let reply as WholeReply: if current?.isForwarded == true { write(reply) }
+    case let part as StreamedReply: return write(part, context, promise)
     case is BodyWanted:
       if case .body = state.awaited, state.takesReply, !isReplyHeld, current?.isForwarded == true {
         let head = HTTPResponseHead(version: .http1_1, status: .continue)

@@ -76,7 +76,7 @@ final class RequestHandler: Sendable {
     return true
   }
 
-  /// Answers a request through the router. The connection gets the reply in one piece.
+  /// Answers a request through the router. The connection gets the reply in one piece, but for an export.
   func respond(to request: Request, on channel: any Channel) async throws {
     var context = WebRequestContext(source: ApplicationRequestContextSource(channel: channel, logger: logger))
     context.clientAddress = trustedProxies.client(
@@ -85,8 +85,10 @@ final class RequestHandler: Sendable {
     if request.headers[.expect]?.lowercasedASCII == "100-continue" {
       request.body = RequestBody(asyncSequence: HeldBackBody(body: request.body, channel: channel))
     }
-    let reply = try await WholeReply(try await responder.respond(to: request, context: context))
-    channel.triggerUserOutboundEvent(reply, promise: nil)
+    let response = try await responder.respond(to: request, context: context)
+    // Only a body that is made piece by piece does not know its length.
+    if response.body.contentLength == nil { return try await StreamedReply.send(response, on: channel) }
+    channel.triggerUserOutboundEvent(try await WholeReply(response), promise: nil)
   }
 }
 

@@ -7,7 +7,7 @@ import Locking
   import Glibc
 #endif
 
-/// A reply that is whole in memory, as all of the hub are. Sent outwards, it is the reply to the request that Hummingbird's channel has.
+/// A reply that is whole in memory, as all of the hub but exports are. Sent outwards, it is the reply to the request that Hummingbird's channel has.
 struct WholeReply: Sendable {
   let head: HTTPResponse
   let body: ByteBuffer?

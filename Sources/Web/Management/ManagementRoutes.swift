@@ -10,12 +10,13 @@ public struct ManagementRoutes: RouteSet {
   let operations: OperationRoutes
   let messages: MessageRoutes
   let imports: ImportRoutes
+  let exports: ExportRoutes
 
   /// - Parameters:
   ///   - pushApps: the hub's, which forget what is changed here. So do `hybridApps`.
   package init(
     authenticator: Authenticator, replies: IdempotentReplies, parts: OperationParts, messages: MessageService,
-    upload: ImportUpload,
+    upload: ImportUpload, exports: Exports,
     pushApps: PushAppCache, hybridApps: HybridAppCache
   ) {
     operations = OperationRoutes(
@@ -34,11 +35,14 @@ public struct ManagementRoutes: RouteSet {
     imports = ImportRoutes(
       authenticator: authenticator, endpoint: IdempotentEndpoint(replies: replies), database: parts.database,
       upload: upload)
+    self.exports = ExportRoutes(
+      authenticator: authenticator, endpoint: IdempotentEndpoint(replies: replies), exports: exports)
   }
 
   public func addRoutes(to routes: RouteTable) {
     operations.addRoutes(to: routes)
     imports.addRoutes(to: routes)
+    exports.addRoutes(to: routes)
     routes.fast(.post, "/api/v1/messages", bound: .ownApp, use: messages.send)
   }
 }

@@ -1,3 +1,4 @@
+import Delivery
 import HTTPTypes
 import Hummingbird
 import NIOCore
@@ -8,6 +9,7 @@ import Sendouts
 final class PageReplies: Sendable {
   private let headers: HTTPFields
   let notFound: Response
+  let gone: Response
   let unavailable: Response
   let read: Response
 
@@ -15,19 +17,22 @@ final class PageReplies: Sendable {
   init(_ settings: PageSettings, formAction: String = "'none'") {
     headers = Self.headers(settings, formAction)
     notFound = Self.plain(.notFound, "There is nothing here", headers)
+    gone = Self.plain(.gone, "This is gone", headers)
     var later = headers
     later[.retryAfter] = HTTPErrorResponse.inAMoment[.retryAfter]
     unavailable = Self.plain(.serviceUnavailable, "Try again in a moment", later)
     read = Response(status: .noContent, headers: [.cacheControl: "no-store"])
   }
 
-  /// The reply that `response` makes of a result; 404 if it makes none, 503 if the database or the hub is overloaded or away.
+  /// The reply that `response` makes of a result; 404 if it makes none, 410 for somebody who was erased, 503 if the database or the hub is overloaded or away.
   /// - Throws: any other error.
   func reply<Success>(
     to result: Result<Success, any Error>, _ response: (Success) -> Response?
   ) throws -> Response {
     do {
       return response(try result.get()) ?? notFound
+    } catch DeliveryError.contactErased {
+      return gone
     } catch {
       guard ErrorReplies.response(for: error)?.status == .serviceUnavailable else { throw error }
       return unavailable

@@ -21,7 +21,7 @@ public struct PageSettings: Sendable {
 /// reports that a push was read.
 ///
 /// Three cases get the same reply: a foreign token, a push that is gone, and a phone that changed hands. It is a plain
-/// 404.
+/// 404. A push of a contact that was erased is gone for good: 410.
 public struct PageRoutes: RouteSet {
   private let pages: RichPageService
   private let opens: Opens

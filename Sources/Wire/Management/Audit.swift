@@ -63,6 +63,10 @@ public enum AuditAction: String, Sendable, Codable, CaseIterable {
   /// The secret before the current one, refused from now on.
   case revokeIdentity = "app.revoke_previous_identity"
   case changeContact = "contact.change"
+  /// All that was stored of a person is erased.
+  case eraseContact = "contact.erase"
+  /// What was stored of contacts, devices or pushes, written into a file.
+  case export = "data.export"
   /// A device that gets nothing more until it registers again.
   case retireDevice = "device.retire"
   case addSuppression = "suppression.add"

@@ -92,7 +92,8 @@ public struct WholeWebServer: Sendable {
           database: pool, slowReads: pool, vault: vault, smsRule: endpoints.sms, webhookRule: endpoints.webhook,
           statusAddresses: { [smsAddresses] _ in smsAddresses }, suppressionKey: { _ in .ofTests },
           checkCredentials: CredentialCheck(credentials, services: services).check, messages: { messageService }),
-        messages: messageService, upload: ImportUpload(pool, endpoints: endpoints), pushApps: pushApps,
+        messages: messageService, upload: ImportUpload(pool, endpoints: endpoints),
+        exports: Exports(pool, retentionDays: nil), pushApps: pushApps,
         hybridApps: hybridCache)
       return HubRoutes(
         carma: CarmaRoutes(

@@ -20,7 +20,7 @@ enum PageOperations {
         status: .ok, description: "The page in the template's media type, with a strict Content-Security-Policy.",
         content: .text(TemplateFormat.allCases.map(\.rawValue), example: "<h1>Hi Lars</h1>"))
     ],
-    errors: [unknown, tooManyRequests, unavailable])
+    errors: [unknown, gone, tooManyRequests, unavailable])
 
   private static let pageHead = APIOperation(
     method: .head, path: "/c/{token}", id: "probePage", tag: .pages, security: .none,
@@ -35,7 +35,7 @@ enum PageOperations {
     description: "The push's `pushreadurl`, for apps without rich pages. It counts as an open, as the page does.",
     parameters: [token],
     responses: [APIResponse(status: .noContent, description: "The open is committed.", content: .none)],
-    errors: [unknown, tooManyRequests, unavailable])
+    errors: [unknown, gone, tooManyRequests, unavailable])
 
   private static let readHead = APIOperation(
     method: .head, path: "/r/{token}", id: "probeRead", tag: .pages, security: .none,
@@ -95,7 +95,7 @@ enum PageOperations {
     status: .serviceUnavailable, description: "The database is unreachable. `Retry-After` says when to try again.",
     content: .text(["text/html"], example: "<h1>Try again in a moment</h1>"))
 
-  private static let headErrors = [unknown, tooManyRequests, unavailable].map { response in
+  private static let headErrors = [unknown, gone, tooManyRequests, unavailable].map { response in
     APIResponse(status: response.status, description: response.description, content: .none)
   }
 }

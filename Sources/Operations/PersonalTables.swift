@@ -1,0 +1,15 @@
+import Audience
+import DataInOut
+import Delivery
+import Hybrid
+package import Registry
+import Sendouts
+import Subscriptions
+
+/// What all tables hold of a person, as their rooms say. A test compares the names with the database's tables.
+package enum PersonalTables {
+  /// In the order in which they are erased. Imports come first, so that their rows bring nobody back. The contact's own table is the last.
+  package static let all: [PersonalTable] =
+    ImportPersonalTables.all + SendoutsPersonalTables.all + DeliveryPersonalTables.all + HybridPersonalTables.all
+    + SubscriptionsPersonalTables.all + AudiencePersonalTables.all + RegistryPersonalTables.all
+}

@@ -1,0 +1,60 @@
+import DataInOut
+import HTTPTypes
+import Operations
+import Wire
+
+/// The routes of exports, whose replies are files.
+enum ExportOperations {
+  static let all: [APIOperation] = [
+    export(
+      .contacts, id: "exportContacts", "Export contacts",
+      "`columns` are originalId, the contact's fields, dateOfBirth, properties with a name, contactId, createdAt and updatedAt.",
+      [], example: "originalId,firstName\nlars@example.com,Lars\n"),
+    export(
+      .devices, id: "exportDevices", "Export devices",
+      """
+      Valid devices alone. `columns` are originalId, deviceToken, appId, appType and sandboxToken, which an import reads, and deviceId, \
+      manufacturer, model, osVersion, country, timezone, locale and registeredAt.
+      """, [], example: "originalId,deviceToken,appId,appType,sandboxToken\nlars@example.com,0a1b,com.acme.app,1,false\n"),
+    export(
+      .pushes, id: "exportPushes", "Export pushes",
+      """
+      `columns` are originalId, sendoutId, pushNo, deviceId, state, reason, attempts, sentAt, settledAt, openedAt, delivery and deliveryReason. \
+      Pushes of people who were erased have no originalId.
+      """,
+      [.query("sendout", .integer(1...Int64.max), "Those of this sendout alone.", example: 7)],
+      example: "originalId,sendoutId,pushNo,state\nlars@example.com,7,1,accepted\n"),
+  ]
+
+  private static func export(
+    _ subject: ExportRequest.Subject, id: String, _ summary: String, _ columns: String, _ parameters: [APIParameter],
+    example: String
+  ) -> APIOperation {
+    APIOperation(
+      method: .get, path: "/api/v1/exports/\(subject.rawValue)", id: id, tag: .contacts, security: .key(.admin),
+      summary: summary,
+      description: """
+        The reply is made as it is taken, of any length, in the order of the hub's numbers. What changes meanwhile may be in it or not. A reply that \
+        breaks off ends without its last chunk. An import reads a file of contacts or devices back.
+
+        \(columns)
+        """,
+      parameters: [
+        .query("filter", .string(), "Of whom, as a line of text.", example: "country = 'SE'"),
+        .query("columns", .string(), "Names with commas between them; the usual ones if absent.", example: "originalId"),
+        .query("format", .string(), "`csv`, which is the default, or `ndjson`.", example: "csv"),
+        .query(
+          "exact", Schema(.boolean),
+          "Whether texts stay as they are. Otherwise an apostrophe stands before one that a spreadsheet would take for a formula.",
+          example: false),
+      ] + parameters,
+      responses: [
+        APIResponse(
+          status: .ok, description: "The file.",
+          content: .text(["text/csv", "application/x-ndjson"], example: example))
+      ],
+      errors: [
+        .error("A parameter is wrong.", DataInOutError.invalid(field: "columns", problem: "is empty"))
+      ])
+  }
+}

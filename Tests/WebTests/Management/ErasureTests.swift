@@ -1,0 +1,221 @@
+import DataInOut
+import Operations
+import Postgres
+import Registry
+import Support
+import Testing
+import Wire
+
+@Suite struct ErasureTests {
+  /// What the person is called everywhere. None of it may be left.
+  private static let canaries = ["canary@example.com", "Canaria", "00316990001", "c0ffee01", "feather", "Kanarien"]
+  private static let path = "/api/v1/contacts/canary%40example.com"
+
+  private func finish(_ managed: ManagementServer) async throws {
+    let work = ErasureWork(managed.database.pool, PersonalTables.all)
+    for (customer, number) in try await work.due() { while try await work.step(customer, number) {} }
+  }
+
+  private func importFile(_ file: String, _ managed: ManagementServer) async throws -> Int64 {
+    let number = try await managed.send("POST", "/api/v1/imports", json: "{}").json.integer("importId") ?? -1
+    let sent = try await managed.server.send(
+      "PUT", "/api/v1/imports/\(number)/file", key: managed.key, headers: [("Content-Type", "text/csv")], body: file)
+    #expect(sent.status == 202, "\(sent.text)")
+    return number
+  }
+
+  private func merge(_ number: Int64, _ managed: ManagementServer) async throws {
+    let work = ImportWork(managed.database.pool, suppressions: .ofTests)
+    while try await work.step(managed.customer, ImportID(number)) {}
+  }
+
+  /// Writes the person's texts wherever the API takes some.
+  private func write(_ managed: ManagementServer) async throws {
+    try await managed.addApp()
+    let list = try await managed.send("POST", "/api/v1/lists", json: #"{"name":"news"}"#).json.integer("listId") ?? 0
+    let put = try await managed.send(
+      "PUT", "/rest/\(managed.customer)/apps/com.acme.app/pushdevices",
+      headers: [("X-Carma-Authentication-Token", managed.key)],
+      json: """
+        {"originalId":"canary@example.com","firstName":"Canaria","emailAddress":"canary@example.com","mobileNumber":"00316990001",\
+        "properties":{"food":"feather"},"listId":\(list),"deviceInfo":[{"devicetoken":"c0ffee01","model":"Kanarien"}]}
+        """)
+    #expect(put.status == 200, "\(put.text)")
+    let segment =
+      try await managed.send("POST", "/api/v1/segments", json: #"{"name":"VIP","static":true}"#).json.integer("segmentId") ?? 0
+    #expect(
+      try await managed.send(
+        "PUT", "/api/v1/segments/\(segment)/contacts", json: #"{"add":["canary@example.com"]}"#
+      ).status == 200)
+    #expect(
+      try await managed.send(
+        "POST", "/api/v1/messages",
+        json: """
+          {"appId":"com.acme.app","to":{"originalId":"canary@example.com"},"properties":{"x":"feather"},\
+          "message":{"alert":"Hi Canaria"},"deliverAt":"2999-01-01T00:00:00Z"}
+          """
+      ).status < 300)
+    #expect(
+      try await managed.send(
+        "POST", "/api/v1/sendouts", headers: [("Idempotency-Key", "one")],
+        json:
+          #"{"name":"Friday","appId":"com.acme.app","audience":{"originalIds":["canary@example.com","b"]},"message":{"alert":"x"}}"#
+      ).status == 201)
+    #expect(
+      try await managed.send("POST", "/api/v1/suppressions", json: #"{"originalId":"canary@example.com"}"#).status < 300)
+    // A reject and a sample of an import that is over, and rows of one that is not.
+    let rejected = "originalId,firstName,language\ncanary@example.com,Canaria,no language at all\nb,Bo,sv\n"
+    try await merge(try await importFile(rejected, managed), managed)
+    _ = try await importFile("originalId,firstName\nc,Cleo\ncanary@example.com,Canaria\n", managed)
+    try await managed.database.query(
+      """
+      INSERT INTO hybrid_app (customer_id, app_id, app_key, pin_text, voice_text, moved_text, secret)
+      VALUES ($1, 'com.acme.app', gen_random_uuid(), 'x', 'x', 'x', '\\x00')
+      """, managed.customer.rawValue)
+    try await managed.database.query(
+      """
+      INSERT INTO hybrid_registration (customer_id, device_hash, app_id, platform, user_agent, number)
+      VALUES ($1, sha256('x'), 'com.acme.app', 'iOS', 'Kanarien', '316990001')
+      """, managed.customer.rawValue)
+    try await managed.database.query(
+      "INSERT INTO hybrid_pin_event (customer_id, number, app_id, registration_no, kind) VALUES ($1, '316990001', 'com.acme.app', 1, 'sent')",
+      managed.customer.rawValue)
+  }
+
+  /// Every row of every table, partitions included, as text.
+  private func dump(_ managed: ManagementServer) async throws -> [String] {
+    let tables = try await managed.database.query(
+      """
+      SELECT format('%I.%I', schemaname, tablename) FROM pg_tables WHERE schemaname IN ('public', 'partitions') ORDER BY 1
+      """
+    ).map { try $0.decode(String.self) }
+    var rows: [String] = []
+    for table in tables {
+      rows += try await managed.database.query("SELECT '\(table) ' || t::text FROM \(table) AS t").map {
+        try $0.decode(String.self)
+      }
+    }
+    return rows
+  }
+
+  private func found(_ rows: [String]) -> [String] {
+    rows.filter { row in (Self.canaries + ["316990001"]).contains { row.contains($0) } }
+  }
+
+  @Test func `Nothing in the whole database has a text of somebody who was erased`() async throws {
+    try await withManagementServer { managed in
+      try await write(managed)
+      let before = found(try await dump(managed))
+      for table in [
+        "contact", "device", "message", "sendout", "audit_log", "import", "import_row", "import_reject", "hybrid_registration",
+        "hybrid_pin_event",
+      ] {
+        #expect(before.contains { $0.hasPrefix("public.\(table) ") }, "\(table) has no canary, so the test proves nothing of it")
+      }
+      let reply = try await managed.send("DELETE", Self.path)
+      #expect(reply.status == 200, "\(reply.text)")
+      #expect(try reply.json["state"] == "erasing")
+      #expect(try await managed.send("GET", Self.path).status == 404)
+      #expect(try await managed.send("DELETE", Self.path).json["state"] == "erasing")
+      try await finish(managed)
+      #expect(found(try await dump(managed)) == [])
+      #expect(try await managed.send("DELETE", Self.path).status == 404)
+      // The suppression goes on, and the import under way brings nobody back.
+      let kept = try await managed.database.query("SELECT count(*) FROM suppression")[0].decode(Int64.self)
+      #expect(kept == 1)
+      try await merge(2, managed)
+      #expect(found(try await dump(managed)) == [])
+      let imported = try await managed.send("GET", "/api/v1/imports/2").json
+      #expect(imported.integer("added") == 1 && imported.integer("rejected") == 1 && imported.integer("rows") == 2)
+      let sendout = try await managed.send("GET", "/api/v1/sendouts/\(1)")
+      #expect(!sendout.text.contains("canary"))
+    }
+  }
+
+  @Test func `An erasure that is interrupted anywhere goes on where it was`() async throws {
+    try await withManagementServer { managed in
+      try await write(managed)
+      _ = try await managed.send("DELETE", Self.path)
+      // Each step is one of another hub, which knows nothing of the one before.
+      var steps = 0
+      while let (customer, number) = try await ErasureWork(managed.database.pool, PersonalTables.all).due().first {
+        _ = try await ErasureWork(managed.database.pool, PersonalTables.all).step(customer, number)
+        steps += 1
+        try #require(steps < 1000)
+      }
+      #expect(found(try await dump(managed)) == [])
+    }
+  }
+
+  @Test func `A person is shown with everything that is stored, and another customer sees none of it`() async throws {
+    try await withManagementServer { managed in
+      try await write(managed)
+      let reply = try await managed.send("GET", Self.path + "/data")
+      #expect(reply.status == 200, "\(reply.text)")
+      for table in [
+        "contact", "device", "device_event", "list_member", "segment_member", "message", "push", "audit_log", "sendout",
+        "import_reject", "hybrid_registration", "hybrid_pin_event",
+      ] {
+        #expect(try reply.json["data"]?[table] != nil, "\(table)")
+      }
+      #expect(try reply.json["cut"] == [])
+      #expect(try await managed.send("GET", Self.path + "/data", key: managed.otherKey).status == 404)
+      #expect(try await managed.send("DELETE", Self.path, key: managed.otherKey).status == 404)
+    }
+  }
+
+  @Test func `Filters that name the person are told, and stay`() async throws {
+    try await withManagementServer { managed in
+      try await write(managed)
+      let segment = try await managed.send(
+        "POST", "/api/v1/segments", json: #"{"name":"One","filter":"originalId = 'canary@example.com'"}"#)
+      let number = try segment.json.integer("segmentId") ?? 0
+      let reply = try await managed.send("DELETE", Self.path)
+      #expect(try reply.json["filters"] == [.string("segment \(number)")])
+      try await finish(managed)
+      #expect(try await managed.send("GET", "/api/v1/segments/\(number)").text == segment.text)
+    }
+  }
+
+  @Test func `A request whose reply was emptied is refused, and not run again`() async throws {
+    try await withManagementServer { managed in
+      try await write(managed)
+      _ = try await managed.send("DELETE", Self.path)
+      try await finish(managed)
+      let again = try await managed.server.send(
+        "POST", "/api/v1/sendouts", key: managed.key, headers: [("Idempotency-Key", "one")],
+        json:
+          #"{"name":"Friday","appId":"com.acme.app","audience":{"originalIds":["canary@example.com","b"]},"message":{"alert":"x"}}"#
+      )
+      #expect(again.status >= 400)
+      #expect(
+        try await managed.database.query("SELECT count(*) FROM sendout WHERE kind = 'broadcast'")[0].decode(Int64.self) == 1)
+    }
+  }
+
+  @Test func `Every table that could hold something of a person says what becomes of it`() async throws {
+    try await withDatabase { database in
+      let tables = try await database.query(
+        """
+        SELECT DISTINCT c.table_name::text FROM information_schema.columns AS c
+          JOIN information_schema.tables AS t USING (table_schema, table_name)
+         WHERE c.table_schema = 'public' AND t.table_type = 'BASE TABLE' AND c.table_name <> 'schema_migration'
+           AND (c.data_type IN ('text', 'json', 'jsonb', 'bytea', 'character varying', 'ARRAY', 'date', 'inet'))
+        """
+      ).map { try $0.decode(String.self) }
+      let counts: Set<String> = ["device_day", "day_count"]
+      let named = PersonalTables.all.map(\.name)
+      #expect(Set(tables).subtracting(counts).subtracting(named).sorted() == [])
+      #expect(Set(named).count == named.count)
+      let known = Set(
+        try await database.query("SELECT tablename::text FROM pg_tables WHERE schemaname = 'public'").map {
+          try $0.decode(String.self)
+        })
+      #expect(Set(named).subtracting(known).sorted() == [])
+      for table in PersonalTables.all {
+        if case .with(let other) = table.erasure { #expect(named.contains(other)) }
+      }
+      #expect(named.last(where: { $0 == "contact" }) != nil)
+    }
+  }
+}
