@@ -119,6 +119,10 @@ enum SegmentPages {
   ) { call in
     let id: SegmentID = try call.number()
     let ids = (call.form.text("add") ?? "").split(separator: "\n").map { String($0.trimmed) }.filter { !$0.isEmpty }
+    guard ids.count <= SegmentContactsRequest.maximumCount else {
+      throw HTTPErrorResponse.badRequest(
+        "add holds \(ids.count) ids, and at most \(SegmentContactsRequest.maximumCount) are allowed. Import more.")
+    }
     let done = try await call.change(SegmentOperations.changeContacts, id, SegmentContactsRequest(add: ids))
     return .see("/console/segments/\(id)", notice: told(done))
   }
