@@ -148,9 +148,9 @@ class Demo:
         self.open(sent["sendoutId"])
         running = message["messageId"].split("-")[0]
         return imports + [f"/console/sendouts/{sent['sendoutId']}", f"/console/sendouts/{draft['sendoutId']}/edit",
-                f"/console/sendouts/{draft['sendoutId']}/check", "/console/content/offer",
-                f"/console/segments/{regulars['segmentId']}", f"/console/segments/{chosen['segmentId']}",
-                f"/console/segments/{regulars['segmentId']}/remove", "/console/segments/new",
-                "/console/segments/new?filter=contry%20%3D%20'SE'",
-                "/console/contacts?filter=firstName%20is%20set", "/console/contacts?filter=contry%20is%20set",
-                f"/console/sendouts/{running}/pause", f"/console/sendouts/{running}/cancel"]
+                          f"/console/sendouts/{draft['sendoutId']}/check", "/console/content/offer",
+                          f"/console/segments/{regulars['segmentId']}", f"/console/segments/{chosen['segmentId']}",
+                          f"/console/segments/{regulars['segmentId']}/remove", "/console/segments/new",
+                          "/console/segments/new?filter=contry%20%3D%20'SE'",
+                          "/console/contacts?filter=firstName%20is%20set", "/console/contacts?filter=contry%20is%20set",
+                          f"/console/sendouts/{running}/pause", f"/console/sendouts/{running}/cancel"]

@@ -219,6 +219,19 @@ import Wire
     }
   }
 
+  @Test func `Imports are listed page by page, the newest first`() async throws {
+    try await withDatabase { database in
+      let bench = try await ImportBench(database)
+      let imports = Imports(database.pool)
+      var added: [ImportID] = []
+      for _ in 0..<3 { added.insert(try await imports.add(bench.customer, ImportRequest()).importId, at: 0) }
+      let first = try await imports.list(bench.customer, PageRequest(limit: 2))
+      #expect(first.items.map(\.importId) == Array(added.prefix(2)))
+      let second = try await imports.list(bench.customer, PageRequest(after: first.next, limit: 2))
+      #expect(second.items.map(\.importId) == [added[2]] && second.next == nil)
+    }
+  }
+
   @Test func `No import changes another customer's contacts`() async throws {
     try await withDatabase { database in
       let bench = try await ImportBench(database)

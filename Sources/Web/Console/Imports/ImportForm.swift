@@ -46,7 +46,8 @@ enum ImportForm {
 
   /// - Parameter fileName: as the browser calls it.
   static func request(_ form: FormValues, fileName: String?) throws -> ImportRequest {
-    let shown = String(String.UnicodeScalarView((fileName ?? "").unicodeScalars.filter { $0.value >= 0x20 }.suffix(100)))
+    let visible = (fileName ?? "").unicodeScalars.filter { $0.value >= 0x20 }
+    let shown = String(String.UnicodeScalarView(visible.suffix(100)))
     return ImportRequest(
       name: form.text("name") ?? (shown.isEmpty ? nil : shown), listId: try form.number("listId"),
       segmentId: try form.number("segmentId"), mode: try form.choice("mode"),
