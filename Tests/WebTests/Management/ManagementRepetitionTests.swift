@@ -85,7 +85,8 @@ import Wire
     #expect(second.status == first.status && second.body == first.body, "\(operation)")
     #expect(try await managed.rows() == rows, "\(operation)")
 
-    let another = try await managed.send("POST", request.path + "?", headers: header, json: (request.json ?? "{}") + " ")
+    let another = try await managed.send(
+      "POST", request.path + "?", headers: header, json: (request.json ?? "{}") + " ")
     #expect(another.status == 422, "\(operation): \(another.text)")
     let anew = [("Idempotency-Key", operation + " again")]
     let third = try await managed.send("POST", request.path, headers: anew, json: request.json)
