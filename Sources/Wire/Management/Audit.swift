@@ -63,6 +63,8 @@ public enum AuditAction: String, Sendable, Codable, CaseIterable {
   /// The secret before the current one, refused from now on.
   case revokeIdentity = "app.revoke_previous_identity"
   case changeContact = "contact.change"
+  /// A contact added, or replaced as a whole.
+  case putContact = "contact.put"
   /// A device that gets nothing more until it registers again.
   case retireDevice = "device.retire"
   case addSuppression = "suppression.add"
