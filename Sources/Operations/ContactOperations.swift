@@ -63,7 +63,7 @@ package enum ContactOperations {
     Afterwards the contact has these fields and properties, and no others. `listIds` that are absent stay as they are, and so do devices. A \
     contact that is added has no device until its app registers one.
     """, at: originalID, body: .json(ContactRequest.whole, upTo: 256 * 1024),
-    replies: .ok("The contact as it is now.", ContactDetails.changedExample), audit: .changeContact
+    replies: .ok("The contact as it is now.", ContactDetails.changedExample), audit: .putContact
   ) { call, id, request in
     let (before, after) = try await ContactStore(call.database).put(call.customer, id, request)
     return Changed(after, line(from: before, to: after))

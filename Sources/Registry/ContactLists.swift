@@ -203,7 +203,9 @@ enum ContactListQueries {
       UPDATE contact c SET updated_at = now()
         FROM changed
        WHERE c.customer_id = $1::bigint AND c.contact_id = changed.contact_id)
-    SELECT original_id, contact_id, joins, contact_id IN (SELECT contact_id FROM changed) FROM named ORDER BY original_id
+    SELECT original_id, contact_id, joins, contact_id IS NOT NULL AND contact_id IN (SELECT contact_id FROM changed)
+      FROM named
+     ORDER BY original_id
     """)
 
   /// Locks the contacts with the original ids `$2` in the order of registrations.

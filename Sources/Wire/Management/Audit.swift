@@ -67,6 +67,8 @@ public enum AuditAction: String, Sendable, Codable, CaseIterable {
   case eraseContact = "contact.erase"
   /// What was stored of contacts, devices or pushes, written into a file.
   case export = "data.export"
+  /// A contact added, or replaced as a whole.
+  case putContact = "contact.put"
   /// A device that gets nothing more until it registers again.
   case retireDevice = "device.retire"
   case addSuppression = "suppression.add"

@@ -88,7 +88,7 @@ import Wire
       let again = try await managed.send("PUT", path, json: "{}").json
       #expect(again == emptied)
       let lines = try await managed.send("GET", "/api/v1/audit").json.array("items")?
-        .filter { $0.string("action") == "contact.change" }
+        .filter { $0.string("action") == "contact.put" }
       #expect(lines?.count == 3 && lines?.last?["before"] == nil)
       #expect(try await managed.send("GET", path, key: managed.otherKey).status == 404)
       for id in ["%00", "%20", String(repeating: "x", count: 256)] {

@@ -25,7 +25,7 @@ import Wire
   }
 
   private func merge(_ number: Int64, _ managed: ManagementServer) async throws {
-    let work = ImportWork(managed.database.pool, suppressions: .ofTests)
+    let work = ImportWork(managed.database.pool, suppressions: .ofTests, endpoints: EndpointRules())
     while try await work.step(managed.customer, ImportID(number)) {}
   }
 

@@ -54,7 +54,7 @@ import Wire
       let sent = try await managed.server.send(
         "PUT", "/api/v1/imports/\(number)/file", key: managed.key, headers: [("Content-Type", "text/csv")], body: file)
       #expect(sent.status == 202, "\(sent.text)")
-      let work = ImportWork(managed.database.pool, suppressions: .ofTests)
+      let work = ImportWork(managed.database.pool, suppressions: .ofTests, endpoints: EndpointRules())
       while try await work.step(managed.customer, ImportID(number)) {}
       #expect(try await managed.database.query(rows).map { try $0.decode(String.self) } == before)
     }

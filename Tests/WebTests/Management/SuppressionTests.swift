@@ -41,13 +41,15 @@ import Wire
 
     /// State and reason of each push, by the contact's original id, once all have theirs.
     func outcomes(of count: Int) async throws -> [String: String] {
-      let open = "SELECT FROM push WHERE state IN ('queued', 'waiting')"
-      let all =
-        "SELECT c.original_id, concat_ws(' ', p.state, p.reason) FROM push p JOIN contact c USING (customer_id, contact_id)"
+      let settled =
+        """
+        SELECT c.original_id, concat_ws(' ', p.state, p.reason)
+          FROM push p JOIN contact c USING (customer_id, contact_id)
+         WHERE p.state NOT IN ('queued', 'waiting')
+        """
       var outcomes: [(String, String)] = []
       try await waitUntil {
-        guard try await bench.database.query(open).isEmpty else { return false }
-        outcomes = try await bench.database.query(all).map { try $0.decode(String.self, String.self) }
+        outcomes = try await bench.database.query(settled).map { try $0.decode(String.self, String.self) }
         return outcomes.count == count
       }
       return Dictionary(outcomes) { "\($0), \($1)" }
@@ -273,7 +275,7 @@ import Wire
     (#"{"originalId":"a","appId":"com.acme.app"}"#, "appId is there without deviceToken"),
     (#"{"originalId":"a","until":"2020-01-01T00:00:00Z"}"#, "until is past"),
     (#"{"originalId":"a","reason":" "}"#, "reason is empty"), (#"{"originalId":"a","scope":"some"}"#, "scope"),
-    (#"{"originalId":"a\u0000"}"#, "originalId holds U+0000"),
+    (#"{"originalId":"a\u0000"}"#, "originalId must not hold U+0000"),
   ])
   func `A request that names nobody, or several, is refused with the field`(json: String, problem: String) async throws
   {
