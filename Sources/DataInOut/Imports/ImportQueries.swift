@@ -475,4 +475,6 @@ enum ImportQueries {
 /// Every statement of this room, so that a test can prepare each of them on a real server.
 package enum DataInOutStatements {
   package static let all: [Statement] = ImportQueries.all
+  /// What copies rows, which cannot be prepared.
+  package static let copies = [ImportQueries.copy]
 }
