@@ -95,15 +95,20 @@ enum SegmentCountQueries {
   static let claim = Statement(
     "segment_count.claim", .write,
     """
-    WITH claimed AS (
-      INSERT INTO segment_count AS c (customer_id, fingerprint, lease_until)
+    WITH again AS (
+      UPDATE segment_count
+         SET percent = 0, result = NULL, failure = NULL, as_of = NULL, asked_at = now(),
+             lease_until = now() + make_interval(secs => $4::int4)
+       WHERE customer_id = $1::bigint AND fingerprint = sha256(convert_to($2::text, 'UTF8'))
+         AND (as_of < now() - make_interval(secs => $3::int4)
+           OR as_of IS NULL AND (failure IS NOT NULL OR lease_until < now()))
+      RETURNING 1),
+    first AS (
+      INSERT INTO segment_count (customer_id, fingerprint, lease_until)
       VALUES ($1::bigint, sha256(convert_to($2::text, 'UTF8')), now() + make_interval(secs => $4::int4))
-      ON CONFLICT (customer_id, fingerprint) DO UPDATE
-         SET percent = 0, result = NULL, failure = NULL, as_of = NULL, asked_at = now(), lease_until = excluded.lease_until
-       WHERE CASE WHEN c.as_of IS NOT NULL THEN c.as_of < now() - make_interval(secs => $3::int4)
-                  ELSE c.failure IS NOT NULL OR c.lease_until < now() END
+      ON CONFLICT (customer_id, fingerprint) DO NOTHING
       RETURNING 1)
-    SELECT EXISTS (SELECT FROM claimed), percent, result, as_of
+    SELECT EXISTS (SELECT FROM again) OR EXISTS (SELECT FROM first), percent, result, as_of
       FROM (SELECT 1) AS one
       LEFT JOIN segment_count ON customer_id = $1::bigint AND fingerprint = sha256(convert_to($2::text, 'UTF8'))
     """)

@@ -27,7 +27,7 @@ package struct Segments: NumberedStore {
 
   /// Most conditions of a filter, with those of the segments that it names.
   package static let mostConditions = 1000
-  /// How deep segments can be in one another.
+  /// How deep segments can be in one another: as many an audience leads through, and a segment has one less inside, as it is one itself.
   package static let mostLevels = 8
 
   /// - Throws: `RegistryError.invalid`, naming the field.
@@ -45,7 +45,7 @@ package struct Segments: NumberedStore {
       throw RegistryError.invalid(field: "filter", problem: "is missing: give one, or \"static\": true")
     }
     var resolved: ResolvedFilter?
-    if let filter = segment.filter { resolved = try await resolve(customer, filter, holding: true) }
+    if let filter = segment.filter { resolved = try await resolveDefinition(customer, filter) }
     let sql = resolved?.reportSQL
     return [
       "name": name, "description": segment.description, "static": isStatic,
@@ -64,7 +64,7 @@ package struct Segments: NumberedStore {
       guard try await !database.query(Self.table.lock, customer.rawValue, number.rawValue).isEmpty else {
         throw RegistryError.numberUnknown("segment")
       }
-      let resolved = try await resolve(customer, filter, holding: true)
+      let resolved = try await resolveDefinition(customer, filter)
       if resolved.segments[number.rawValue] != nil {
         throw RegistryError.invalid(field: "filter", problem: "leads back to segment \(number) itself")
       }
@@ -108,9 +108,11 @@ extension Segments {
   /// - Parameters:
   ///   - field: of the request, for errors.
   ///   - isHolding: whether segments stay until the transaction ends.
+  ///   - mostLevels: how deep segments may be in one another.
   /// - Throws: `RegistryError.invalid` for what does not exist, and for what looks back further than the ledger is kept.
   package func resolve(
-    _ customer: CustomerID, _ filter: Filter, field: String = "filter", holding isHolding: Bool = false
+    _ customer: CustomerID, _ filter: Filter, field: String = "filter", holding isHolding: Bool = false,
+    mostLevels: Int = Segments.mostLevels
   ) async throws -> ResolvedFilter {
     let lists = try await listNumbers(customer, filter, field)
     var names: [UTF8String: Int64] = [:]
@@ -118,8 +120,8 @@ extension Segments {
     var wanted = filter.segmentReferences
     var level = 0
     while !wanted.isEmpty {
-      guard level < Self.mostLevels else {
-        throw RegistryError.invalid(field: field, problem: "has more than \(Self.mostLevels) segments in one another")
+      guard level < mostLevels else {
+        throw RegistryError.invalid(field: field, problem: "has more than \(mostLevels) segments in one another")
       }
       level += 1
       var next: [FilterReference] = []
@@ -140,6 +142,11 @@ extension Segments {
     try checkSize(of: resolved, field)
     try await checkRetention(customer, resolved, field)
     return resolved
+  }
+
+  /// As `resolve`, of a segment's filter.
+  private func resolveDefinition(_ customer: CustomerID, _ filter: Filter) async throws -> ResolvedFilter {
+    try await resolve(customer, filter, holding: true, mostLevels: Self.mostLevels - 1)
   }
 
   private func definitions(

@@ -19,7 +19,7 @@ import Wire
 
   @Test func `It lists every variable and no other`() throws {
     let told = rows.flatMap { $0.told.matches(of: #/`([\w.]+)`/#).map { String($0.1) } }
-    let links = rows.flatMap { $0.written.matches(of: #/{{(url|pushreadurl)}}/#).map { String($0.1) } }
+    let links = rows.flatMap { $0.written.matches(of: #/{{(url|pushreadurl|unsubscribeUrl)}}/#).map { String($0.1) } }
     #expect(Set(told + links) == Set(PageContext.variables))
     for variable in PageContext.variables { #expect(try said("{{\(variable)}}") != "", "\(variable)") }
   }
@@ -42,7 +42,8 @@ import Wire
         locale: "nl-NL"),
       app: AppFields(appId: "com.acme.app", name: "Acme"),
       sendout: SendoutFields(id: 7, name: "Lunch", alert: "Hi", info: "Now", fields: ["table": "7"]),
-      url: "https://push.example.com/c/x", pushreadurl: "https://push.example.com/r/x")
+      url: "https://push.example.com/c/x", pushreadurl: "https://push.example.com/r/x",
+      unsubscribeUrl: "https://push.example.com/u/x")
     context.contact.originalId = "a"
     context.contact.listId = 1
     context.contact.texts = ContactTexts { $0.name }

@@ -1,3 +1,4 @@
+import DataInOut
 import Postgres
 import Registry
 import Support
@@ -70,7 +71,8 @@ enum Schema {
       let functions = try await database.query(
         "SELECT prosrc FROM pg_proc WHERE pronamespace = 'public'::regnamespace"
       ).map { try $0.decode(String.self) }
-      let writes = (functions + StatementTests.all.filter { $0.effect == .write }.map(\.sql)).map { sql in
+      let statements = StatementTests.all.filter { $0.effect == .write }.map(\.sql)
+      let writes = (functions + statements + DataInOutStatements.copies).map { sql in
         Set(sql.matches(of: #/\w+/#).map { String($0.output) })
       }
       let columns = try await database.query(

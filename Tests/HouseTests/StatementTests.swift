@@ -55,7 +55,7 @@ import Testing
         "FreezeQueries.swift", "HistoryQueries.swift", "LedgerQueries.swift", "BatchQueries.swift",
         "MessageQueries.swift", "NumberedTable.swift", "PushAppQueries.swift", "ReportQueries.swift",
         "SealedColumn.swift", "Audiences.swift", "ContactSearch.swift", "ContactStore.swift", "ImportQueries.swift",
-        "UserQueries.swift",
+        "UserQueries.swift", "RegisterQueries.swift", "ListedContacts.swift",
         "Listener.swift",
       ])
   }

@@ -282,7 +282,9 @@ enum ImportQueries {
       WHERE NOT f.is_wrong AND f.problem IS NULL AND NOT f.is_skipped
     ),
     target AS MATERIALIZED (
-      SELECT w.*, coalesce(w.known_id, \(ContactMerge.nextNumber)) AS contact_id FROM wanted w
+      SELECT w.*, coalesce(w.known_id, \(ContactMerge.nextNumber)) AS contact_id,
+        bool_or(w.changes) OVER (PARTITION BY w.known_id) AS is_written
+      FROM wanted w
     ),
     changed AS (
       \(ContactMerge.update(
@@ -297,7 +299,7 @@ enum ImportQueries {
     ),
     held AS MATERIALIZED (
       \(ContactMerge.hold(
-        #"SELECT original_id FROM target WHERE joins AND NOT $10::bool ORDER BY original_id COLLATE "C""#))
+        #"SELECT original_id FROM target WHERE joins AND NOT is_written AND NOT $10::bool ORDER BY original_id COLLATE "C""#))
     ),
     joined_list AS (\(ListMembership.join("$8::bigint", joining))),
     joined_segment AS (\(SegmentMembership.join("$9::bigint", joining))),
@@ -336,11 +338,14 @@ enum ImportQueries {
       NOT $10::bool AND (
         (SELECT count(*) FROM changed) < (SELECT count(DISTINCT known_id) FROM target WHERE changes)
         OR (SELECT count(*) FROM fresh) < (SELECT count(*) FROM target WHERE known_id IS NULL)
-        OR (SELECT count(*) FROM held) < (SELECT count(*) FROM target WHERE joins))
+        OR (SELECT count(*) FROM held) < (SELECT count(*) FROM target WHERE joins AND NOT is_written))
     """
   }
 
-  private static let joining = "SELECT contact_id FROM held UNION ALL SELECT contact_id FROM fresh"
+  /// Whom `changed` wrote is locked by that. `held` would not see them: a statement passes over rows that it has written itself.
+  private static let joining = """
+    SELECT contact_id FROM held UNION ALL SELECT contact_id FROM changed UNION ALL SELECT contact_id FROM fresh
+    """
 
   /// As `merge`, for the mode `suppress`: the people of these rows get no marketing from now on. `$6` is whether nothing is done, `$7` the
   /// headings of identity and original id, and `$8` and `$9` the pads of the hub's key. Returns how many rows suppressed somebody, were
@@ -539,4 +544,6 @@ enum ImportQueries {
 package enum DataInOutStatements {
   package static let all: [Statement] =
     ImportQueries.all + ImportPersonalTables.statements + ErasureQueries.all + ExportQueries.all
+  /// What copies rows, which cannot be prepared.
+  package static let copies = [ImportQueries.copy]
 }

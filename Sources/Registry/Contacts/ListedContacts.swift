@@ -222,8 +222,8 @@ enum ListedContactQueries {
 
   /// The name of a platform in `CarmaList.Breakdown`.
   private static let platform = """
-    CASE a.app_type WHEN \(AppType.ios.rawValue) THEN 'ios' WHEN \(AppType.windows.rawValue) THEN 'windowsPush'
-                    WHEN \(AppType.web.rawValue) THEN 'web' ELSE 'android' END
+    CASE WHEN a.app_type = \(AppType.ios.rawValue) THEN 'ios' WHEN a.app_type = \(AppType.windows.rawValue) THEN 'windowsPush'
+         WHEN a.app_type = \(AppType.web.rawValue) THEN 'web' ELSE 'android' END
     """
 
   static let properties = Statement(

@@ -73,7 +73,7 @@ import Wire
     .devices: "devices", .registrations: "registrations_by_day", .invalidations: "invalidations_by_day",
     .sendouts: "sendout_totals", .funnel: "funnel", .failures: "failures", .opens: "opens_by_hour",
     .timeline: "contact_timeline", .subscriptions: "subscriptions", .notifications: "notifications_by_day",
-    .hybrid: "hybrid_share",
+    .hybrid: "hybrid_share", .suppressions: "suppressions",
   ]
 
   /// Two contacts with phones on two platforms, a sendout with pushes in every final state, and a draft.
@@ -141,6 +141,13 @@ import Wire
             'no_device'),
            (1, 31, 3, NULL, '31612345678', 'Acme', 'x', 'otp', 1, '2026-11-03 12:00Z', 'Cancelled', NULL, NULL, NULL, NULL)
     """,
+    """
+    INSERT INTO suppression (customer_id, kind, hash, scope, by_page, reason, at, until)
+    VALUES (1, 'contact', sha256('a'), 'marketing', true, 'unsubscribed', '2026-11-03 13:00Z', NULL),
+           (1, 'contact', sha256('b'), 'marketing', true, 'unsubscribed', '2026-11-03 14:00Z', NULL),
+           (1, 'number', sha256('c'), 'all', false, NULL, '2026-11-03 15:00Z', 'infinity'),
+           (1, 'device', sha256('d'), 'all', false, 'holiday', '2025-11-03 13:00Z', '2025-12-03 13:00Z')
+    """,
   ]
 
   private static let app = #""appId":"com.acme.app","appType":1"#
@@ -204,6 +211,12 @@ import Wire
      {"at":"2026-11-01T08:00:00.000Z","event":"device registered","detail":null,"deviceId":21,"sendoutId":null}]
     """,
     .subscriptions: "[]",
+    .suppressions: """
+    [{"kind":"contact","scope":"marketing","reason":"unsubscribed","byPage":true,"suppressions":2,
+      "firstAt":"2026-11-03T13:00:00.000Z","lastAt":"2026-11-03T14:00:00.000Z"},
+     {"kind":"number","scope":"all","reason":null,"byPage":false,"suppressions":1,
+      "firstAt":"2026-11-03T15:00:00.000Z","lastAt":"2026-11-03T15:00:00.000Z"}]
+    """,
     .notifications: """
     [{"day":"2026-11-03","appId":"com.acme.app","service":"fcm","event":"Value.Changed","outcome":"accepted","reason":null,"notifications":2},
      {"day":"2026-11-03","appId":"com.acme.app","service":"hms","event":"Children.Updated","outcome":"revoked","reason":"80300007",
