@@ -113,7 +113,7 @@ import Wire
     }
   }
 
-  @Test func `Pushes to people who were erased after the freeze are skipped as erased, and to devices of removed apps as gone`()
+  @Test func `Pushes to people who were erased after the freeze are skipped as erased`()
     async throws
   {
     try await withSendingBench { bench in
