@@ -70,6 +70,12 @@ import Wire
     let rejected = "originalId,firstName,language\ncanary@example.com,Canaria,no language at all\nb,Bo,sv\n"
     try await merge(try await importFile(rejected, managed), managed)
     _ = try await importFile("originalId,firstName\nc,Cleo\ncanary@example.com,Canaria\n", managed)
+    // As the line of an opt-out that was undone.
+    try await managed.database.query(
+      """
+      INSERT INTO audit_log (customer_id, os_user, action, target, before, after)
+      VALUES ($1, 'root', 'sms.allow', 'number 00316990001', '{"number":"316990001","reason":"STOP"}', '{"to":["canary@example.com"]}')
+      """, managed.customer.rawValue)
     try await managed.database.query(
       """
       INSERT INTO hybrid_app (customer_id, app_id, app_key, pin_text, voice_text, moved_text, secret)
