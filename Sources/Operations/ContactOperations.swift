@@ -17,7 +17,8 @@ extension APIOperation.Tag {
 /// `/api/v1/contacts` and `/api/v1/devices`.
 package enum ContactOperations {
   package static let all = [
-    AnyOperation(list), AnyOperation(show), AnyOperation(put), AnyOperation(change), AnyOperation(data), AnyOperation(erase),
+    AnyOperation(list), AnyOperation(show), AnyOperation(put), AnyOperation(change), AnyOperation(data),
+    AnyOperation(erase),
     AnyOperation(retire),
   ]
 

@@ -113,6 +113,28 @@ import Wire
     }
   }
 
+  @Test func `Pushes to people who were erased after the freeze are skipped as erased`()
+    async throws
+  {
+    try await withSendingBench { bench in
+      let devices = try await bench.addDevices(3)
+      let key = try await bench.send()
+      try await bench.pool.transaction { transaction in
+        _ = try await Ledger(transaction).freeze(key, apps: [bench.app.id], audience: .all)
+      }
+      try await bench.database.query("UPDATE sendout SET state = 'running', frozen_at = now()")
+      try await bench.database.query(
+        "DELETE FROM contact WHERE contact_id = (SELECT contact_id FROM device WHERE device_id = $1::bigint)",
+        devices[0].rawValue)
+      try await bench.database.query(
+        "DELETE FROM device WHERE device_id = ANY ($1::bigint[])", devices[..<2].map(\.rawValue))
+      try await bench.withHubs { try await bench.until(key, .finished) }
+      let pushes = try await bench.pushes(key)
+      #expect(pushes.map(\.state) == [.skipped, .skipped, .accepted])
+      #expect(pushes.map(\.reason) == ["erased", "device_gone", nil])
+    }
+  }
+
   @Test(arguments: [7200.0, -7200.0])
   func `A hub whose clock is wrong by hours sends what is valid, and nothing that has expired`(lead: Double)
     async throws

@@ -13,6 +13,7 @@ CREATE TABLE erasure (
   CONSTRAINT erasure_ended_whole CHECK ((names IS NULL) = (ended_at IS NOT NULL))
 );
 CREATE INDEX erasure_due ON erasure (customer_id, erasure_id) WHERE ended_at IS NULL;
+CREATE INDEX erasure_age ON erasure (customer_id, created_at);
 COMMENT ON TABLE  erasure             IS 'Contacts that were erased. Whoever works on one locks its row, so each portion is erased once.';
 COMMENT ON COLUMN erasure.customer_id IS 'The customer whose contact it was.';
 COMMENT ON COLUMN erasure.erasure_id  IS 'Number of the erasure.';

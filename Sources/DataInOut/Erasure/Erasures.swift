@@ -46,7 +46,9 @@ package struct Erasures: Sendable {
   /// Erases the contact at once, and leaves the rest to the hubs. The caller has to run it in a transaction. While an erasure of the contact is
   /// under way, it is told again.
   /// - Throws: `RegistryError.contactUnknown`.
-  package func erase(_ customer: CustomerID, _ originalID: String) async throws -> (erasure: Int64, names: [String], isNew: Bool) {
+  package func erase(_ customer: CustomerID, _ originalID: String) async throws -> (
+    erasure: Int64, names: [String], isNew: Bool
+  ) {
     guard let person = try await Person.find(customer, originalID, locking: true, in: database) else {
       guard !originalID.utf8.contains(0),
         let row = try await database.query(ErasureQueries.underWay, customer.rawValue, originalID).first
@@ -62,6 +64,11 @@ package struct Erasures: Sendable {
       }
     }
     return (number, person.names, true)
+  }
+
+  /// Deletes what tells of erasures that are long over.
+  package static func forgetExpired(_ customer: CustomerID, in database: any Querying) async throws {
+    try await database.deleteInPortions(ErasureQueries.forget, customer.rawValue)
   }
 
   /// - Throws: `RegistryError.numberUnknown`.
@@ -80,7 +87,8 @@ enum ErasureQueries {
   /// `$2` is the contact, `$3` what names the person.
   static let add = Statement(
     "erasure.add", .write,
-    "INSERT INTO erasure (customer_id, contact_id, names) VALUES ($1::bigint, $2::bigint, $3::text[]) RETURNING erasure_id")
+    "INSERT INTO erasure (customer_id, contact_id, names) VALUES ($1::bigint, $2::bigint, $3::text[]) RETURNING erasure_id"
+  )
 
   /// An erasure under way of the original id `$2`, which is the first of the names.
   static let underWay = Statement(
@@ -109,7 +117,8 @@ enum ErasureQueries {
 
   static let advance = Statement(
     "erasure.advance", .write,
-    "UPDATE erasure SET step = $3::text, cursor = $4::bigint[] WHERE customer_id = $1::bigint AND erasure_id = $2::bigint")
+    "UPDATE erasure SET step = $3::text, cursor = $4::bigint[] WHERE customer_id = $1::bigint AND erasure_id = $2::bigint"
+  )
 
   static let end = Statement(
     "erasure.end", .write,
@@ -121,5 +130,10 @@ enum ErasureQueries {
   /// Steps look at many rows, and a table's may take longer than other statements.
   static let unlimit = Statement("erasure.unlimit", .read, "SELECT set_config('statement_timeout', '0', true)")
 
-  static let all: [Statement] = [add, underWay, find, due, lock, advance, end, unlimit]
+  static let forget = Statement(
+    "erasure.forget", .write,
+    Portions.delete(
+      from: "erasure", by: "created_at", before: "now() - interval '1 year'", "AND ended_at IS NOT NULL"))
+
+  static let all: [Statement] = [add, underWay, find, due, lock, advance, end, unlimit, forget]
 }

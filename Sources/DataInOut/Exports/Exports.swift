@@ -55,7 +55,8 @@ package struct Exports: Sendable {
       guard let column = ExportColumn(name, of: request.subject) else {
         throw DataInOutError.invalid(
           field: "columns",
-          problem: "has \(name), and an export of \(request.subject.rawValue) has \(ExportColumn.names(of: request.subject))")
+          problem:
+            "has \(name), and an export of \(request.subject.rawValue) has \(ExportColumn.names(of: request.subject))")
       }
       guard !columns.contains(where: { $0.name.hasSameBytes(as: column.name) }) else {
         throw DataInOutError.invalid(field: "columns", problem: "has \(name) twice")
@@ -284,7 +285,8 @@ enum ExportQueries {
   /// COPY takes no parameters: the filter's literals `$1` and the names of properties `$2` travel as settings of the transaction.
   static let setTexts = Statement(
     "export.set_texts", .read,
-    "SELECT set_config('pushcart.literals', $1::text[]::text, true), set_config('pushcart.names', $2::text[]::text, true)")
+    "SELECT set_config('pushcart.literals', $1::text[]::text, true), set_config('pushcart.names', $2::text[]::text, true)"
+  )
   /// In the SQL of a column: the property's name.
   static let name = "{name}"
   private static let literals = "(SELECT current_setting('pushcart.literals')::text[])"
@@ -307,7 +309,8 @@ enum ExportQueries {
 
   /// The rows behind the key `last`, each with its key before its columns.
   static func copy(
-    _ customer: CustomerID, _ request: ExportRequest, _ columns: [ExportColumn], _ filter: FilterSQL?, after last: [Int64],
+    _ customer: CustomerID, _ request: ExportRequest, _ columns: [ExportColumn], _ filter: FilterSQL?,
+    after last: [Int64],
     limit: Int
   ) -> String {
     let (own, key, tables): (String, [String], String)
@@ -325,7 +328,10 @@ enum ExportQueries {
       (own, key) = ("push", ["push.sendout_id", "push.push_no"])
       tables = "push LEFT JOIN contact ON \(contact) AND contact.contact_id = push.contact_id"
     }
-    var conditions = ["\(own).customer_id = \(customer)", "(\(key.joined(separator: ", "))) > (\(last.map(\.description).joined(separator: ", ")))"]
+    var conditions = [
+      "\(own).customer_id = \(customer)",
+      "(\(key.joined(separator: ", "))) > (\(last.map(\.description).joined(separator: ", ")))",
+    ]
     if request.subject == .devices { conditions.append("device.invalidated_at IS NULL") }
     if let sendout = request.sendout { conditions.append("push.sendout_id = \(sendout)") }
     if let filter {

@@ -110,7 +110,8 @@ struct Preparation: Sendable {
       }
       bytes += 1024
       guard let recipient = recipients[push.device] else {
-        prepared.settlements.append(.withoutSending(push, .skipped, .hub(erased.contains(push.contact) ? .erased : .deviceGone)))
+        prepared.settlements.append(
+          .withoutSending(push, .skipped, .hub(erased.contains(push.contact) ? .erased : .deviceGone)))
         continue
       }
       bytes += recipient.contact.properties.utf8.count

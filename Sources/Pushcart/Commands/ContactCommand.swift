@@ -128,7 +128,8 @@ struct ContactCommand: AsyncParsableCommand {
 
     func text(_ reply: ErasureReply) -> String {
       let named = reply.filters.map { "The filter of \($0) names the person, and stays.\n" }.joined()
-      return "Contact \(reply.contactId) is erased. A hub that serves this database clears what else is stored.\n" + named
+      return "Contact \(reply.contactId) is erased. A hub that serves this database clears what else is stored.\n"
+        + named
     }
   }
 

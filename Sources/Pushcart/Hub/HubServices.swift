@@ -105,6 +105,9 @@ struct Housekeeping: Service {
     try await customers.forEach("delete what old imports have of people", logger: logger) {
       try await Imports.forgetExpired($0.id, in: pool)
     }
+    try await customers.forEach("delete what tells of old erasures", logger: logger) {
+      try await Erasures.forgetExpired($0.id, in: pool)
+    }
     try await customers.forEach("delete the old counts of days", logger: logger) {
       try await DayCounts(pool).forgetOld($0.id)
     }

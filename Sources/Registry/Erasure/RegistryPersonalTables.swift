@@ -5,31 +5,41 @@ package import Wire
 package enum RegistryPersonalTables {
   /// The contact comes last: whoever adds something of it locks its row.
   package static let all: [PersonalTable] = [
-    PersonalTable("device_event", .inPortions(deleteEvents), showing: """
-      SELECT device_id, kind, reason, at FROM device_event
-       WHERE customer_id = $1::bigint AND contact_id = $2::bigint ORDER BY device_event_id
-      """),
-    PersonalTable("audit_log", .inPortions(eraseAudit), showing: """
-      SELECT at, action, target, before, after FROM audit_log
-       WHERE customer_id = $1::bigint
-         AND (names_person(target, $3::text[]) OR json_names_person(before, $3::text[]) OR json_names_person(after, $3::text[]))
-       ORDER BY audit_log_id
-      """),
+    PersonalTable(
+      "device_event", .inPortions(deleteEvents),
+      showing: """
+        SELECT device_id, kind, reason, at FROM device_event
+         WHERE customer_id = $1::bigint AND contact_id = $2::bigint ORDER BY device_event_id
+        """),
+    PersonalTable(
+      "audit_log", .inPortions(eraseAudit),
+      showing: """
+        SELECT at, action, target, before, after FROM audit_log
+         WHERE customer_id = $1::bigint
+           AND (names_person(target, $3::text[]) OR json_names_person(before, $3::text[]) OR json_names_person(after, $3::text[]))
+         ORDER BY audit_log_id
+        """),
     PersonalTable("idempotent_reply", .inPortions(emptyReplies)),
-    PersonalTable("device", .atOnce(deleteDevices), showing: """
-      SELECT device_id, token, sandbox, manufacturer, model, os_version, country, time_zone, locale, created_at, registered_at,
-             invalidated_at, invalidation_type, invalidation_reason,
-             (SELECT app_id FROM push_app AS a WHERE a.customer_id = $1::bigint AND a.push_app_id = device.push_app_id) AS app_id
-        FROM device WHERE customer_id = $1::bigint AND contact_id = $2::bigint ORDER BY device_id + 0
-      """),
-    PersonalTable("list_member", .atOnce(deleteMemberships), showing: """
-      SELECT list_id, added_at FROM list_member WHERE customer_id = $1::bigint AND contact_id = $2::bigint ORDER BY list_id
-      """),
-    PersonalTable("contact", .atOnce(deleteContact), showing: """
-      SELECT contact_id, original_id, \(ContactField.allCases.map(\.column).joined(separator: ", ")), date_of_birth, properties,
-             created_at, updated_at
-        FROM contact WHERE customer_id = $1::bigint AND contact_id = $2::bigint
-      """),
+    PersonalTable(
+      "device", .atOnce(deleteDevices),
+      showing: """
+        SELECT device_id, token, sandbox, manufacturer, model, os_version, country, time_zone, locale, created_at, registered_at,
+               invalidated_at, invalidation_type, invalidation_reason,
+               (SELECT app_id FROM push_app AS a WHERE a.customer_id = $1::bigint AND a.push_app_id = device.push_app_id) AS app_id
+          FROM device WHERE customer_id = $1::bigint AND contact_id = $2::bigint ORDER BY device_id + 0
+        """),
+    PersonalTable(
+      "list_member", .atOnce(deleteMemberships),
+      showing: """
+        SELECT list_id, added_at FROM list_member WHERE customer_id = $1::bigint AND contact_id = $2::bigint ORDER BY list_id
+        """),
+    PersonalTable(
+      "contact", .atOnce(deleteContact),
+      showing: """
+        SELECT contact_id, original_id, \(ContactField.allCases.map(\.column).joined(separator: ", ")), date_of_birth, properties,
+               created_at, updated_at
+          FROM contact WHERE customer_id = $1::bigint AND contact_id = $2::bigint
+        """),
     PersonalTable("customer", .stays("It is about the customer.")),
     PersonalTable("access_key", .stays("It is about back ends and apps.")),
     PersonalTable("hub_secret", .stays("It has the hub's secrets.")),
@@ -90,7 +100,8 @@ package enum RegistryPersonalTables {
   private static let deleteContact = Statement(
     "erasure.contact", .write, "DELETE FROM contact WHERE customer_id = $1::bigint AND contact_id = $2::bigint")
 
-  package static let statements = all.flatMap(\.statements) + [PersonQueries.find, PersonQueries.lock, PersonQueries.missing]
+  package static let statements =
+    all.flatMap(\.statements) + [PersonQueries.find, PersonQueries.lock, PersonQueries.missing]
 }
 
 /// Somebody whose data is shown or erased.
@@ -111,7 +122,9 @@ package struct Person: Sendable {
     else { return nil }
     let (contact, texts, tokens) = try row.decode(Int64.self, [String].self, [String].self)
     var names: [String] = []
-    func add(_ name: String) { if !name.isEmpty, !names.contains(where: { $0.hasSameBytes(as: name) }) { names.append(name) } }
+    func add(_ name: String) {
+      if !name.isEmpty, !names.contains(where: { $0.hasSameBytes(as: name) }) { names.append(name) }
+    }
     for text in [originalID] + texts + tokens {
       add(text)
       guard let number = PhoneNumber(text) else { continue }

@@ -60,7 +60,8 @@ extension APIDescription {
       """,
     operations: [
       [MessageOperations.send.description], ManagementOperations.all.map(\.description), ImportFileOperations.all,
-      ExportOperations.all, PushDeviceOperations.all, CarmaListOperations.all, CarmaTriggerOperations.all, GatewayOperations.all,
+      ExportOperations.all,
+      PushDeviceOperations.all, CarmaListOperations.all, CarmaTriggerOperations.all, GatewayOperations.all,
       HybridOperations.all, GeoIPOperations.all,
       SoftphoneOperations.all, DataTreeOperations.all, SMSStatusOperations.all, PageOperations.all,
       HealthOperations.all,

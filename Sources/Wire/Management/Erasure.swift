@@ -34,7 +34,8 @@ public struct ErasureReply: APIObject, Equatable {
     "erasureId": "Number of the erasure.",
     "contactId": "The number that the contact had.",
     "state": "`erasing` while texts, imports, the audit log and the like are cleared; `erased` once all of it is.",
-    "filters": "The first hundred segments and sendouts whose filters name the person. They stay: change them yourself.",
+    "filters":
+      "The first hundred segments and sendouts whose filters name the person. They stay: change them yourself.",
   ]
 }
 

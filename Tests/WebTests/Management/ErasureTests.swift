@@ -1,4 +1,5 @@
 import DataInOut
+import Foundation
 import Operations
 import Postgres
 import Registry
@@ -42,7 +43,8 @@ import Wire
         """)
     #expect(put.status == 200, "\(put.text)")
     let segment =
-      try await managed.send("POST", "/api/v1/segments", json: #"{"name":"VIP","static":true}"#).json.integer("segmentId") ?? 0
+      try await managed.send("POST", "/api/v1/segments", json: #"{"name":"VIP","static":true}"#).json.integer(
+        "segmentId") ?? 0
     #expect(
       try await managed.send(
         "PUT", "/api/v1/segments/\(segment)/contacts", json: #"{"add":["canary@example.com"]}"#
@@ -52,7 +54,7 @@ import Wire
         "POST", "/api/v1/messages",
         json: """
           {"appId":"com.acme.app","to":{"originalId":"canary@example.com"},"properties":{"x":"feather"},\
-          "message":{"alert":"Hi Canaria"},"deliverAt":"2999-01-01T00:00:00Z"}
+          "message":{"alert":"Hi Canaria"},"deliverAt":"\(Wire.Timestamp(Date().addingTimeInterval(3600)))"}
           """
       ).status < 300)
     #expect(
@@ -62,11 +64,18 @@ import Wire
           #"{"name":"Friday","appId":"com.acme.app","audience":{"originalIds":["canary@example.com","b"]},"message":{"alert":"x"}}"#
       ).status == 201)
     #expect(
-      try await managed.send("POST", "/api/v1/suppressions", json: #"{"originalId":"canary@example.com"}"#).status < 300)
+      try await managed.send("POST", "/api/v1/suppressions", json: #"{"originalId":"canary@example.com"}"#).status < 300
+    )
     // A reject and a sample of an import that is over, and rows of one that is not.
     let rejected = "originalId,firstName,language\ncanary@example.com,Canaria,no language at all\nb,Bo,sv\n"
     try await merge(try await importFile(rejected, managed), managed)
     _ = try await importFile("originalId,firstName\nc,Cleo\ncanary@example.com,Canaria\n", managed)
+    // As the line of an opt-out that was undone.
+    try await managed.database.query(
+      """
+      INSERT INTO audit_log (customer_id, os_user, action, target, before, after)
+      VALUES ($1, 'root', 'sms.allow', 'number 00316990001', '{"number":"316990001","reason":"STOP"}', '{"to":["canary@example.com"]}')
+      """, managed.customer.rawValue)
     try await managed.database.query(
       """
       INSERT INTO hybrid_app (customer_id, app_id, app_key, pin_text, voice_text, moved_text, secret)
@@ -107,10 +116,13 @@ import Wire
       try await write(managed)
       let before = found(try await dump(managed))
       for table in [
-        "contact", "device", "message", "sendout", "audit_log", "import", "import_row", "import_reject", "hybrid_registration",
+        "contact", "device", "message", "sendout", "audit_log", "import", "import_row", "import_reject",
+        "hybrid_registration",
         "hybrid_pin_event",
       ] {
-        #expect(before.contains { $0.hasPrefix("public.\(table) ") }, "\(table) has no canary, so the test proves nothing of it")
+        #expect(
+          before.contains { $0.hasPrefix("public.\(table) ") },
+          "\(table) has no canary, so the test proves nothing of it")
       }
       let reply = try await managed.send("DELETE", Self.path)
       #expect(reply.status == 200, "\(reply.text)")
@@ -189,7 +201,8 @@ import Wire
       )
       #expect(again.status >= 400)
       #expect(
-        try await managed.database.query("SELECT count(*) FROM sendout WHERE kind = 'broadcast'")[0].decode(Int64.self) == 1)
+        try await managed.database.query("SELECT count(*) FROM sendout WHERE kind = 'broadcast'")[0].decode(Int64.self)
+          == 1)
     }
   }
 

@@ -41,8 +41,10 @@ import Wire
   @Test func `What an export writes, an import reads back to the same contacts`() async throws {
     try await withManagementServer { managed in
       try await put(
-        "a", #"{"firstName":"=x","lastName":"two\nlines","dateOfBirth":"1980-02-29","properties":{"a b":"'+"}}"#, managed)
-      try await put("'=b", #"{"emailAddress":"b@example.com","timeZone":"Europe/Stockholm","language":"sv-SE"}"#, managed)
+        "a", #"{"firstName":"=x","lastName":"two\nlines","dateOfBirth":"1980-02-29","properties":{"a b":"'+"}}"#,
+        managed)
+      try await put(
+        "'=b", #"{"emailAddress":"b@example.com","timeZone":"Europe/Stockholm","language":"sv-SE"}"#, managed)
       let rows = """
         SELECT json_build_object('c', to_jsonb(c) - 'contact_id' - 'customer_id' - 'created_at' - 'updated_at')::text FROM contact c
         ORDER BY original_id COLLATE "C"
@@ -90,8 +92,10 @@ import Wire
   @Test func `A wrong parameter is named`() async throws {
     try await withManagementServer { managed in
       for (query, word) in [
-        ("contacts?columns=nope", "nope"), ("contacts?filter=contry%20%3D%20'SE'", "contry"), ("contacts?sendout=1", "sendout"),
-        ("contacts?format=xml", "format"), ("devices?columns=originalId,originalId", "twice"), ("pushes?exact=maybe", "exact"),
+        ("contacts?columns=nope", "nope"), ("contacts?filter=contry%20%3D%20'SE'", "contry"),
+        ("contacts?sendout=1", "sendout"),
+        ("contacts?format=xml", "format"), ("devices?columns=originalId,originalId", "twice"),
+        ("pushes?exact=maybe", "exact"),
       ] {
         let reply = try await export(query, managed)
         #expect(reply.status == 400 && reply.error?.contains(word) == true, "\(query): \(reply.text)")

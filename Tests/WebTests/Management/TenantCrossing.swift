@@ -43,7 +43,7 @@ extension TenantCrossing {
   static func all(from second: String, into first: String) -> [TenantCrossing] {
     let special =
       apps + sendouts + messages + hybrid + softphones + reports + carma(second, first) + carmaTriggers(second, first)
-      + datasync
+      + datasync + files
     let known = Set(special.map(\.operation))
     return special
       + ManagementOperations.all.filter { !known.contains($0.description.name) }.flatMap { all(of: $0.description) }
@@ -88,6 +88,14 @@ extension TenantCrossing {
     }
     return plain + crossed
   }
+
+  private static let files = [
+    TenantCrossing("PUT /api/v1/imports/{id}/file", { "/api/v1/imports/\($0)/file" }, number),
+    TenantCrossing("GET /api/v1/imports/{id}/rejects", { "/api/v1/imports/\($0)/rejects" }, number),
+    TenantCrossing("GET /api/v1/exports/contacts", at: "/api/v1/exports/contacts"),
+    TenantCrossing("GET /api/v1/exports/devices", at: "/api/v1/exports/devices"),
+    TenantCrossing("GET /api/v1/exports/pushes", at: "/api/v1/exports/pushes"),
+  ]
 
   private static let apps = [
     TenantCrossing("POST /api/v1/apps", at: "/api/v1/apps", json: #"{"name":"Mine","appId":"com.mine","appType":2}"#),

@@ -1,5 +1,7 @@
 import Content
+import DataInOut
 import Foundation
+import Operations
 import Postgres
 import Registry
 import Sendouts
@@ -63,6 +65,22 @@ import Wire
       #expect(reply.status == 404)
       #expect(!reply.text.contains("N1") && !reply.text.contains("N2"))
       #expect(try await pages.server.send("GET", pages.page(1)).text == "<h1>Hi N2</h1>")
+    }
+  }
+
+  @Test func `Links of somebody who was erased are gone, and count no more opens of people`() async throws {
+    try await withPages { pages in
+      let originalID = try await pages.bench.database.query(
+        "SELECT original_id FROM contact JOIN device USING (customer_id, contact_id) WHERE device_id = $1::bigint",
+        pages.devices[0].rawValue)[0].decode(String.self)
+      _ = try await pages.bench.pool.transaction { transaction in
+        try await Erasures(transaction, PersonalTables.all).erase(pages.bench.customer, originalID)
+      }
+      #expect(try await pages.server.send("GET", pages.page(0)).status == 410)
+      #expect(try await pages.server.send("GET", pages.read(0)).status == 410)
+      #expect(try await pages.server.send("GET", pages.page(1)).status == 200)
+      #expect(try await pages.server.send("GET", pages.read(1)).status == 204)
+      #expect(try await pages.opened() == 1)
     }
   }
 

@@ -15,7 +15,8 @@ enum ExportOperations {
       """
       Valid devices alone. `columns` are originalId, deviceToken, appId, appType and sandboxToken, which an import reads, and deviceId, \
       manufacturer, model, osVersion, country, timezone, locale and registeredAt.
-      """, [], example: "originalId,deviceToken,appId,appType,sandboxToken\nlars@example.com,0a1b,com.acme.app,1,false\n"),
+      """, [],
+      example: "originalId,deviceToken,appId,appType,sandboxToken\nlars@example.com,0a1b,com.acme.app,1,false\n"),
     export(
       .pushes, id: "exportPushes", "Export pushes",
       """
@@ -41,7 +42,8 @@ enum ExportOperations {
         """,
       parameters: [
         .query("filter", .string(), "Of whom, as a line of text.", example: "country = 'SE'"),
-        .query("columns", .string(), "Names with commas between them; the usual ones if absent.", example: "originalId"),
+        .query(
+          "columns", .string(), "Names with commas between them; the usual ones if absent.", example: "originalId"),
         .query("format", .string(), "`csv`, which is the default, or `ndjson`.", example: "csv"),
         .query(
           "exact", Schema(.boolean),
