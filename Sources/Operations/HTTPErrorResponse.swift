@@ -48,6 +48,10 @@ extension HTTPErrorResponse {
   /// Of a key that is bound to one app, at the routes of another.
   public static let boundElsewhere = HTTPErrorResponse(.forbidden, "This access key is bound to another app.")
 
+  /// Of a key that is bound to one app, at routes of the whole customer.
+  public static let boundKey = HTTPErrorResponse(
+    .forbidden, "This access key is bound to an app. This needs one that is not.")
+
   public static let identityRefused = HTTPErrorResponse(
     .forbidden,
     "X-Pushcart-Identity is missing or wrong. It must be the HMAC-SHA256 of originalId, in hexadecimal or base64url, "

@@ -26,7 +26,7 @@ public struct CarmaImportRoutes: RouteSet {
   }
 
   private func add(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let access = try await authenticator.access(request, context, needs: .backend)
+    let access = try await authenticator.unboundAccess(request, context, needs: .backend)
     let list: ListID = try context.number("listId")
     let body = try await request.jsonBytes().withUnsafeReadableBytes { try CarmaImportBody(json: $0) }
     guard try await ContactLists(database).find(access.customer, list) != nil else {
@@ -42,7 +42,7 @@ public struct CarmaImportRoutes: RouteSet {
 
   /// A file that cannot be imported is told by its batch.
   private func receive(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let access = try await authenticator.access(request, context, needs: .backend)
+    let access = try await authenticator.unboundAccess(request, context, needs: .backend)
     let (list, number): (ListID, ImportID) = (try context.number("listId"), try context.number("importId"))
     guard try await Imports(database).find(access.customer, number).listId == list else {
       throw DataInOutError.importUnknown
@@ -57,7 +57,7 @@ public struct CarmaImportRoutes: RouteSet {
   }
 
   private func show(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let access = try await authenticator.access(request, context, needs: .backend)
+    let access = try await authenticator.unboundAccess(request, context, needs: .backend)
     return try JSONReply.make(
       .ok, CarmaBatch(try await Imports(database).find(access.customer, try context.number("batchId"))))
   }

@@ -48,7 +48,7 @@ public struct CarmaListRoutes: RouteSet {
   }
 
   private func list(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let access = try await authenticator.access(request, context, needs: .backend)
+    let access = try await authenticator.unboundAccess(request, context, needs: .backend)
     let type = try query(request, ["typeId"]).integer("typeId", in: 1...2) ?? CarmaList.normalType
     guard type == CarmaList.normalType else { return try authenticator.reply([CarmaList](), to: access) }
     let counts = try await listed.counts(access.customer)
@@ -59,7 +59,7 @@ public struct CarmaListRoutes: RouteSet {
   }
 
   private func show(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let access = try await authenticator.access(request, context, needs: .backend)
+    let access = try await authenticator.unboundAccess(request, context, needs: .backend)
     let (list, breakdown) = try await listed.show(access.customer, try context.number("listId"))
     return try JSONReply.make(.ok, CarmaList(list, contacts: breakdown?.all.contacts, breakdown))
   }
@@ -67,7 +67,7 @@ public struct CarmaListRoutes: RouteSet {
   private func contacts(
     _ kind: ListedContacts.Kind, _ request: Request, _ context: WebRequestContext
   ) async throws -> Response {
-    let access = try await authenticator.access(request, context, needs: .backend)
+    let access = try await authenticator.unboundAccess(request, context, needs: .backend)
     let list: ListID = try context.number("listId")
     let asked = query(request, ["pageSize", "lastId", "includeProperties", "email"])
     let most = ListedContacts.mostOfPage
@@ -79,12 +79,12 @@ public struct CarmaListRoutes: RouteSet {
   }
 
   private func contact(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let access = try await authenticator.access(request, context, needs: .backend)
+    let access = try await authenticator.unboundAccess(request, context, needs: .backend)
     return try await reply(access, try context.number("listId"), try context.part("originalId"))
   }
 
   private func update(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let access = try await authenticator.access(request, context, needs: .backend)
+    let access = try await authenticator.unboundAccess(request, context, needs: .backend)
     let (list, originalID): (ListID, String) = (try context.number("listId"), try context.part("originalId"))
     let makes = try query(request, ["force"]).flag("force") ?? false
     let bytes = try await request.jsonBytes()
@@ -112,13 +112,13 @@ public struct CarmaListRoutes: RouteSet {
   }
 
   private func properties(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let access = try await authenticator.access(request, context, needs: .backend)
+    let access = try await authenticator.unboundAccess(request, context, needs: .backend)
     let found = try await listed.properties(access.customer)
     return try authenticator.reply(found.map { CarmaProperty(name: $0.name, isInteger: $0.isInteger) }, to: access)
   }
 
   private func campaigns(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let access = try await authenticator.access(request, context, needs: .backend)
+    let access = try await authenticator.unboundAccess(request, context, needs: .backend)
     let page = try await sendouts.list(access.customer, PageRequest(limit: Self.mostCampaigns))
     return try authenticator.reply(page.items.map { CarmaCampaign($0) }, to: access)
   }

@@ -44,6 +44,15 @@ public struct Authenticator: Sendable {
     return try await request.complete { try access(ofCustomerIn: &$0, needs: scope) }
   }
 
+  /// The same where a key that is bound to an app opens nothing.
+  /// - Throws: as above; 403 for such a key.
+  func unboundAccess(_ request: Request, _ context: WebRequestContext, needs scope: AccessScope) async throws -> Access
+  {
+    let access = try await access(request, context, needs: scope)
+    guard access.appID == nil else { throw HTTPErrorResponse.boundKey }
+    return access
+  }
+
   /// What the key in `Authorization: Bearer` or `X-Carma-Authentication-Token` opens, for paths that name no customer.
   /// - Throws: as above.
   public func access(_ request: Request, needs scope: AccessScope) async throws -> Access {

@@ -8,9 +8,13 @@ import Wire
 /// Carma's `/rest/{customerId}/lists`, `properties` and `campaigns`.
 enum CarmaListOperations {
   static let all: [APIOperation] =
-    [list, show] + [everybody, unsubscribed, bounced] + [contact, update, properties, campaigns] + [
+    ([list, show] + [everybody, unsubscribed, bounced] + [contact, update, properties, campaigns] + [
       addImport, sendFile, batch,
-    ]
+    ]).map { operation in
+      var operation = operation
+      operation.errors.append(.error("The key is bound to an app.", HTTPErrorResponse.boundKey))
+      return operation
+    }
 
   private static let list = APIOperation(
     method: .get, path: "/rest/{customerId}/lists", id: "listCarmaLists", tag: .lists, security: .key(.backend),
