@@ -112,9 +112,11 @@ public struct CarmaBatch: APIObject, Equatable {
 extension CarmaSchemas {
   /// The body of `POST …/lists/{listId}/imports`.
   public static var listImport: Schema {
-    .openObject([
+    // Clients may send a number instead.
+    let text = Schema(.either([.string(), Schema(.number)])).orNull
+    return .openObject([
       Schema.Field(
-        "delimiter", .string().orNull, isRequired: false,
+        "delimiter", text, isRequired: false,
         "The code of the character between cells. Found by the first rows if absent."),
       Schema.Field(
         "encoding", .string().orNull, isRequired: false,
@@ -123,7 +125,7 @@ extension CarmaSchemas {
         "type", .string().orNull, isRequired: false,
         "`ADD`, or `REPLACE`: those leave the list who are not in the file. `ADD` if absent."),
       Schema.Field(
-        "identityColumn", .string().orNull, isRequired: false,
+        "identityColumn", text, isRequired: false,
         "The heading of the column that says whom a row is about. `originalId` if absent."),
     ])
   }

@@ -3,7 +3,10 @@ extension Schema {
   /// - Throws: `JSONProblem`, naming the first field that does not match and what it must be.
   public func check(_ reader: inout JSONReader) throws(JSONProblem) {
     if allowsNull, try reader.null() { return }
-    if isOnlyDescription { return try reader.skip() }
+    if isOnlyDescription {
+      guard try !reader.null() else { throw mismatch }
+      return try reader.skip()
+    }
     switch shape {
     case .object(let fields, let others, let count): try check(&reader, fields, others, count)
     case .array(let item, let count): try check(&reader, item, count)

@@ -73,6 +73,8 @@ private struct Tour: Sendable {
     try await registry()
     try await carma()
     try await contacts()
+    try await segments()
+    try await imports()
     try await sendouts()
     try await hybrid()
     try await gateway()
@@ -88,7 +90,7 @@ private struct Tour: Sendable {
     try await softphones()
     var examples = ExampleRequests()
     // They need devices, phones or a state that others do not.
-    let byHand: [APIOperation.Tag] = [.contacts, .messages, .sendouts, .reports, .hybrid, .dataTrees]
+    let byHand: [APIOperation.Tag] = [.contacts, .segments, .messages, .sendouts, .reports, .hybrid, .dataTrees]
     for operation in ManagementOperations.all.map(\.description)
     where !byHand.contains(operation.tag)
       && !["addApp", "removeApp", "saveSMS", "removeTemplate"].contains(operation.id)
@@ -179,6 +181,38 @@ private struct Tour: Sendable {
     #expect(devices.count == 2)
     let invalid = try #require(devices.first { $0["invalidatedAt"] != nil }?.integer("deviceId"))
     try await send("DELETE", "/api/v1/devices/\(invalid)")
+  }
+
+  /// What is removed is shown no more: that comes last.
+  private func segments() async throws {
+    var examples = ExampleRequests()
+    let operations = ManagementOperations.all.map(\.description).filter { $0.tag == .segments }
+    let removal = operations.filter { $0.id == "removeSegment" }
+    for operation in operations.filter({ $0.id != "removeSegment" }) + removal {
+      let (path, json) = examples.request(for: operation)
+      try examples.note(try await send(operation.method.rawValue, path, json), to: operation)
+    }
+  }
+
+  /// To a list of their own, so that sendouts reach nobody else.
+  private func imports() async throws {
+    let list = try #require(try await send("POST", "/api/v1/lists", #"{"name":"imported"}"#).json.integer("listId"))
+    let rest = "/rest/\(bench.customer)"
+    func file(_ method: String, _ path: String) async throws {
+      let reply = try await server.send(
+        method, path, key: key, headers: [("Content-Type", "text/csv")], body: "originalId\r\nimported@example.com\r\n")
+      #expect(reply.status < 300, "\(method) \(path): \(reply.text)")
+      #expect(contract.problems(method, path, reply) == [])
+    }
+    let new = try await send("POST", "/api/v1/imports", #"{"listId":\#(list)}"#)
+    let number = try #require(try new.json.integer("importId"))
+    try await file("PUT", "/api/v1/imports/\(number)/file")
+    try await send("GET", "/api/v1/imports/\(number)/rejects")
+    let carma = try await send(
+      "POST", "\(rest)/lists/\(list)/imports", #"{"delimiter":"59","type":"ADD","identityColumn":"originalId"}"#)
+    let batch = try #require(try carma.json.integer("id"))
+    try await file("POST", "\(rest)/lists/\(list)/recipients/\(batch)")
+    try await send("GET", "\(rest)/batches/\(batch)")
   }
 
   private func messages() async throws {

@@ -91,6 +91,11 @@ import Wire
     requests["DELETE /api/v1/sms/optouts/{number} number"] = { number in
       [try await phones.managed.send("DELETE", "/api/v1/sms/optouts/\(percentEncoded(number))")]
     }
+    for method in ["POST", "DELETE"] {
+      requests["\(method) /api/v1/suppressions number"] = { number in
+        [try await phones.managed.send(method, "/api/v1/suppressions", json: #"{"number":\#(quoted(number))}"#)]
+      }
+    }
     for path in ["/api/v1/messages", "/api/v1/messages/preview"] {
       requests["POST \(path) to.deviceToken"] = { number in
         let body = #"{"appId":"sms","to":{"deviceToken":\#(quoted(number))},"message":{"alert":"x"}}"#

@@ -43,7 +43,13 @@ extension TenantCrossing {
   static func all(from second: String, into first: String) -> [TenantCrossing] {
     let special =
       apps + sendouts + messages + hybrid + softphones + reports + carma(second, first) + carmaTriggers(second, first)
+<<<<<<< HEAD
       + datasync + files
+||||||| c1a2d0c7
+      + datasync
+=======
+      + imports(second, first) + datasync
+>>>>>>> 45a9594332d4a5708edce171ca8e5340c66eb5ca
     let known = Set(special.map(\.operation))
     return special
       + ManagementOperations.all.filter { !known.contains($0.description.name) }.flatMap { all(of: $0.description) }
@@ -246,6 +252,23 @@ extension TenantCrossing {
         "GET /api/v1/reports/{report}", { "/api/v1/reports/timeline?contact=\($0)" },
         ("secretive@example.com", "nobody"))
     ]
+
+  /// What carries files, or is Carma's. ManagementImportTests crosses them with files.
+  private static func imports(_ second: String, _ first: String) -> [TenantCrossing] {
+    let list = "/rest/{customerId}/lists/{listId}"
+    return [
+      TenantCrossing("PUT /api/v1/imports/{id}/file", { "/api/v1/imports/\($0)/file" }, number),
+      TenantCrossing("GET /api/v1/imports/{id}/rejects", { "/api/v1/imports/\($0)/rejects" }, number),
+      TenantCrossing("POST \(list)/imports", { "/rest/\($0)/lists/1/imports" }, (first, "999999"), json: "{}"),
+      TenantCrossing("POST \(list)/imports", { "/rest/\(second)/lists/\($0)/imports" }, number, json: "{}"),
+      TenantCrossing(
+        "POST \(list)/recipients/{importId}", { "/rest/\($0)/lists/1/recipients/1" }, (first, "999999"), json: "{}"),
+      TenantCrossing(
+        "POST \(list)/recipients/{importId}", { "/rest/\(second)/lists/1/recipients/\($0)" }, number, json: "{}"),
+      TenantCrossing("GET /rest/{customerId}/batches/{batchId}", { "/rest/\($0)/batches/1" }, (first, "999999")),
+      TenantCrossing("GET /rest/{customerId}/batches/{batchId}", { "/rest/\(second)/batches/\($0)" }, number),
+    ]
+  }
 
   private static func carmaLists(_ second: String, _ first: String) -> [TenantCrossing] {
     let base = "/rest/{customerId}/lists"
