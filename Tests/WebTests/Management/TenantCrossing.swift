@@ -43,13 +43,7 @@ extension TenantCrossing {
   static func all(from second: String, into first: String) -> [TenantCrossing] {
     let special =
       apps + sendouts + messages + hybrid + softphones + reports + carma(second, first) + carmaTriggers(second, first)
-<<<<<<< HEAD
-      + datasync + files
-||||||| c1a2d0c7
-      + datasync
-=======
-      + imports(second, first) + datasync
->>>>>>> 45a9594332d4a5708edce171ca8e5340c66eb5ca
+      + files + imports(second, first) + datasync
     let known = Set(special.map(\.operation))
     return special
       + ManagementOperations.all.filter { !known.contains($0.description.name) }.flatMap { all(of: $0.description) }
@@ -96,8 +90,6 @@ extension TenantCrossing {
   }
 
   private static let files = [
-    TenantCrossing("PUT /api/v1/imports/{id}/file", { "/api/v1/imports/\($0)/file" }, number),
-    TenantCrossing("GET /api/v1/imports/{id}/rejects", { "/api/v1/imports/\($0)/rejects" }, number),
     TenantCrossing("GET /api/v1/exports/contacts", at: "/api/v1/exports/contacts"),
     TenantCrossing("GET /api/v1/exports/devices", at: "/api/v1/exports/devices"),
     TenantCrossing("GET /api/v1/exports/pushes", at: "/api/v1/exports/pushes"),
