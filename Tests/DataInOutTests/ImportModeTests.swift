@@ -131,6 +131,20 @@ import Wire
     }
   }
 
+  @Test func `Whom one row changes and another one does not joins the list`() async throws {
+    try await withDatabase { database in
+      let bench = try await ImportBench(database)
+      try await bench.add([("a", "Lars", "a@example.com", nil)])
+      let list = try await bench.list()
+      let reply = try await bench.run(
+        "emailAddress,originalId,firstName\na@example.com,,File\n,a,\n",
+        ImportRequest(listId: list, identity: .emailAddress))
+      #expect(Counts(reply) == Counts(updated: 2))
+      #expect(try await bench.contacts() == ["a File"])
+      #expect(try await bench.members(list) == ["a"])
+    }
+  }
+
   @Test func `A segment that is removed meanwhile holds up no import`() async throws {
     try await withDatabase { database in
       let bench = try await ImportBench(database)
