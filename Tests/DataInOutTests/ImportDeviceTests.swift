@@ -46,6 +46,32 @@ import Wire
     }
   }
 
+  @Test func `A row whose last one has a later one by its original id brings its token, too`() async throws {
+    try await withDatabase { database in
+      let bench = try await bench(database)
+      let (a, b, c) = Self.tokens
+      let reply = try await bench.run(
+        "emailAddress,originalId,deviceToken\nx@example.com,x,\(a)\nx@example.com,x,\(b)\ny@example.com,x,\(c)\n",
+        ImportRequest(identity: .emailAddress, appId: app))
+      #expect(Counts(reply) == Counts(added: 1, duplicates: 2))
+      #expect(try await devices(database) == ["x A 0", "x B 0", "x C 0"])
+    }
+  }
+
+  @Test func `Whoever is erased meanwhile gets no token, and does not come back`() async throws {
+    try await withDatabase { database in
+      let bench = try await bench(database)
+      let sent = try await bench.send(
+        Array("originalId,deviceToken\nx,\(Self.tokens.0)\n".utf8), ImportRequest(appId: app))
+      // Duplicates are marked, and rows merged.
+      for _ in 0..<2 { #expect(try await bench.work.step(bench.customer, sent.importId)) }
+      #expect(try await bench.contacts() == ["x"])
+      try await database.query("DELETE FROM contact WHERE customer_id = $1", bench.customer.rawValue)
+      #expect(try await bench.finish(sent.importId).devices == 0)
+      #expect(try await bench.contacts() == [])
+    }
+  }
+
   @Test func `A token that is invalid stays so, and one that was registered meanwhile keeps its contact`() async throws
   {
     try await withDatabase { database in

@@ -131,6 +131,31 @@ import Wire
     }
   }
 
+  @Test func `Whom one row changes and another one does not joins the list`() async throws {
+    try await withDatabase { database in
+      let bench = try await ImportBench(database)
+      try await bench.add([("a", "Lars", "a@example.com", nil)])
+      let list = try await bench.list()
+      let reply = try await bench.run(
+        "emailAddress,originalId,firstName\na@example.com,,File\n,a,\n",
+        ImportRequest(listId: list, identity: .emailAddress))
+      #expect(Counts(reply) == Counts(updated: 2))
+      #expect(try await bench.contacts() == ["a File"])
+      #expect(try await bench.members(list) == ["a"])
+    }
+  }
+
+  @Test func `A segment that is removed meanwhile holds up no import`() async throws {
+    try await withDatabase { database in
+      let bench = try await ImportBench(database)
+      let segment = try await bench.staticSegment()
+      let sent = try await bench.send(Array("originalId\na\n".utf8), ImportRequest(segmentId: segment))
+      try await database.query("DELETE FROM segment WHERE segment_id = $1", segment.rawValue)
+      #expect(Counts(try await bench.finish(sent.importId)) == Counts(added: 1))
+      #expect(try await bench.contacts() == ["a"])
+    }
+  }
+
   @Test func `Replacing takes others off, in portions of any size`() async throws {
     try await withDatabase { database in
       for portion in [1, 3, 2000] {

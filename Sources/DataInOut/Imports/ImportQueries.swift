@@ -169,7 +169,16 @@ enum ImportQueries {
 
   private static let work = """
     SELECT state, attempt, request, headings, created_at, staged, merged, registered, has_devices, dry_run, mode, identity,
+<<<<<<< HEAD
            list_id, segment_id, rejected, coalesce(lease_until < now(), false), checked, delimiter
+||||||| 6cb6aaf4
+           list_id, segment_id, rejected, coalesce(lease_until < now(), false)
+=======
+           list_id,
+           (SELECT segment.segment_id FROM segment
+             WHERE segment.customer_id = $1::bigint AND segment.segment_id = import.segment_id),
+           rejected, coalesce(lease_until < now(), false)
+>>>>>>> c8510d861c2f310a28dc405879ce9e66ec31f1dc
       FROM import WHERE \(one)
     """
 
@@ -178,7 +187,8 @@ enum ImportQueries {
   static let joinByHash = Statement(
     "import.join_by_hash", .read, "SELECT set_config('enable_nestloop', 'off', true)")
 
-  /// What there is to do of an import, and how far it is. Locks it; no row if another hub has it.
+  /// What there is to do of an import, and how far it is. Locks it; no row if another hub has it. A segment that was removed meanwhile is left
+  /// out: its contacts are merged without it.
   static let lock = Statement("import.lock", .write, "\(work) FOR NO KEY UPDATE SKIP LOCKED")
 
   /// Marks rows of whom a later row is about, by that row.
@@ -429,19 +439,25 @@ enum ImportQueries {
      WHERE \(one)
     """)
 
-  /// The tokens of the rows from behind `$4` to `$5` of the attempt `$3`, with the original ids of those whose they are.
+  /// The tokens of the rows from behind `$4` to `$5` of the attempt `$3`, with the original ids of those whose they are. Unless nothing is merged,
+  /// as `$6` says, a contact that was erased meanwhile has none: it would be made anew.
+  ///
+  /// A row's last one can have a last one itself: of its identity, and then of its original id.
   static let tokens = Statement(
     "import.tokens", .read,
     """
-    SELECT coalesce(c.original_id, last.original_id, r.original_id), r.device
+    SELECT coalesce(c.original_id, final.original_id, last.original_id, r.original_id), r.device
       FROM import_row AS r
       LEFT JOIN import_row AS last
         ON last.customer_id = $1::bigint AND last.import_id = $2::bigint AND last.attempt = $3::int4 AND last.row_no = r.last_row
+      LEFT JOIN import_row AS final
+        ON final.customer_id = $1::bigint AND final.import_id = $2::bigint AND final.attempt = $3::int4
+          AND final.row_no = last.last_row
       LEFT JOIN contact AS c
-        ON c.customer_id = $1::bigint AND c.contact_id = coalesce(last.contact_id, r.contact_id)
+        ON c.customer_id = $1::bigint AND c.contact_id = coalesce(final.contact_id, last.contact_id, r.contact_id)
      WHERE r.customer_id = $1::bigint AND r.import_id = $2::bigint AND r.attempt = $3::int4 AND r.row_no > $4::bigint
-       AND r.row_no <= $5::bigint AND r.device IS NOT NULL AND r.problem IS NULL AND last.problem IS NULL
-       AND coalesce(last.contact_id, r.contact_id) IS NOT NULL
+       AND r.row_no <= $5::bigint AND r.device IS NOT NULL AND r.problem IS NULL AND last.problem IS NULL AND final.problem IS NULL
+       AND coalesce(final.contact_id, last.contact_id, r.contact_id) IS NOT NULL AND ($6::bool OR c.contact_id IS NOT NULL)
      ORDER BY r.row_no
     """)
 

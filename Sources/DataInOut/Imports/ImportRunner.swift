@@ -8,7 +8,7 @@ public import Wire
 /// The service that makes contacts of imported rows; any number of hubs can run it.
 ///
 /// It asks every second what is due. Each customer's oldest import gets a turn of some steps, customer by customer, so that nobody's file
-/// holds up another's.
+/// holds up another's: a step that takes minutes, as of a file of millions it may, takes one of the workers, and the other one goes on.
 public struct ImportRunner: Service {
   private let work: ImportWork
   private let scanEvery: Duration
@@ -16,8 +16,8 @@ public struct ImportRunner: Service {
 
   /// How many steps a customer has in a turn: about a second.
   private static let turn = 16
-  /// How many customers have their turns at the same time. Each takes a connection of the pool.
-  private static let atOnce = 2
+  /// How many customers can have their turns at the same time. Each takes a connection of the pool.
+  private static let workers = 2
 
   /// - Parameter endpoints: where tokens that are endpoints may lead.
   public init(
@@ -31,16 +31,32 @@ public struct ImportRunner: Service {
 
   public func run() async throws {
     await cancelWhenGracefulShutdown {
-      while !Task.isCancelled {
-        let hasMore = await round()
-        if !hasMore { try? await Task.sleep(for: scanEvery) }
+      let busy = Busy()
+      await withTaskGroup(of: Void.self) { group in
+        for _ in 0..<Self.workers {
+          group.addTask {
+            while !Task.isCancelled {
+              let hasMore = await round(busy)
+              if !hasMore { try? await Task.sleep(for: scanEvery) }
+            }
+          }
+        }
       }
     }
   }
 
-  /// Gives each customer a turn.
+  /// The customers that have their turn.
+  private final class Busy: Sendable {
+    private let customers = Mutex<Set<CustomerID>>([])
+
+    /// Whether no other worker is at it.
+    func take(_ customer: CustomerID) -> Bool { customers.withLock { $0.insert(customer).inserted } }
+    func give(_ customer: CustomerID) { _ = customers.withLock { $0.remove(customer) } }
+  }
+
+  /// Gives each customer a turn that has none.
   /// - Returns: whether somebody's import has more to do.
-  private func round() async -> Bool {
+  private func round(_ busy: Busy) async -> Bool {
     do {
       var turns: [(CustomerID, [ImportID])] = []
       for (customer, number) in try await work.due() {
@@ -50,15 +66,12 @@ public struct ImportRunner: Service {
           turns.append((customer, [number]))
         }
       }
-      return await withTaskGroup(of: Bool.self) { group in
-        var hasMore = false
-        for (place, (customer, numbers)) in turns.enumerated() {
-          if place >= Self.atOnce, await group.next() == true { hasMore = true }
-          group.addTask { await turn(of: customer, numbers) }
-        }
-        for await more in group where more { hasMore = true }
-        return hasMore
+      var hasMore = false
+      for (customer, numbers) in turns where busy.take(customer) {
+        if await turn(of: customer, numbers) { hasMore = true }
+        busy.give(customer)
       }
+      return hasMore
     } catch {
       if !Task.isCancelled {
         logger.warning("could not look for imports, trying again later", metadata: ["error": "\(error)"])

@@ -259,7 +259,8 @@ package struct ImportWork: Sendable {
       let apps = Dictionary(
         try await PushApps(transaction).list(customer).map { ($0.id.rawValue, $0) }, uniquingKeysWith: { $1 })
       let rows = try await transaction.query(
-        ImportQueries.tokens, customer.rawValue, number.rawValue, progress.attempt, progress.registered, until)
+        ImportQueries.tokens, customer.rawValue, number.rawValue, progress.attempt, progress.registered, until,
+        progress.isTrial)
       let devices: [ImportedDevice] = try rows.compactMap { row in
         let (originalID, device) = try row.decode(String.self, [String].self)
         // An app that was removed meanwhile has no devices.
