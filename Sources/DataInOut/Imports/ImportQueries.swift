@@ -169,16 +169,10 @@ enum ImportQueries {
 
   private static let work = """
     SELECT state, attempt, request, headings, created_at, staged, merged, registered, has_devices, dry_run, mode, identity,
-<<<<<<< HEAD
-           list_id, segment_id, rejected, coalesce(lease_until < now(), false), checked, delimiter
-||||||| 6cb6aaf4
-           list_id, segment_id, rejected, coalesce(lease_until < now(), false)
-=======
            list_id,
            (SELECT segment.segment_id FROM segment
              WHERE segment.customer_id = $1::bigint AND segment.segment_id = import.segment_id),
-           rejected, coalesce(lease_until < now(), false)
->>>>>>> c8510d861c2f310a28dc405879ce9e66ec31f1dc
+           rejected, coalesce(lease_until < now(), false), checked, delimiter
       FROM import WHERE \(one)
     """
 
