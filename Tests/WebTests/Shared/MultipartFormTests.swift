@@ -37,7 +37,7 @@ import Wire
 
   @Test(arguments: [1, 2, 3, 7, 61])
   func `A file behind short fields comes as it is, whatever the pieces of the form`(piece: Int) async throws {
-    let file = (1...200).map { "\($0);\r\n--b \r\n-" }.joined()
+    let file = (1...200).map { "\($0);\r\n--a \r\n-" }.joined()
     let field = "--b\r\nContent-Disposition: form-data; name=\"mode\"\r\n\r\nadd\r\n"
     let whole = Array("\(Self.start)\(field)\(Self.file)\(file)\r\n\(Self.file)other\r\n--b--\r\n".utf8)
     let (portions, sending) = AsyncStream.makeStream(of: ByteBuffer.self)
