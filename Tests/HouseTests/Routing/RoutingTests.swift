@@ -120,6 +120,8 @@ import Testing
     ("UPDATE list SET name = CASE name WHEN 'a' THEN 'b' END WHERE customer_id = $1::bigint", .simpleCase),
     ("SELECT CASE name WHEN 'a' THEN 1 END FROM list WHERE customer_id = $1::bigint", .simpleCase),
     ("SELECT l AS list FROM list l WHERE customer_id = $1::bigint", .wholeRow),
+    ("SELECT to_json(l) FROM list l WHERE customer_id = $1::bigint", .wholeRow),
+    ("SELECT one FROM (SELECT list_id FROM list WHERE customer_id = $1::bigint) AS one", .wholeRow),
     (
       """
       WITH changed AS (UPDATE list l SET name = 'a' WHERE customer_id = $1::bigint RETURNING l AS list)
@@ -152,6 +154,7 @@ import Testing
     "UPDATE list SET created_at = least(created_at, now()) WHERE customer_id = $1::bigint RETURNING created_at",
     "UPDATE customer SET created_at = coalesce(created_at, now()) WHERE customer_id = $1::bigint",
     "SELECT coalesce(created_at, now()) FROM list WHERE customer_id = $1::bigint",
+    "SELECT to_json(one) FROM (SELECT list_id FROM list WHERE customer_id = $1::bigint) AS one",
     """
     WITH known AS MATERIALIZED (SELECT list_id FROM list WHERE customer_id = $1::bigint)
     SELECT nextval('list_list_id_seq') FROM known
