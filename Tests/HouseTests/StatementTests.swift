@@ -55,7 +55,8 @@ import Testing
         "FreezeQueries.swift", "HistoryQueries.swift", "LedgerQueries.swift", "BatchQueries.swift",
         "MessageQueries.swift", "NumberedTable.swift", "PushAppQueries.swift", "ReportQueries.swift",
         "SealedColumn.swift", "Audiences.swift", "ContactSearch.swift", "ContactStore.swift", "ImportQueries.swift",
-        "UserQueries.swift", "RegisterQueries.swift", "ListedContacts.swift",
+        "UserQueries.swift", "RegisterQueries.swift", "ListedContacts.swift", "PersonalTable.swift",
+        "HybridPersonalTables.swift", "RegistryPersonalTables.swift",
         "Listener.swift",
       ])
   }

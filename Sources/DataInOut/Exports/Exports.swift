@@ -99,7 +99,7 @@ package struct ExportPages: AsyncSequence, Sendable {
   package var format: ExportRequest.Format { request.format }
 
   /// For the audit log: what was exported, without the filter, which may name people.
-  package var audited: [String: JSONValue] {
+  package var audited: [UTF8String: JSONValue] {
     [
       "columns": .array(columns.map { .string($0.name) }), "format": .string(request.format.rawValue),
       "filtered": .bool(isFiltered),

@@ -492,8 +492,9 @@ enum ImportQueries {
     "import.end", .write,
     """
     UPDATE import SET state = CASE WHEN again.is_meant THEN 'review' WHEN $4::text IS NULL THEN 'finished' ELSE 'failed' END,
-           error = $4::text, removed = $3::bigint, ended_at = CASE WHEN NOT again.is_meant THEN now() END
-      FROM (SELECT dry_run AND coalesce((request ->> 'review')::bool, false) AS is_meant FROM import WHERE \(one)) AS again
+           error = $4::text, removed = $3::bigint, ended_at = CASE WHEN NOT again.is_meant THEN again.at END
+      FROM (SELECT dry_run AND coalesce((request ->> 'review')::bool, false) AS is_meant, now() AS at
+              FROM import WHERE \(one) OFFSET 0) AS again
      WHERE \(one)
     """)
 

@@ -27,21 +27,28 @@ package enum DeliveryPersonalTables {
       .stays("It has numbers of a contact and a device that are gone, and words of push services."),
       showing: """
         SELECT sendout_id, push_no, device_id, state, attempts, reason, sent_at, settled_at, opened_at, delivery, delivery_reason
-          FROM push WHERE contact_id = $2::bigint AND customer_id = $1::bigint ORDER BY sendout_id DESC, push_no DESC
+          FROM \(pushes) AS push ORDER BY sendout_id DESC, push_no DESC
         """),
     PersonalTable(
       "open_event", .stays("It has numbers of pushes."),
       showing: """
         SELECT e.sendout_id, e.push_no, e.via, e.reader, e.at, e.opens
-          FROM push AS p
+          FROM \(pushes) AS p
           JOIN open_event AS e
             ON e.customer_id = $1::bigint AND e.sendout_id = p.sendout_id AND e.push_no = p.push_no
-         WHERE p.contact_id = $2::bigint AND p.customer_id = $1::bigint
          ORDER BY e.sendout_id DESC, e.push_no DESC, e.at DESC
         """),
     PersonalTable("push_batch", .stays("It has counts.")),
     PersonalTable("message_key", .stays("It has the customer's own keys of requests and hashes, for 24 hours.")),
   ]
+
+  /// The pushes of the contact. Those of sendouts and of messages have an index each.
+  private static let pushes = """
+    (SELECT * FROM push WHERE contact_id = $2::bigint AND customer_id = $1::bigint AND message_no IS NULL
+              UNION ALL
+             SELECT * FROM push WHERE contact_id = $2::bigint AND customer_id = $1::bigint AND message_no IS NOT NULL
+             OFFSET 0)
+    """
 
   static let statements = all.flatMap(\.statements)
 

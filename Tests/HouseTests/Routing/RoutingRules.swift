@@ -143,10 +143,20 @@ struct RoutingRules: Sendable {
       || query.word("hasAggs") == "true"
   }
 
-  private static func holdsWholeRow(_ columns: ParseNode?) -> Bool {
-    columns?.everything(where: { $0.kind != "QUERY" }).contains { $0.kind == "VAR" && $0.word("varattno") == "0" }
-      ?? false
+  /// PostgreSQL writes a row as a whole with a cast where it is a column, and as `one.*` where it is a function's argument. The row of a
+  /// subquery has the columns that the subquery names on every shard, so functions may take it.
+  private static func holdsWholeRow(_ node: ParseNode?) -> Bool {
+    guard let node, node.kind != "QUERY" else { return false }
+    if node.kind == "VAR" { return node.word("varattno") == "0" }
+    let parts = node.kind == "FUNCEXPR" ? node.items("args").filter { !isRowOfSubquery($0) } : node.children
+    return parts.contains(where: holdsWholeRow)
   }
+
+  private static func isRowOfSubquery(_ node: ParseNode) -> Bool {
+    node.kind == "VAR" && node.word("varattno") == "0" && node.word("vartype") == record
+  }
+  /// The number of the type `record` in every PostgreSQL.
+  private static let record = "2249"
 
   private func reads(_ tables: ParseNode) -> Bool {
     tables.everything().contains { $0.kind == "RANGETBLENTRY" && distributed.contains($0.word("relid")) }

@@ -19,6 +19,7 @@ import Testing
   /// read all that waits in lanes whose service is away, once a second and on every hub.
   private static let ofEverybody: Set = [
     "ledger.due", "sendout.freezing", "sendout.settled", "hybrid.due_reports", "notification.due", "import.due",
+    "erasure.due",
   ]
 
   @Test func `No statement has a form that Citus refuses`() async throws {
@@ -119,6 +120,8 @@ import Testing
     ("UPDATE list SET name = CASE name WHEN 'a' THEN 'b' END WHERE customer_id = $1::bigint", .simpleCase),
     ("SELECT CASE name WHEN 'a' THEN 1 END FROM list WHERE customer_id = $1::bigint", .simpleCase),
     ("SELECT l AS list FROM list l WHERE customer_id = $1::bigint", .wholeRow),
+    ("SELECT to_json(l) FROM list l WHERE customer_id = $1::bigint", .wholeRow),
+    ("SELECT one FROM (SELECT list_id FROM list WHERE customer_id = $1::bigint) AS one", .wholeRow),
     (
       """
       WITH changed AS (UPDATE list l SET name = 'a' WHERE customer_id = $1::bigint RETURNING l AS list)
@@ -151,6 +154,7 @@ import Testing
     "UPDATE list SET created_at = least(created_at, now()) WHERE customer_id = $1::bigint RETURNING created_at",
     "UPDATE customer SET created_at = coalesce(created_at, now()) WHERE customer_id = $1::bigint",
     "SELECT coalesce(created_at, now()) FROM list WHERE customer_id = $1::bigint",
+    "SELECT to_json(one) FROM (SELECT list_id FROM list WHERE customer_id = $1::bigint) AS one",
     """
     WITH known AS MATERIALIZED (SELECT list_id FROM list WHERE customer_id = $1::bigint)
     SELECT nextval('list_list_id_seq') FROM known
