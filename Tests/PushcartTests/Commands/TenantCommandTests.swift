@@ -34,6 +34,10 @@ import Wire
     "contact put": [
       (["secretive@example.com", "--field", "city=Lund"], ["nobody", "--field", "city=Lund"])
     ],
+    "import file": [(["TEMPLATE", "--list", "1"], ["TEMPLATE", "--list", "999999"])],
+    "import start": [(["1"], ["999999"])],
+    "import rejects": [(["1"], ["999999"])],
+    "export": [(["contacts"], ["contacts"])],
     "app check": [(["1"], ["999999"]), (["com.secretive.app/ios"], ["com.nothing/ios"])],
     "sms set": [
       (

@@ -66,7 +66,8 @@ struct ImportReview {
           typed.isEmpty ? (isProperty && isShort ? Self.property : known ?? "") : typed.text("column.\(place)") ?? ""
         let name = isProperty ? String((known ?? "").unicodeScalars.dropFirst(Self.property.utf8.count)) : heading
         return [
-          "place": place, "heading": heading, "isBlank": !Self.isNamed(place, headings),
+          "place": place, "heading": heading, "isUnnamed": heading.utf8.allSatisfy { $0 == UInt8(ascii: " ") },
+          "isBlank": !Self.isNamed(place, headings),
           "cells": (item.sample ?? []).prefix(Self.cells).map { ["text": place < $0.count ? $0[place] : ""] },
           "chosen": chosen, "choices": isShort ? Self.choices(chosen: chosen) : [],
           "property": typed.isEmpty ? name : typed.text("property.\(place)") ?? heading,
