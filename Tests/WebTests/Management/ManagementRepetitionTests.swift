@@ -33,6 +33,7 @@ import Wire
     "/api/v1/sendouts/{id}/pause": Case(path: "/api/v1/sendouts/1/pause", state: "freezing"),
     "/api/v1/sendouts/{id}/resume": Case(path: "/api/v1/sendouts/1/resume", state: "paused"),
     "/api/v1/sendouts/{id}/cancel": Case(path: "/api/v1/sendouts/1/cancel", state: "paused"),
+    "/api/v1/imports": Case(path: "/api/v1/imports", json: "{}"),
     "/api/v1/imports/{id}/start": Case(path: "/api/v1/imports/1/start", json: #"{"dryRun":true}"#),
     "/api/v1/imports/{id}/cancel": Case(path: "/api/v1/imports/2/cancel"),
   ]
