@@ -99,6 +99,8 @@ import Wire
     "previewMessage": "message preview takes several apps", "showMessage": "message show has its number in words",
     "showTemplate": "template show prints the text as it is",
     "previewPage": "template preview prints the page as it is",
+    "addImport": "import sends the file, too, and waits", "startImport": "import start takes columns as options",
+    "countSegment": "segment count asks until the count is there",
   ]
 
   @Test func `Every operation has a command, and commands call what routes are made from`() {

@@ -78,6 +78,8 @@ private struct Tour: Sendable {
     try await sendouts()
     try await hybrid()
     try await gateway()
+    try await exports()
+    try await erasure()
   }
 
   private func registry() async throws {
@@ -93,7 +95,7 @@ private struct Tour: Sendable {
     let byHand: [APIOperation.Tag] = [.contacts, .segments, .messages, .sendouts, .reports, .hybrid, .dataTrees]
     for operation in ManagementOperations.all.map(\.description)
     where !byHand.contains(operation.tag)
-      && !["addApp", "removeApp", "saveSMS", "removeTemplate"].contains(operation.id)
+      && !["addApp", "removeApp", "saveSMS", "removeTemplate", "startImport"].contains(operation.id)
     {
       let (path, json) = examples.request(for: operation)
       try examples.note(try await send(operation.method.rawValue, path, json), to: operation)
@@ -208,11 +210,27 @@ private struct Tour: Sendable {
     let number = try #require(try new.json.integer("importId"))
     try await file("PUT", "/api/v1/imports/\(number)/file")
     try await send("GET", "/api/v1/imports/\(number)/rejects")
+    let reviewed = try await send("POST", "/api/v1/imports", #"{"listId":\#(list),"review":true}"#)
+    let second = try #require(try reviewed.json.integer("importId"))
+    try await file("PUT", "/api/v1/imports/\(second)/file")
+    try await send("POST", "/api/v1/imports/\(second)/start", #"{"dryRun":true}"#)
     let carma = try await send(
       "POST", "\(rest)/lists/\(list)/imports", #"{"delimiter":"59","type":"ADD","identityColumn":"originalId"}"#)
     let batch = try #require(try carma.json.integer("id"))
     try await file("POST", "\(rest)/lists/\(list)/recipients/\(batch)")
     try await send("GET", "\(rest)/batches/\(batch)")
+  }
+
+  private func exports() async throws {
+    for path in ["contacts?filter=country%20%3D%20'SE'", "devices?format=ndjson", "pushes?sendout=1&exact=true"] {
+      try await send("GET", "/api/v1/exports/\(path)")
+    }
+  }
+
+  /// The last of what is done: the contact is needed by all else.
+  private func erasure() async throws {
+    try await send("GET", "/api/v1/contacts/lars%40example.com/data")
+    try await send("DELETE", "/api/v1/contacts/lars%40example.com")
   }
 
   private func messages() async throws {

@@ -285,7 +285,7 @@ private struct BodyVariants {
   private func variants(
     of value: JSONValue, _ schema: JSONValue, at path: String, in body: @escaping (JSONValue) -> JSONValue
   ) -> [BodyVariant] {
-    if name(schema) == Filter.schema.name, !isInFilter {
+    if isFilter(schema), !isInFilter {
       return BodyVariants(document, moments: moments, known: known, isInFilter: true)
         .variants(of: value, schema, at: path, in: body)
         .map { BodyVariant(name: $0.name, path: path, body: $0.body, isOfFilter: true) }
@@ -354,6 +354,11 @@ private struct BodyVariants {
     let choices = (schema.array("anyOf") ?? []).map(resolved)
     return choices.first { $0["properties"] != nil || $0["items"] != nil || $0["additionalProperties"] != nil }
       ?? schema
+  }
+
+  /// Whether values of this schema are filters, or null in place of one.
+  private func isFilter(_ schema: JSONValue) -> Bool {
+    name(schema) == Filter.schema.name || (schema.array("anyOf") ?? []).contains { name($0) == Filter.schema.name }
   }
 
   /// The name that a schema is referred to by.

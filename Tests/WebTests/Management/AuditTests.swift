@@ -149,6 +149,12 @@ import Wire
       Case(method: "DELETE", path: "/api/v1/segments/1", lines: ["segment.remove segment 1"])
     ),
     (
+      "POST /api/v1/imports/{id}/start",
+      Case(
+        method: "POST", path: "/api/v1/imports/1/start", json: #"{"dryRun":true}"#,
+        lines: ["import.start import 1"])
+    ),
+    (
       "PUT /api/v1/datasync/{appId}/webhooks/{name}",
       Case(
         method: "PUT", path: "/api/v1/datasync/com.acme.app/webhooks/orders",
@@ -208,13 +214,16 @@ import Wire
         return (reply, Array(new))
       }
       try await addContact(managed)
+      try await managed.addImportInReview()
+      last = try await managed.send("GET", "/api/v1/audit").json.array("items")?.first?.integer("auditId") ?? 0
       for (operation, change) in cases {
         let (_, new) = try await lines(change.method, change.path, change.json)
         #expect(new.map { "\($0.string("action") ?? "") \($0.string("target") ?? "")" } == change.lines, "\(operation)")
       }
       try await addDevice(managed)
       var examples = ExampleRequests()
-      for change in changes {
+      // Whoever is erased is there for nothing else.
+      for change in changes.filter({ $0.audit != .eraseContact }) + changes.filter({ $0.audit == .eraseContact }) {
         let (path, json) = examples.request(for: change.description)
         let (reply, new) = try await lines(change.description.method.rawValue, path, json)
         #expect(new.map { $0.string("action") } == [change.audit?.rawValue], "\(change.description.name)")
@@ -252,7 +261,9 @@ import Wire
   }
 
   private static func adds(_ action: String) -> Bool {
-    action.hasSuffix(".add") || ["template.save", "datasync.enable", "hybrid.enable", "webhook.save"].contains(action)
+    // Of somebody who is erased, the line has the erasure.
+    action.hasSuffix(".add")
+      || ["template.save", "datasync.enable", "hybrid.enable", "webhook.save", "contact.erase"].contains(action)
   }
 
   private static func removes(_ action: String) -> Bool { action.hasSuffix(".remove") }

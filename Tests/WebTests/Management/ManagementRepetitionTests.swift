@@ -15,7 +15,7 @@ import Wire
     var state: String?
   }
 
-  /// Those of other operations are made from their examples. The app is number 1, the sendout number 1.
+  /// Those of other operations are made from their examples. The app is number 1, the sendout number 1, the import in review number 1.
   private let cases: [String: Case] = [
     "/api/v1/apps": Case(path: "/api/v1/apps", json: #"{"name":"New","appId":"com.new","appType":1}"#),
     "/api/v1/sendouts": Case(
@@ -33,6 +33,9 @@ import Wire
     "/api/v1/sendouts/{id}/pause": Case(path: "/api/v1/sendouts/1/pause", state: "freezing"),
     "/api/v1/sendouts/{id}/resume": Case(path: "/api/v1/sendouts/1/resume", state: "paused"),
     "/api/v1/sendouts/{id}/cancel": Case(path: "/api/v1/sendouts/1/cancel", state: "paused"),
+    "/api/v1/imports": Case(path: "/api/v1/imports", json: "{}"),
+    "/api/v1/imports/{id}/start": Case(path: "/api/v1/imports/1/start", json: #"{"dryRun":true}"#),
+    "/api/v1/imports/{id}/cancel": Case(path: "/api/v1/imports/2/cancel"),
   ]
 
   @Test func `Every POST is executed once for a key, and its repetition gets the same reply`() async throws {
@@ -62,6 +65,8 @@ import Wire
         _ = try await managed.send(
           "PUT", "/api/v1/sms",
           json: #"{"provider":"cm","sender":"Acme","productToken":"token","url":"\#(simulator.cmURL)"}"#)
+        try await managed.addImportInReview()
+        _ = try await managed.send("POST", "/api/v1/imports", json: "{}")
         for (operation, request) in cases { try await expectOnce(managed, operation, request) }
       }
     }

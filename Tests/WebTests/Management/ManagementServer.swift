@@ -30,6 +30,16 @@ struct ManagementServer: Sendable {
     return reply
   }
 
+  /// Adds an import whose file is here, and which waits to be started.
+  func addImportInReview() async throws {
+    let new = try await send("POST", "/api/v1/imports", json: #"{"review":true}"#)
+    let number = try new.json.integer("importId") ?? -1
+    let sent = try await server.send(
+      "PUT", "/api/v1/imports/\(number)/file", key: key, headers: [("Content-Type", "text/csv")],
+      body: "originalId\r\nimported@example.com\r\n")
+    #expect(try sent.json["state"] == "review", "\(sent.text)")
+  }
+
   /// Every row that the first customer has: to see that nothing changed.
   func rows() async throws -> [String] { try await database.rows(of: customer) }
 
