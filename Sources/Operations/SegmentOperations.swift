@@ -157,7 +157,7 @@ extension OperationCall {
 
   /// Makes sure that the caller sees what an audience asks for.
   /// - Throws: as `resolve`.
-  func requireShown(_ audience: Audience) async throws {
+  package func requireShown(_ audience: Audience) async throws {
     guard !seesPersonal else { return }
     if let filter = try await segments.resolve(customer, audience).filter { _ = try shown(filter) }
   }
