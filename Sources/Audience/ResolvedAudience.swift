@@ -6,7 +6,7 @@ package struct ResolvedAudience: Sendable {
   /// As it is stored: filters have the numbers of lists and segments.
   package let audience: Audience
   /// What contacts have to meet; nil where that is nothing, or a list alone.
-  let filter: ResolvedFilter?
+  package let filter: ResolvedFilter?
 
   /// As statements take it. Whole lists and everybody have statements of their own.
   package var selection: SelectedAudience {

@@ -42,6 +42,17 @@ package struct ResolvedFilter: Sendable, Hashable {
     return FilterSQL(template: condition.sql, literals: compiler.literals)
   }
 
+  /// Whether this, or the filter of a segment inside, asks for a personal field.
+  package var isPersonal: Bool {
+    let inside = segments.values.compactMap { if case .filter(let filter) = $0 { filter } else { nil } }
+    return ([filter] + inside).flatMap(\.all).contains { part in
+      switch part {
+      case .compare(let field, _), .birthday(let field, _): field.isPersonal
+      case .everyone, .and, .or, .not, .list, .segment, .device, .activity, .bucket: false
+      }
+    }
+  }
+
   /// What is the same for filters that mean the same contacts: the line, and those of segments.
   var identity: String {
     let inside = segments.sorted { $0.key < $1.key }.map { number, definition in

@@ -45,6 +45,12 @@ extension HTTPErrorResponse {
   public static let personalRefused = HTTPErrorResponse(
     .forbidden, "You may not see personal fields of this customer's contacts. Ask one of its owners.")
 
+  /// Of a user in the console whose filter would tell personal fields by whom it finds, or how many.
+  public static let personalFilterRefused = HTTPErrorResponse(
+    .forbidden,
+    "The filter, or a segment in it, asks for personal fields of contacts, which you may not see. Ask one of the "
+      + "customer's owners.")
+
   /// Of a key that is bound to one app, at the routes of another.
   public static let boundElsewhere = HTTPErrorResponse(.forbidden, "This access key is bound to another app.")
 

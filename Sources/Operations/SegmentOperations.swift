@@ -117,7 +117,7 @@ package enum SegmentOperations {
     """,
     body: .json(SegmentCountRequest.form, upTo: longestRequest), replies: .ok("The count.", SegmentCountReply.form)
   ) { call, request in
-    let filter = try await call.segments.resolve(call.customer, request.filter)
+    let filter = try await call.resolve(request.filter)
     return request.exact == true
       ? try await call.parts.counts.exact(call.customer, filter)
       : try await call.parts.counts.estimate(call.customer, filter)
@@ -130,7 +130,7 @@ package enum SegmentOperations {
     replies: .ok("The parts.", SegmentExplainReply.form),
     errors: [.error("The customer has no such contact.", RegistryError.contactUnknown(originalID: "lars@example.com"))]
   ) { call, request in
-    let filter = try await call.segments.resolve(call.customer, request.filter)
+    let filter = try await call.resolve(request.filter)
     return try await call.parts.counts.turn(of: call.customer) {
       try await call.reading.explain(call.customer, filter, originalID: request.originalId)
     }
@@ -149,11 +149,30 @@ extension OperationCall {
   /// For what reads contacts.
   fileprivate var reading: Segments { Segments(slowReads, retentionDays: parts.retentionDays) }
 
+  /// Looks up what a filter names.
+  /// - Throws: `HTTPErrorResponse.personalFilterRefused`, if the caller does not see what it asks for; `RegistryError.invalid`.
+  fileprivate func resolve(_ filter: Filter) async throws -> ResolvedFilter {
+    try shown(try await segments.resolve(customer, filter))
+  }
+
+  /// Makes sure that the caller sees what an audience asks for.
+  /// - Throws: as `resolve`.
+  package func requireShown(_ audience: Audience) async throws {
+    guard !seesPersonal else { return }
+    if let filter = try await segments.resolve(customer, audience).filter { _ = try shown(filter) }
+  }
+
+  /// The filter, unless it asks for what the caller does not see. Whom it finds, and how many, would tell that.
+  private func shown(_ filter: ResolvedFilter) throws(HTTPErrorResponse) -> ResolvedFilter {
+    guard seesPersonal || !filter.isPersonal else { throw .personalFilterRefused }
+    return filter
+  }
+
   /// A page of those who meet a filter, as the caller may see them.
   fileprivate func contacts(
     _ filter: Filter, _ page: PageRequest<ContactID>
   ) async throws -> Page<ContactDetails, ContactID> {
-    let resolved = try await segments.resolve(customer, filter)
+    let resolved = try await resolve(filter)
     return try await parts.counts.turn(of: customer) { try await reading.contacts(customer, resolved, page) }.shown(
       to: self)
   }

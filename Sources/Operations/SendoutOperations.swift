@@ -75,7 +75,10 @@ package enum SendoutOperations {
     """,
     body: .json(AudienceRequest.form, upTo: longestRequest), replies: .ok("The devices.", AudienceReply.form),
     errors: [appUnknown]
-  ) { call, request in try await call.sendouts.count(call.customer, request) }
+  ) { call, request in
+    try await call.requireShown(request.audience)
+    return try await call.sendouts.count(call.customer, request)
+  }
 
   package static let change = Operation(
     .put, "/api/v1/sendouts/{id}", id: "changeSendout", .sendouts, "Change a draft",

@@ -78,7 +78,7 @@ COMMENT ON COLUMN import.skipped     IS 'Rows that the mode passes over.';
 COMMENT ON COLUMN import.rejected    IS 'Rows that were wrong.';
 COMMENT ON COLUMN import.devices     IS 'Tokens that were registered.';
 COMMENT ON COLUMN import.removed     IS 'Contacts that were taken off the list or out of the segment.';
-COMMENT ON COLUMN import.error       IS 'Why it failed; NULL if it did not.';
+COMMENT ON COLUMN import.error       IS 'Why it failed, or was cancelled by an erasure; NULL for neither.';
 COMMENT ON COLUMN import.created_at  IS 'When it was made. Contacts and devices that were written since then keep what they have.';
 COMMENT ON COLUMN import.ended_at    IS 'When it ended; NULL until then.';
 COMMENT ON COLUMN import.cleared     IS 'Whether none of its rows are staged. Until then a hub has something to do with it.';

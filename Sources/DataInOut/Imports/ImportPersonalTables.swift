@@ -19,11 +19,16 @@ package enum ImportPersonalTables {
   static let statements = all.flatMap(\.statements)
 
   /// Of one import in each portion, whose row is locked as for a merge. Rows of the person count as rejected from now on, and bring nobody back.
+  ///
+  /// Whom the rows of a review are about, nobody knows before its columns are chosen. So it is cancelled if a name of the person stands
+  /// anywhere in the file, in whatever case, and however short. Its other rows go as those of all imports that were cancelled.
   private static let rejectRows = Statement(
     "erasure.import_row", .write,
     """
     WITH next AS MATERIALIZED (
-      SELECT import_id FROM import
+      SELECT import_id, state = 'review' OR state = 'checking' AND checked IS NOT NULL AS is_unread,
+             concat_ws(' ', sample::text, headings::text) AS shown
+        FROM import
        WHERE customer_id = $1::bigint AND NOT cleared AND import_id > ($4::bigint[])[1] AND \(PersonalTable.parameters)
        ORDER BY import_id LIMIT 1 FOR NO KEY UPDATE),
     rejected AS (
@@ -33,9 +38,24 @@ package enum ImportPersonalTables {
         FROM next
        WHERE r.customer_id = $1::bigint AND r.import_id = next.import_id
          AND (r.original_id = ANY ($3::text[]) OR r.identity = ANY ($3::text[]) OR r.device && $3::text[]
-              OR names_person(r.raw, $3::text[])))
+              OR names_person(r.raw, $3::text[]) OR next.is_unread AND \(holdsName("r.raw")))
+      RETURNING r.import_id),
+    cancelled AS (
+      UPDATE import AS i
+         SET state = 'cancelled', ended_at = now(), sample = NULL, headings = NULL, columns = NULL,
+             error = 'A person whom the file may name was erased. Send the file again without them.'
+        FROM next
+       WHERE i.customer_id = $1::bigint AND i.import_id = next.import_id AND next.is_unread
+         AND (EXISTS (SELECT FROM rejected) OR \(holdsName("next.shown"))))
     SELECT (SELECT ARRAY[import_id, 0] FROM next)
     """)
+
+  private static func holdsName(_ text: String) -> String {
+    """
+    EXISTS (SELECT FROM unnest($3::text[]) AS n (name)
+                       WHERE strpos(lower(\(text)) COLLATE "C", lower(n.name) COLLATE "C") > 0)
+    """
+  }
 
   private static let deleteRejects = Statement(
     "erasure.import_reject", .write,

@@ -138,7 +138,7 @@ enum RegisterQueries {
       app AS MATERIALIZED (\(app)),
       request AS MATERIALIZED (\(request(returnsContacts: returnsContacts, changesLists))),
       owner AS MATERIALIZED (\(owner(returnsContacts: returnsContacts))),
-      changed AS (\(changed) RETURNING \(returnsContacts ? ContactColumns.contact("c", list: list) : changesLists ? "c.contact_id, r.list_id" : "1")),
+      changed AS (\(changed) RETURNING \(returnsContacts ? ContactColumns.contact("c", list: list) : changesLists ? "c.contact_id, r.list_id" : "c.contact_id")),
       fresh AS (\(fresh) RETURNING \(returnsContacts ? ContactColumns.contact("contact", list: "NULL::bigint") : "1")),
       \(changesLists ? "joined AS (\(joined)),\nleft_all AS (\(leftAll))," : "")
       looked_up AS MATERIALIZED (\(lookedUp)),
@@ -410,7 +410,8 @@ enum RegisterQueries {
   ///
   /// This stands for a foreign key, which would look after new contacts too, one by one. Whoever erases a contact locks
   /// its row first and deletes its devices then. So either this waits for that and finds the contact gone, or it is the other way
-  /// round and the device goes with the contact.
+  /// round and the device goes with the contact. Whom `changed` wrote is locked by that. The lock here passes over them, as over all rows
+  /// that the same statement has written.
   private static let overLimit = """
     SELECT w.ordinal, (CASE WHEN c.contact_id IS NULL THEN \(ContactRow.Remark.raced.rawValue)
       ELSE \(ContactRow.Remark.mayHaveTooMany.rawValue) END)::int2, w.contact_id
@@ -418,7 +419,12 @@ enum RegisterQueries {
     CROSS JOIN owner o
     CROSS JOIN app
     LEFT JOIN LATERAL (
-      SELECT contact_id FROM contact WHERE customer_id = $1::bigint AND contact_id = w.contact_id LIMIT 1 FOR KEY SHARE
+      SELECT * FROM (
+        SELECT contact_id FROM contact WHERE customer_id = $1::bigint AND contact_id = w.contact_id LIMIT 1 FOR KEY SHARE
+      ) held
+      UNION ALL
+      SELECT w.contact_id WHERE w.contact_id IN (SELECT contact_id FROM changed)
+      LIMIT 1
     ) c ON true
     WHERE o.were_known[w.ordinal]
       AND (w.known_device_id IS NULL OR w.known_contact_id <> w.contact_id OR w.known_type <> 0)

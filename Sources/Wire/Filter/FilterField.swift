@@ -30,6 +30,14 @@ public enum FilterField: Sendable, Hashable {
 
   static let propertyPrefix = "properties."
 
+  /// Whether only those may ask for it who see personal fields of contacts.
+  public var isPersonal: Bool {
+    switch self {
+    case .contact, .originalId, .dateOfBirth, .property: true
+    case .createdAt, .updatedAt, .device: false
+    }
+  }
+
   public var type: FilterFieldType {
     switch self {
     case .contact, .originalId: .text

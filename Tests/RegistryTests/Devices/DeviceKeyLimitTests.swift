@@ -48,6 +48,31 @@ import Wire
     }
   }
 
+  @Test(arguments: [true, false])
+  func `A new token together with a changed field drives the older device out, at the first try`(
+    returnsContact: Bool
+  ) async throws {
+    try await withDatabase { database in
+      let registry = try await RegistryFixture(database)
+      try await registry.allowDevices(1)
+      try await registry.register("lars", token: "t1")
+      let request = try registry.registration(
+        #"{"originalId":"lars","firstName":"Lars","deviceInfo":[{"devicetoken":"t2"}]}"#)
+      let told = try await registry.registrations.register(
+        registry.customer, request, returnsContact: returnsContact)
+      #expect((told != nil) == returnsContact)
+      #expect(try await valid("lars", registry) == ["t2"])
+      #expect(try await registry.events("t1") == ["registered", "invalidated"])
+      // A second try would write the device once more, and the contact no more.
+      let isOneRun = try await database.query(
+        """
+        SELECT c.updated_at = d.registered_at FROM contact c JOIN device d USING (customer_id, contact_id)
+        WHERE d.token = 't2'
+        """)
+      #expect(try isOneRun[0].decode(Bool.self))
+    }
+  }
+
   @Test func `A request that names more valid devices than a contact may have is refused and writes nothing`()
     async throws
   {

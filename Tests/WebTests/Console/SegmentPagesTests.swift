@@ -216,10 +216,16 @@ import Wire
       try await settle(console)
       let marketer = try await console.browser(.marketer)
       _ = try await marketer.get("/console/segments/new")
-      _ = try await marketer.post("/console/segments/new", form(Self.swedes))
+      _ = try await marketer.post("/console/segments/new", form("createdAt is set"))
+      _ = try await marketer.post("/console/segments/new", [("name", "Personal"), ("filter", Self.swedes)])
       let analyst = try await console.browser(.analyst, "ana@example.com")
       let page = try await analyst.get("/console/segments/1").text
-      #expect(page.contains(#"<strong class="num">2</strong> contacts"#) && !page.contains(">Save</button>"), "\(page)")
+      #expect(page.contains(#"<strong class="num">3</strong> contacts"#) && !page.contains(">Save</button>"), "\(page)")
+      // A count, or a contact, would tell a field that analysts do not see.
+      let hidden = try await analyst.get("/console/segments/2")
+      #expect(hidden.status == 200 && hidden.text.contains("asks for personal fields"), "\(hidden.text)")
+      #expect(!hidden.text.contains(#"<strong class="num">2</strong> contacts"#))
+      #expect(!hidden.text.contains(#"href="/console/contacts/1""#))
       #expect(!page.contains("&lt;b&gt;Lars") && !page.contains("Is somebody in it?"))
       #expect(try await analyst.get("/console/segments/new").status == 403)
       #expect(try await analyst.post("/console/segments/1", form("everyone")).status == 403)

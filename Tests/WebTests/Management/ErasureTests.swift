@@ -17,8 +17,10 @@ import Wire
     for (customer, number) in try await work.due() { while try await work.step(customer, number) {} }
   }
 
-  private func importFile(_ file: String, _ managed: ManagementServer) async throws -> Int64 {
-    let number = try await managed.send("POST", "/api/v1/imports", json: "{}").json.integer("importId") ?? -1
+  private func importFile(
+    _ file: String, _ managed: ManagementServer, json: String = "{}"
+  ) async throws -> Int64 {
+    let number = try await managed.send("POST", "/api/v1/imports", json: json).json.integer("importId") ?? -1
     let sent = try await managed.server.send(
       "PUT", "/api/v1/imports/\(number)/file", key: managed.key, headers: [("Content-Type", "text/csv")], body: file)
     #expect(sent.status == 202, "\(sent.text)")
@@ -70,6 +72,9 @@ import Wire
     let rejected = "originalId,firstName,language\ncanary@example.com,Canaria,no language at all\nb,Bo,sv\n"
     try await merge(try await importFile(rejected, managed), managed)
     _ = try await importFile("originalId,firstName\nc,Cleo\ncanary@example.com,Canaria\n", managed)
+    _ = try await importFile(
+      "Kundnr,Namn\n1,Bo\nCanary@Example.com,Canaria\n", managed, json: #"{"review":true}"#)
+    _ = try await importFile("Kundnr,Namn\n2,Eve\n", managed, json: #"{"review":true}"#)
     // As the line of an opt-out that was undone.
     try await managed.database.query(
       """
@@ -108,7 +113,7 @@ import Wire
   }
 
   private func found(_ rows: [String]) -> [String] {
-    rows.filter { row in (Self.canaries + ["316990001"]).contains { row.contains($0) } }
+    rows.filter { row in (Self.canaries + ["316990001", "Canary@Example.com"]).contains { row.contains($0) } }
   }
 
   @Test func `Nothing in the whole database has a text of somebody who was erased`() async throws {
@@ -129,6 +134,7 @@ import Wire
       #expect(try reply.json["state"] == "erasing")
       #expect(try await managed.send("GET", Self.path).status == 404)
       #expect(try await managed.send("DELETE", Self.path).json["state"] == "erasing")
+      #expect(before.contains { $0.hasPrefix("public.import_row ") && $0.contains("Canary@Example.com") })
       try await finish(managed)
       #expect(found(try await dump(managed)) == [])
       #expect(try await managed.send("DELETE", Self.path).status == 404)
@@ -139,6 +145,14 @@ import Wire
       #expect(found(try await dump(managed)) == [])
       let imported = try await managed.send("GET", "/api/v1/imports/2").json
       #expect(imported.integer("added") == 1 && imported.integer("rejected") == 1 && imported.integer("rows") == 2)
+      // A file in review that names the person is cancelled, and says why. Another one waits on.
+      let reviewed = try await managed.send("GET", "/api/v1/imports/3").json
+      #expect(reviewed.string("state") == "cancelled" && reviewed["sample"] == nil && reviewed["headings"] == nil)
+      #expect(reviewed.string("error")?.contains("was erased") == true)
+      #expect(try await managed.send("GET", "/api/v1/imports/4").json.string("state") == "review")
+      try await merge(3, managed)
+      let left = try await managed.database.query("SELECT count(*) FROM import_row WHERE import_id = 3")
+      #expect(try left[0].decode(Int.self) == 0)
       let sendout = try await managed.send("GET", "/api/v1/sendouts/\(1)")
       #expect(!sendout.text.contains("canary"))
     }

@@ -1,3 +1,4 @@
+import Audience
 import HTTPTypes
 import Operations
 import Postgres
@@ -54,6 +55,58 @@ import Wire
       await #expect(throws: HTTPErrorResponse.personalRefused) {
         try await ReportOperations.show.run(call, ((("timeline", nil), "lars@example.com"), nil), ())
       }
+    }
+  }
+
+  @Test func `Whoever does not see a personal field learns it by no filter, segment or audience`() async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      let blind = OperationCall(reading: .of(database), of: customer, seesPersonal: false)
+      let seeing = OperationCall(reading: .of(database), of: customer)
+      let shown: Set<FilterField> = [.createdAt, .updatedAt]
+      for field in FilterField.ofContacts + [.property("colour")] {
+        let asked = Filter.not(.or([.compare(field, .isSet), .everyone]))
+        let segment = try await Segments(database.pool).add(
+          customer, SegmentRequest(name: field.name, filter: asked)
+        ).segmentId
+        for filter in [asked, .and([.everyone, .segment(.number(segment.rawValue))])] {
+          let count = SegmentCountRequest(filter: filter)
+          let audiences: [Audience] = [.filter(filter), .excluding(.originalIds(["lars"]), filter)]
+          if shown.contains(field) {
+            #expect(try await SegmentOperations.count.run(blind, (), count).contacts == 0, "\(field.name)")
+            for audience in audiences { try await blind.requireShown(audience) }
+            continue
+          }
+          #expect(try await SegmentOperations.count.run(seeing, (), count).contacts == 0, "\(field.name)")
+          let refused = HTTPErrorResponse.personalFilterRefused
+          await #expect(throws: refused, "\(field.name)") { try await SegmentOperations.count.run(blind, (), count) }
+          await #expect(throws: refused, "\(field.name)") {
+            try await SegmentOperations.search.run(blind, (), ContactSearchRequest(filter: filter))
+          }
+          await #expect(throws: refused, "\(field.name)") {
+            try await SegmentOperations.explain.run(
+              blind, (), SegmentExplainRequest(filter: filter, originalId: "lars"))
+          }
+          for audience in audiences {
+            await #expect(throws: refused, "\(field.name)") {
+              try await SendoutOperations.audience.run(
+                blind, (), AudienceRequest(appId: "com.acme.app", audience: audience))
+            }
+          }
+        }
+        let page = PageRequest<ContactID>(limit: 10)
+        if shown.contains(field) {
+          _ = try await SegmentOperations.contacts.run(blind, (segment, page), ())
+        } else {
+          await #expect(throws: HTTPErrorResponse.personalFilterRefused, "\(field.name)") {
+            try await SegmentOperations.contacts.run(blind, (segment, page), ())
+          }
+        }
+      }
+      // Devices and lists are no personal fields.
+      let device = Filter.device(.compare(.device(.country), .isSet))
+      #expect(
+        try await SegmentOperations.count.run(blind, (), SegmentCountRequest(filter: device)).contacts == 0)
     }
   }
 

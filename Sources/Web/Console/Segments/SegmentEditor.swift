@@ -242,7 +242,9 @@ struct SegmentEditor: Sendable {
         ] as [String: Any]
       ]
     } catch {
-      guard let refusal = ErrorReplies.response(for: error), refusal.status.code != 403 else { throw error }
+      guard let refusal = ErrorReplies.response(for: error),
+        refusal.status.code != 403 || refusal == .personalFilterRefused
+      else { throw error }
       values["who"] = [["rows": [[String: Any]](), "hasRows": false, "hasMore": false, "problem": refusal.sentence]]
     }
     return values
