@@ -51,6 +51,17 @@ import Testing
     }
   }
 
+  @Test(arguments: [
+    "/api/v1/imports/7/file", "/console/imports/new", "/console/imports/7/file", "/rest/1/lists/2/recipients/7",
+  ])
+  func `The example of nginx passes on large files as they arrive`(path: String) throws {
+    let locations = try House.text("deploy/nginx.conf").matches(of: #/(?m)^  location ~ (.*) \{\n((?:    .*\n)*)  \}$/#)
+    let found = try locations.filter { try path.firstMatch(of: Regex(String($0.1))) != nil }
+    #expect(found.count == 1)
+    #expect(found.allSatisfy { $0.2.contains("client_max_body_size    4g;") })
+    #expect(found.allSatisfy { $0.2.contains("proxy_request_buffering off;") })
+  }
+
   @Test func `The release binary is stripped wherever it is built`() throws {
     for file in ["Makefile", "Dockerfile"] {
       let flags = try House.text(file).matches(of: #/-c release.*/#).map { String($0.0) }
