@@ -109,6 +109,20 @@ import Wire
     }
   }
 
+  @Test func `A long run of combining marks in a row rejects it, and in a heading the file`() async throws {
+    try await withDatabase { database in
+      let bench = try await ImportBench(database)
+      let (few, many) = (String(repeating: "\u{301}", count: 30), String(repeating: "\u{301}", count: 31))
+      let reply = try await bench.run("originalId,firstName\na,e\(few)\nb,e\(many)\n")
+      #expect(Counts(reply) == Counts(added: 1, rejected: 1))
+      let rejects = try await bench.rejects(reply.importId)
+      #expect(rejects.contains("3,,has more than 30 combining marks in a row,"), "\(rejects)")
+      let failed = try await bench.run("originalId,properties.e\(many)\na,x\n")
+      #expect(failed.state == .failed)
+      #expect(failed.error == "The heading of column 2 has more than 30 combining marks in a row.")
+    }
+  }
+
   @Test func `Packed files are imported as others are`() async throws {
     try await withDatabase { database in
       let bench = try await ImportBench(database)

@@ -38,6 +38,30 @@ import Testing
     #expect(compose.contains("gateway: \(proxy)\n"))
   }
 
+  @Test func `In the example of nginx, what is for operators is closed to all but their networks`() throws {
+    // A location has no addresses of another one, be it within that or not.
+    let locations = try House.text("deploy/nginx.conf").matches(of: #/(?m)^  location (.*) \{\n((?:    .*\n)*)  \}$/#)
+    let closed = locations.filter { $0.2.contains("proxy_pass http://pushcart_operations;") }
+    #expect(closed.map { String($0.1) }.contains("/api/v1/exports/"))
+    for location in closed {
+      #expect(location.2.contains("    allow 10.0.0.0/8;\n    deny  all;\n"), "\(location.1)")
+    }
+    for location in locations where ["/api/", "/console"].contains(where: { location.1.contains($0) }) {
+      #expect(location.2.contains("proxy_pass http://pushcart_operations;"), "\(location.1)")
+    }
+  }
+
+  @Test(arguments: [
+    "/api/v1/imports/7/file", "/console/imports/new", "/console/imports/7/file", "/rest/1/lists/2/recipients/7",
+  ])
+  func `The example of nginx passes on large files as they arrive`(path: String) throws {
+    let locations = try House.text("deploy/nginx.conf").matches(of: #/(?m)^  location ~ (.*) \{\n((?:    .*\n)*)  \}$/#)
+    let found = try locations.filter { try path.firstMatch(of: Regex(String($0.1))) != nil }
+    #expect(found.count == 1)
+    #expect(found.allSatisfy { $0.2.contains("client_max_body_size    4g;") })
+    #expect(found.allSatisfy { $0.2.contains("proxy_request_buffering off;") })
+  }
+
   @Test func `The release binary is stripped wherever it is built`() throws {
     for file in ["Makefile", "Dockerfile"] {
       let flags = try House.text(file).matches(of: #/-c release.*/#).map { String($0.0) }

@@ -85,7 +85,5 @@ REVOKE EXECUTE ON FUNCTION erase_from_audit_log FROM PUBLIC;
 COMMENT ON FUNCTION erase_from_audit_log IS 'Takes names of a person who is being erased out of a portion of the audit log, behind the line after_id. Returns the last line of the portion, or NULL if there is none.';
 DO $$
 BEGIN
-  IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'pushcart_serve') THEN
-    GRANT EXECUTE ON FUNCTION erase_from_audit_log TO pushcart_serve;
-  END IF;
+  PERFORM admit_hub(rolname) FROM pg_roles WHERE rolname = 'pushcart_serve';
 END $$;

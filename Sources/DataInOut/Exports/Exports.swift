@@ -143,7 +143,7 @@ package struct ExportPages: AsyncSequence, Sendable {
       }
       rows += copied.rows
       if !copied.last.isEmpty { last = copied.last }
-      isOver = copied.rows < limit
+      isOver = copied.rows < limit && !copied.isFull
       if copied.rows > 0 {
         limit = Swift.max(50, Swift.min(10_000, Self.pageSize * copied.rows / Swift.max(1, copied.bytes.count)))
       }
@@ -157,8 +157,15 @@ package struct ExportPages: AsyncSequence, Sendable {
     var bytes: [UInt8] = []
     var rows = 0
     var last: [Int64] = []
+    /// Whether rows were passed over, which the next page begins with: they can be far larger than those before them.
+    private(set) var isFull = false
+    private static let largest = 4 << 20
 
     mutating func append(_ row: [UInt8], keys: Int) {
+      guard bytes.count < Self.largest else {
+        isFull = true
+        return
+      }
       var key: [Int64] = []
       var number: Int64 = 0
       var place = 0

@@ -185,6 +185,9 @@ struct ImportHeadings {
     if let place = headings.firstIndex(where: { $0.utf8.contains(0) }) {
       throw UnusableFile("The heading of column \(place + 1) holds U+0000.")
     }
+    if let place = headings.firstIndex(where: { !CombiningMarks.areFew(in: $0) }) {
+      throw UnusableFile("The heading of column \(place + 1) \(CombiningMarks.problem).")
+    }
   }
 
   func place(of column: ImportColumn) -> Int? { columns.firstIndex(of: column) }

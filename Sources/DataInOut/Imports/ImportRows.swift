@@ -102,6 +102,7 @@ struct ImportRows {
       throw RowProblem(nil, "has bytes that are no text in the file's encoding: name another one in encoding")
     }
     guard !row.raw.contains(0) else { throw RowProblem(nil, "holds U+0000") }
+    guard CombiningMarks.areFew(in: row.raw) else { throw RowProblem(nil, CombiningMarks.problem) }
   }
 
   private static func isUTF8(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {

@@ -63,6 +63,13 @@ import Wire
         poor.output.contains("pushcart_hub cannot use the table push. Its owner runs: GRANT pushcart_serve"), "\(poor)")
       let remedy = try await Pushcart(databaseURL: owner, masterKey: "").run("migrate").output
       #expect(remedy.contains("SELECT admit_hub('pushcart_serve');"), "\(remedy)")
+
+      let mayErase =
+        "SELECT has_function_privilege('pushcart_serve', 'erase_from_audit_log'::regproc, 'EXECUTE') AS may"
+      #expect(try Self.psql(owner, "REVOKE EXECUTE ON FUNCTION erase_from_audit_log FROM pushcart_serve").status == 0)
+      #expect(try Self.psql(owner, mayErase).output.contains("\n f\n"))
+      #expect(try Self.psql(owner, "SELECT admit_hub('pushcart_serve')").status == 0)
+      #expect(try Self.psql(owner, mayErase).output.contains("\n t\n"))
     }
   }
 

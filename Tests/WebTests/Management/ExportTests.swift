@@ -102,4 +102,28 @@ import Wire
       }
     }
   }
+
+  @Test func `A page of large rows ends before it takes much memory, and the next one goes on behind it`() async throws
+  {
+    try await withManagementServer { managed in
+      try await managed.database.query(
+        """
+        INSERT INTO contact (customer_id, original_id, properties)
+        SELECT $1::bigint, 'c' || number, ('{"p":"' || repeat('x', 60000) || '"}')::json FROM generate_series(1, 200) AS number
+        """, managed.customer.rawValue)
+      var request = ExportRequest(.contacts)
+      request.columns = ["originalId", "properties.p"]
+      let pages = try await Exports(managed.database.pool, retentionDays: nil).begin(managed.customer, request)
+      var (file, largest): ([UInt8], Int) = ([], 0)
+      for try await page in pages {
+        file += page
+        largest = max(largest, page.count)
+      }
+      #expect(largest < 5 << 20)
+      let ids = file.split(separator: UInt8(ascii: "\n")).dropFirst().map { row in
+        String(decoding: row.prefix { $0 != UInt8(ascii: ",") }, as: UTF8.self)
+      }
+      #expect(ids == (1...200).map { "c\($0)" })
+    }
+  }
 }
