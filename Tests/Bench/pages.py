@@ -47,7 +47,7 @@ while waiting:
     for link in re.findall(r'href="(/console[^"#]*)', text):
         link = link.replace("&amp;", "&")
         path = urllib.parse.urlsplit(link).path
-        if not path.startswith(LEFT_OUT) and kind(link) not in known:
+        if not LEFT_OUT.match(path) and kind(link) not in known:
             known.add(kind(link))
             waiting.append(link)
 for figure in sorted(figures, reverse=True):

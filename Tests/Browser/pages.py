@@ -3,7 +3,7 @@ import re
 import urllib.parse
 
 # Pages to do something once, or of no use as a picture.
-LEFT_OUT = ("/console/assets/", "/console/welcome/", "/console/sign-out")
+LEFT_OUT = re.compile("/console/(assets/|welcome/|sign-out|imports/[0-9]+/rejects)")
 
 
 def kind(url):

@@ -23,51 +23,6 @@ import Wire
     }
   }
 
-  @Test func `A day's row is locked last, so that nobody waits for it while others are written`() async throws {
-    try await withDatabase { database in
-      let pool = database.pool
-      let customer = try await database.customer()
-      let app = try await PushApps(pool, vault: try .fresh()).add(customer, .ios())
-      try await database.query(
-        """
-        INSERT INTO day_count (customer_id, day, slot)
-        SELECT $1::int8, (now() AT TIME ZONE 'UTC')::date + d, n FROM generate_series(0, 15) AS n, generate_series(0, 1) AS d
-        """, customer.rawValue)
-      let (held, hold) = AsyncStream.makeStream(of: Void.self)
-      let (ended, end) = AsyncStream.makeStream(of: Void.self)
-      try await withThrowingTaskGroup(of: Void.self) { group in
-        group.addTask {
-          // The registration below waits for it, as it adds a device of the same token.
-          try await pool.transaction { other in
-            try await other.query(
-              sql: """
-                INSERT INTO device (customer_id, push_app_id, contact_id, token, token_key)
-                VALUES ($1::int8, $2::int8, 999, repeat('aa', 32), decode(repeat('aa', 32), 'hex'))
-                """, customer.rawValue, app.id.rawValue)
-            hold.yield()
-            for await _ in ended { break }
-          }
-        }
-        for await _ in held { break }
-        group.addTask {
-          let bodies = [("a", "aa"), ("b", "bb")].map {
-            PushDevicesBody($0, firstName: nil, token: String(repeating: $1, count: 32), type: .ios)
-          }
-          let batcher = RegistrationBatcher(pool, endpoints: EndpointRules())
-          for body in bodies {
-            try await batcher.register(customer, try Registration(body, apps: [app]), returnsContact: false)
-          }
-        }
-        try await database.someoneWaits(as: pool)
-        // It fails if somebody has one of them.
-        #expect(try await database.query("SELECT FROM day_count FOR UPDATE NOWAIT").count == 32)
-        end.yield()
-        try await group.waitForAll()
-      }
-      #expect(try await DayCounts(pool).last(2, of: customer).map(\.registered).reduce(0, +) == 1)
-    }
-  }
-
   @Test func `Days without anything are there, and old ones are forgotten`() async throws {
     try await withDatabase { database in
       let counts = DayCounts(database.pool)

@@ -34,7 +34,7 @@ import Wire
     "contact put": [
       (["secretive@example.com", "--field", "city=Lund"], ["nobody", "--field", "city=Lund"])
     ],
-    "import file": [(["TEMPLATE", "--list", "1"], ["TEMPLATE", "--list", "999999"])],
+    "import file": [(["TEMPLATE", "--list", "1"], ["TEMPLATE", "--list", "1"])],
     "import start": [(["1"], ["999999"])],
     "import rejects": [(["1"], ["999999"])],
     "export": [(["contacts"], ["contacts"])],
