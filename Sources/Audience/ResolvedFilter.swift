@@ -97,7 +97,7 @@ extension Filter {
     }
   }
 
-  /// The same filter with other names of lists and segments.
+  /// Puts other references in place of those to lists and segments, and keeps all other conditions.
   func renamed(
     list: (FilterReference) throws -> FilterReference, segment: (FilterReference) throws -> FilterReference
   ) rethrows -> Filter {

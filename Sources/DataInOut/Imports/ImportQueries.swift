@@ -231,8 +231,8 @@ enum ImportQueries {
   /// Merges the rows from behind `$4` to `$5` of the attempt `$3`, and returns what has become of them: added, updated, unchanged, duplicates,
   /// skipped, rejected, and whether somebody else wrote one of their contacts meanwhile. Then it is to be rolled back, and run again.
   ///
-  /// `$6` is the moment of the import, `$7` its mode, `$8` and `$9` the list and the segment that are joined, `$10` whether nothing is merged,
-  /// `$11` whether rows are to note their contacts, and `$12` the headings of identity and original id.
+  /// `$6` is the moment of the import, and `$7` its mode. `$8` and `$9` are the list and the segment that are joined. `$10` says whether nothing
+  /// is merged, and `$11` whether rows note their contacts. `$12` has the headings of identity and original id.
   ///
   /// Notes are looked up in one value: a join would look through all of them for each row, as the planner takes them for few.
   ///

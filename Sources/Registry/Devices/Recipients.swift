@@ -85,7 +85,7 @@ package struct RecipientColumns: Sendable {
   /// The columns of a contact's row, its id first.
   package func ofContact(_ alias: String) -> String { contactNames.map { "\(alias).\($0)" }.joined(separator: ", ") }
 
-  /// The same of a row of table `contact`, which has all of them but the list. That is looked up; `$1` is the customer.
+  /// A contact's fields from a row of table `contact`. The list is looked up, as the row has none; `$1` is the customer.
   package func ofContactRow(_ alias: String) -> String {
     contactNames.map {
       $0 == Self.listColumn ? "\(ContactColumns.lowestList(alias)) AS \($0)" : "\(alias).\($0)"
@@ -105,7 +105,7 @@ package struct RecipientColumns: Sendable {
   /// All of them in the order that `recipient` wants, by the aliases of rows that have them.
   package func all(contact: String, device: String) -> String { all(ofContact(contact), device) }
 
-  /// The same, where the contact's row is one of table `contact`.
+  /// A recipient's fields, where the contact's row is one of table `contact`.
   package func all(contactRow: String, device: String) -> String { all(ofContactRow(contactRow), device) }
 
   private func all(_ contact: String, _ device: String) -> String {

@@ -44,7 +44,7 @@ public struct Authenticator: Sendable {
     return try await request.complete { try access(ofCustomerIn: &$0, needs: scope) }
   }
 
-  /// The same where a key that is bound to an app opens nothing.
+  /// Access for routes that refuse keys which are bound to an app.
   /// - Throws: as above; 403 for such a key.
   func unboundAccess(_ request: Request, _ context: WebRequestContext, needs scope: AccessScope) async throws -> Access
   {
