@@ -392,3 +392,19 @@ p99_beside_import() { # while a file is imported; it takes longer than the reque
   p99 "$@"
   wait $import
 }
+
+# The imported contacts into a file, by psql and by the hub.
+export_yardstick() {
+  local start
+  start=$(date +%s.%N)
+  psql -qc "\\copy (SELECT original_id, first_name, last_name, email_address, mobile_number, date_of_birth, city, zipcode, country, properties->>'food' FROM contact WHERE customer_id = $IMPORT_CUSTOMER ORDER BY contact_id) TO 'export.csv' CSV HEADER"
+  rate_since "$start"
+}
+
+export_rate() {
+  local start
+  start=$(date +%s.%N)
+  curl -sf "$HUB/api/v1/exports/contacts?columns=$(head -1 import.csv)" -H "Authorization: Bearer $IMPORT_KEY" >exported.csv
+  rate_since "$start"
+  [ "$(wc -l <exported.csv)" = "$(wc -l <import.csv)" ] || { echo "the export has $(wc -l <exported.csv) lines" >&2; return 1; }
+}

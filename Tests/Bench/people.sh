@@ -30,6 +30,8 @@ SELECT :c, 'person' || i, 'First' || i % 5000, 'Last' || i % 70000, 'person' || 
   format('{"food":"%s","visits":%s}', (ARRAY['meat', 'fish', 'greens'])[1 + i % 3], i * 31::bigint % 200)::json,
   now() - i % 1000 * interval '1 day'
 FROM generate_series(1, :n) i;
+INSERT INTO list_member (customer_id, list_id, contact_id)
+SELECT :c, (SELECT list_id FROM list WHERE customer_id = :c), contact_id FROM contact WHERE customer_id = :c AND contact_id % 10 = 0;
 INSERT INTO device (customer_id, push_app_id, contact_id, token, token_key, manufacturer, model, os_version, country, registered_at)
 SELECT c.customer_id, a.push_app_id, c.contact_id, lpad(to_hex(c.contact_id), 64, '0'), decode(lpad(to_hex(c.contact_id), 64, '0'), 'hex'),
   CASE app_type WHEN 1 THEN 'apple' ELSE 'samsung' END, 'model ' || c.contact_id % 40, 10 + c.contact_id % 8 || '.' || c.contact_id % 5,
@@ -73,4 +75,12 @@ page_times() { # prints: p95 in ms, HTML's bytes, the page; the slowest first
   local link
   link=$("$PUSHCART" user add --customer $PEOPLE_CUSTOMER --email "$RANDOM$RANDOM@example.com" --role owner --json | field link)
   python3 "$here/pages.py" "$HUB" "$link" "${PAGE_LOADS:-100}"
+}
+
+# Typical filters of marketers: an estimate, an exact count, and the first page of contacts.
+filter_times() { # prints: ms of each of the three, contacts, the filter
+  local key sendout
+  key=$("$PUSHCART" key add --customer $PEOPLE_CUSTOMER --name filters --scope admin --json | field token)
+  sendout=$(psql -Atc "SELECT max(sendout_id) FROM sendout WHERE customer_id = $PEOPLE_CUSTOMER")
+  python3 "$here/filters.py" "$HUB" "$key" "$sendout" 5
 }

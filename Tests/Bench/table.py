@@ -44,6 +44,7 @@ LARGE_PATHS = [
     ("size", f"sendout of {large:,} devices", f"sendout of {devices:,} devices", "0.85 to 1.15"),
     ("freeze", f"freeze of {large:,} devices, until it is committed", "INSERT … SELECT of the same rows in psql, same partitions and indexes", ">= 0.5"),
     ("import", f"import of {large:,} rows of ten columns, until all are merged, rows a second", "COPY and one merge by hand in psql, same tables", ">= 0.7"),
+    ("export", f"export of these {large:,} contacts into a CSV file, rows a second", "\\copy of the same columns in psql", ">= 0.7"),
     ("import-beside", "PUT pushdevices at half of its rate while a file is imported, p99 in ms", "without it, p99 in ms", "<= 3"),
 ]
 
@@ -93,5 +94,10 @@ if is_large:
     print("| page | p95, ms | HTML, KB |\n|---|---:|---:|")
     for milliseconds, size, page in lines("pages")[:12]:
         print(f"| `{page}` | {float(milliseconds):.1f} | {int(size) / 1000:.1f} |")
+    print("\n## Filters\n\nOf the same customer: an estimate of the contacts (to take 200 ms at most), an exact count (5 s), and the first page of")
+    print("contacts (50 ms). Estimate and page are medians of five.\n")
+    print("| filter | contacts | estimate, ms | count, ms | page, ms |\n|---|---:|---:|---:|---:|")
+    for estimate, count, page, contacts, *words in lines("filters"):
+        print(f"| `{' '.join(words)}` | {int(contacts):,} | {estimate} | {count} | {page} |")
 else:
     print(f"\nNot run: sendout and freeze of {large:,} devices, and pages beside {people:,} contacts, which `LARGE=1` adds.")
