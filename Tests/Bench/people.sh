@@ -1,11 +1,9 @@
 # A customer with millions of contacts, and what people wait for beside them.
 
-PEOPLE_CUSTOMER=10
-
 # The customer has two devices for each contact, on two platforms, and five sendouts to all of them. Indexes that no constraint needs are built
 # afterwards, as filling them row by row takes several times as long.
 seed_people() { # seed_people COUNT
-  "$PUSHCART" customer add --name "Bench $PEOPLE_CUSTOMER" --json >/dev/null
+  PEOPLE_CUSTOMER=$("$PUSHCART" customer add --name people --json | field customerId)
   "$PUSHCART" app add --customer $PEOPLE_CUSTOMER --app-id com.example.people --name People --type ios \
     --team-id TEAM123456 --key-id KEY1234567 --signing-key AuthKey.p8 --json >/dev/null
   "$PUSHCART" app add --customer $PEOPLE_CUSTOMER --app-id com.example.people --name People --type firebase \
