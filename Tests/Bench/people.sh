@@ -14,7 +14,7 @@ seed_people() { # seed_people COUNT
 SET maintenance_work_mem = '1GB';
 SET max_parallel_maintenance_workers = 2;
 CREATE TABLE yardstick.index AS
-  SELECT indexrelid::regclass::text AS name, pg_get_indexdef(indexrelid) AS definition
+  SELECT indexrelid::regclass::text AS name, replace(pg_get_indexdef(indexrelid), ' ON ONLY ', ' ON ') AS definition
     FROM pg_index
    WHERE indrelid IN ('contact'::regclass, 'device'::regclass, 'push'::regclass)
      AND NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = indexrelid);
