@@ -236,19 +236,25 @@ import Wire
     try await withOpenID { openID in
       for (what, said) in Self.documents {
         openID.provider.say(said)
+        openID.clock.advance(by: .seconds(11))
         let reply = try await openID.browser().get("/console/sign-in/openid")
         #expect(reply.status == 503 && reply.header("Location") == nil, "\(what)")
       }
       openID.provider.say([:])
+      // The last failure is remembered for ten seconds.
+      #expect(try await openID.browser().get("/console/sign-in/openid").status == 503)
+      openID.clock.advance(by: .seconds(11))
       #expect(try await openID.signIn(openID.browser()).status == 303)
     }
   }
 
-  @Test func `A provider that is away says so, and passwords still work`() async throws {
+  @Test func `While the provider is away, the sign-in page says so, and passwords still work`() async throws {
     try await withOpenID { openID in
       await openID.provider.stop()
-      let reply = try await openID.browser().get("/console/sign-in/openid")
+      let reply = try await openID.browser().get("/console/sign-in/openid?next=%2Fconsole%2Faccount")
       #expect(reply.status == 503 && reply.text.contains("does not answer"), "\(reply.text)")
+      #expect(reply.text.contains(#"action="/console/sign-in""#) && reply.text.contains(#"value="/console/account""#))
+      #expect(reply.text.contains("/console/sign-in/openid?next=%2Fconsole%2Faccount"))
       let browser = try await openID.console.browser(.owner, "noa@example.com")
       #expect(try await browser.get("/console/account").status == 200)
     }

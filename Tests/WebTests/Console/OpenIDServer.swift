@@ -80,6 +80,7 @@ func withOpenID(
   var settings = OpenIDSettings(issuer: provider.issuer, clientID: client.id)
   settings.clientSecret = client.secret.map { Secret($0) }
   settings.name = "ACME <Login>"
+  settings.documentsTimeout = .seconds(600)
   configure(&settings)
   do {
     try await withDatabase { [settings] database in

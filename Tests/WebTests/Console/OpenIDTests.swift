@@ -118,6 +118,33 @@ import Wire
     }
   }
 
+  @Test func `Keys that the provider has changed are read again, once a minute at most`() async throws {
+    try await withOpenID { openID in
+      #expect(try await openID.signIn(openID.browser()).status == 303)
+      try openID.provider.rotateKey()
+      let rotated = try await openID.signIn(openID.browser())
+      #expect(rotated.status == 303, "\(rotated.text)")
+      #expect(openID.provider.keyReads == 2)
+      try openID.provider.rotateKey()
+      #expect(try await openID.signIn(openID.browser()).status == 403)
+      #expect(openID.provider.keyReads == 2)
+      openID.clock.advance(by: .seconds(61))
+      let later = try await openID.signIn(openID.browser())
+      #expect(later.status == 303, "\(later.text)")
+      #expect(openID.provider.keyReads == 3)
+    }
+  }
+
+  @Test func `A key that has another value under the same name is read again, too`() async throws {
+    try await withOpenID { openID in
+      #expect(try await openID.signIn(openID.browser()).status == 303)
+      try openID.provider.replaceKey()
+      let replaced = try await openID.signIn(openID.browser())
+      #expect(replaced.status == 303, "\(replaced.text)")
+      #expect(openID.provider.keyReads == 2)
+    }
+  }
+
   @Test func `Where the provider alone signs people in, passwords open nothing`() async throws {
     try await withOpenID({ $0.isOnly = true }) { openID in
       let link = try #require(try await openID.console.add("noa@example.com", as: .owner))

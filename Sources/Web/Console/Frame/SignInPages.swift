@@ -103,6 +103,13 @@ extension ConsoleRoutes {
     return form
   }
 
+  /// The sign-in page, which says why nobody can sign in by the provider at the moment.
+  func askAgain(next: String, _ refusal: HTTPErrorResponse, _ visit: ConsoleVisit) -> Response {
+    var form = signInForm(next: next)
+    form.action = "/console/sign-in"
+    return ask(form, visit, FormValues(), refusal)
+  }
+
   func entered(_ session: NewSession, _ visit: ConsoleVisit, to path: String) -> Response {
     ConsoleReply.see(
       path, setting: [visit.setting(session), visit.setting(.form, "")])
@@ -162,7 +169,7 @@ extension ConsoleRoutes {
     let view = ConsoleView(
       title: asked.title, template: "ask",
       values: [
-        "csrf": token, "text": asked.text, "button": asked.button, "action": visit.request.uri.path,
+        "csrf": token, "text": asked.text, "button": asked.button, "action": asked.action ?? visit.request.uri.path,
         "next": asked.next ?? "", "hasForm": !asked.isOtherOnly, "otherName": asked.other?.name ?? "",
         "otherHref": asked.other?.href ?? "", "form": FormView(asked.fields, [:], form, refusal).values,
       ])
@@ -179,6 +186,8 @@ private struct AskedForm: Sendable {
   let fields: [FormField]
   /// Where it leads.
   var next: String?
+  /// What takes it; `nil` for the page's own path.
+  var action: String?
   /// Another way to sign in: who offers it, and where it begins.
   var other: (name: String, href: String)?
   /// Whether there is no other way, and no form.
