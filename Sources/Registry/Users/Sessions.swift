@@ -68,21 +68,23 @@ package struct CustomerChoice: Sendable, Equatable {
 
 /// Statements on `console_session`, a reference table.
 enum SessionQueries {
-  /// Whether a session has not ended by itself.
+  /// Whether a session has not ended by itself, nor by a change of what its user signs in with. A statement that makes such a change does not
+  /// see a session that is being begun. But both lock the user, so that session has the number of before.
   private static let isValid = """
-    seen_at > now() - interval '12 hours' AND console_session.created_at > now() - interval '14 days'
+    console_session.credential_no = (SELECT person.credential_no FROM console_user AS person WHERE person.user_id = console_session.user_id)
+    AND seen_at > now() - interval '12 hours' AND console_session.created_at > now() - interval '14 days'
     AND (NOT needs_code OR console_session.created_at > now() - interval '10 minutes')
     AND (NOT by_provider OR console_session.created_at > now() - interval '12 hours')
     """
 
   /// Begins a session with the token `$1`, if the user `$2` has the password `$3`. The only customer of a user is chosen.
   ///
-  /// Locks the user, so that a change of the password that is under way ends this session, too.
+  /// Locks the user, so it waits for a change of the password that is under way. Then the user has another password, and nothing begins.
   static let begin = Statement(
     "console_session.begin", .write,
     beginning(
       of: """
-        SELECT user_id, totp_secret IS NOT NULL AS needs_code, false AS by_provider FROM console_user
+        SELECT user_id, credential_no, totp_secret IS NOT NULL AS needs_code, false AS by_provider FROM console_user
         WHERE user_id = $2::bigint AND password_hash = $3::text FOR SHARE
         """))
 
@@ -91,15 +93,16 @@ enum SessionQueries {
     "console_session.begin_by_subject", .write,
     beginning(
       of: """
-        SELECT user_id, false AS needs_code, true AS by_provider FROM console_user
+        SELECT user_id, credential_no, false AS needs_code, true AS by_provider FROM console_user
         WHERE user_id = $2::bigint AND oidc_issuer = $3::text AND oidc_subject = $6::text FOR SHARE
         """))
 
   private static func beginning(of person: String) -> String {
     """
     WITH person AS (\(person))
-    INSERT INTO console_session (token_hash, user_id, customer_id, needs_code, by_provider, address, user_agent)
-    SELECT $1::bytea, user_id,
+    INSERT INTO console_session (
+      token_hash, user_id, credential_no, customer_id, needs_code, by_provider, address, user_agent)
+    SELECT $1::bytea, user_id, credential_no,
       (SELECT CASE WHEN count(*) = 1 THEN min(customer_id) END FROM membership
        WHERE membership.user_id = person.user_id AND disabled_at IS NULL),
       needs_code, by_provider, $4::text, $5::text

@@ -111,6 +111,35 @@ import Wire
     }
   }
 
+  @Test func `A session that was being begun when the password changed opens nothing`() async throws {
+    try await withConsole { console in
+      let (user, token) = try await console.user()
+      let session = try #require(try await console.sessions.find(token))
+      let hash = try await console.database.query("SELECT password_hash FROM console_user")[0].decode(String.self)
+      let begun = ConsoleToken()
+      let changed = try await console.database.withPool { other in
+        let changed = try await other.transaction { transaction in
+          _ = try await transaction.query(
+            SessionQueries.begin, Bytes(begun.hash), user.rawValue, hash, String?.none, String?.none)
+          // It does not see the session, and waits for the user's row.
+          let changed = Task {
+            try await console.signIn.changePassword(
+              session, from: TestConsole.password, to: "another horse battery")
+          }
+          try await console.database.someoneWaits(as: other)
+          return changed
+        }
+        return try await changed.value
+      }
+      #expect(try await console.sessions.find(begun.text) == nil)
+      #expect(try await console.sessions.list(user).map(\.sessionId) == [session.session])
+      #expect(try await console.sessions.find(changed.token)?.session == session.session)
+      try await Sessions.forgetExpired(in: console.database.pool)
+      let left = try await console.database.query("SELECT count(*) FROM console_session")[0].decode(Int.self)
+      #expect(left == 1)
+    }
+  }
+
   @Test func `A user of two customers chooses, and sees nothing of one that they do not belong to`() async throws {
     try await withConsole { console in
       let (second, third) = (
