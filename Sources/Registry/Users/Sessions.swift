@@ -6,18 +6,25 @@ package import Wire
 /// an OpenID provider began ends after 12 hours.
 package struct Sessions: Sendable {
   private let database: any Querying
+  /// Whether a session that began with a password has ended.
+  package var isByProviderOnly = false
 
   package init(_ database: any Querying) { self.database = database }
 
   /// Whose session it is, and what they may do. It notes the use, once a minute at most.
   /// - Parameter token: of the browser's cookie.
-  /// - Returns: `nil` for a text that is no token of a session.
+  /// - Returns: `nil` for a text that is no token of a session. Where passwords open nothing, a session that began with one ends here.
   package func find(_ token: String) async throws -> SignedIn? {
     guard let token = ConsoleToken(token),
       let row = try await database.query(SessionQueries.find, Bytes(token.hash)).first
     else { return nil }
-    let (session, user, email, name, customer, role, seesPersonal, needsCode, isOld) = try row.decode(
-      Int64.self, Int64.self, String.self, String.self, Int64?.self, String?.self, Bool.self, Bool.self, Bool.self)
+    let (session, user, email, name, customer, role, seesPersonal, needsCode, isByProvider, isOld) = try row.decode(
+      Int64.self, Int64.self, String.self, String.self, Int64?.self, String?.self, Bool.self, Bool.self, Bool.self,
+      Bool.self)
+    guard isByProvider || !isByProviderOnly else {
+      try await end(SessionID(session), of: UserID(user))
+      return nil
+    }
     if isOld { try await database.query(SessionQueries.touch, Bytes(token.hash)) }
     return SignedIn(
       user: UserID(user), email: email, name: name, customer: customer.map { CustomerID($0) },
@@ -51,9 +58,13 @@ package struct Sessions: Sendable {
     try await database.query(SessionQueries.end, user.rawValue, session.rawValue)
   }
 
-  /// Deletes sessions that have ended by themselves, links that were not used, and old attempts to sign in; a portion at a time.
-  package static func forgetExpired(in database: any Querying, portion: Int64 = 10_000) async throws {
-    for statement in [SessionQueries.forget, UserQueries.forgetLinks, SignInQueries.forget] {
+  /// Deletes sessions that have ended by themselves, links that were not used, and old attempts to sign in; a portion at a time. Where
+  /// passwords open nothing, it deletes sessions that began with one, too.
+  package func forgetExpired(portion: Int64 = 10_000) async throws {
+    while try await database.query(SessionQueries.forget, portion, isByProviderOnly).affected == Int(portion) {
+      try Task.checkCancellation()
+    }
+    for statement in [UserQueries.forgetLinks, SignInQueries.forget] {
       while try await database.query(statement, portion).affected == Int(portion) { try Task.checkCancellation() }
     }
   }
@@ -124,7 +135,7 @@ enum SessionQueries {
     "console_session.find", .read,
     """
     SELECT session_id, console_user.user_id, email, name, chosen.customer_id, role, coalesce(sees_personal, false),
-      needs_code, seen_at < now() - interval '1 minute'
+      needs_code, by_provider, seen_at < now() - interval '1 minute'
     FROM console_session JOIN console_user USING (user_id)
     LEFT JOIN membership AS chosen ON chosen.customer_id = console_session.customer_id
       AND chosen.user_id = console_session.user_id AND chosen.disabled_at IS NULL
@@ -175,7 +186,7 @@ enum SessionQueries {
     "console_session.forget", .write,
     """
     DELETE FROM console_session WHERE session_id IN
-      (SELECT session_id FROM console_session WHERE NOT (\(isValid)) LIMIT $1::bigint)
+      (SELECT session_id FROM console_session WHERE NOT (\(isValid)) OR $2::bool AND NOT by_provider LIMIT $1::bigint)
     """)
 
   static let all: [Statement] = [
