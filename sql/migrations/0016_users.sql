@@ -10,6 +10,7 @@ CREATE TABLE console_user (
   recovery_hashes bytea[]     NOT NULL DEFAULT '{}',
   oidc_issuer     text,
   oidc_subject    text,
+  vouched         bool        NOT NULL DEFAULT false,
   credential_no   bigint      NOT NULL DEFAULT 0,
   created_at      timestamptz NOT NULL DEFAULT now(),
   last_sign_in_at timestamptz,
@@ -28,6 +29,7 @@ COMMENT ON COLUMN console_user.totp_last_step  IS 'The step of 30 seconds whose 
 COMMENT ON COLUMN console_user.recovery_hashes IS 'SHA-256 of each recovery code that was not used yet. Each stands for one code of the authenticator app.';
 COMMENT ON COLUMN console_user.oidc_issuer     IS 'The OpenID provider that the user signs in by; NULL for none.';
 COMMENT ON COLUMN console_user.oidc_subject    IS 'What that provider calls the user.';
+COMMENT ON COLUMN console_user.vouched         IS 'Whether the link that set the password was made at the command line. Else a customer has seen it, and the password proves nothing about the address.';
 COMMENT ON COLUMN console_user.credential_no   IS 'Counts changes of what the user signs in with. A session of an earlier number has ended, also one that began while it was changed.';
 COMMENT ON COLUMN console_user.created_at      IS 'When the user was added for the first time.';
 COMMENT ON COLUMN console_user.last_sign_in_at IS 'When the user last signed in; NULL if they never did.';
@@ -83,12 +85,14 @@ COMMENT ON COLUMN console_session.seen_at       IS 'When the session was last us
 CREATE TABLE password_link (
   user_id    bigint      PRIMARY KEY REFERENCES console_user,
   token_hash bytea       NOT NULL CONSTRAINT password_link_token_hash_size CHECK (octet_length(token_hash) = 32),
+  vouched    bool        NOT NULL,
   created_at timestamptz NOT NULL DEFAULT now(),
   CONSTRAINT password_link_token_hash_key UNIQUE (token_hash)
 );
 COMMENT ON TABLE  password_link            IS 'Links by which users set their password, once and within 24 hours. A new one replaces the one before. On Citus this is a reference table.';
 COMMENT ON COLUMN password_link.user_id    IS 'Whose password it sets.';
 COMMENT ON COLUMN password_link.token_hash IS 'SHA-256 of the token in the link. The token itself (256 random bits) is shown once and never stored.';
+COMMENT ON COLUMN password_link.vouched    IS 'Whether it was made at the command line. Else by an owner or an access key of a customer, who have seen it.';
 COMMENT ON COLUMN password_link.created_at IS 'When the link was made.';
 
 CREATE TABLE sign_in_attempt (
