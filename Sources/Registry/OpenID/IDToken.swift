@@ -105,7 +105,9 @@ struct IDToken: Sendable {
       guard let id else { return true }
       return key["kid"]?.text?.hasSameBytes(as: id) == true
     }
-    return fitting.count == 1 ? fitting[0] : nil
+    // No `? :` here: beside a JSONValue, `nil` would be JSON's null, and so a key.
+    guard fitting.count == 1 else { return nil }
+    return fitting[0]
   }
 
   private static func keyType(of algorithm: String) -> String {
