@@ -55,6 +55,8 @@ extension JSONValue: Codable {
   }
 }
 
+/// In `flag ? value : nil` the literal is JSON's null, which an optional then holds: Swift takes the type of both from the value. An `if` says
+/// what is meant.
 extension JSONValue: ExpressibleByStringLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
   ExpressibleByNilLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {

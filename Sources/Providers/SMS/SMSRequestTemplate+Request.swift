@@ -94,7 +94,8 @@ extension SMSRequestTemplate {
     var value = try? JSONValue(json: body)
     for name in successPath.split(separator: ".") {
       if case .array(let values) = value, let index = Int(name) {
-        value = values.indices.contains(index) ? values[index] : nil
+        // No `? :`: beside a JSONValue, `nil` would be JSON's null.
+        if values.indices.contains(index) { value = values[index] } else { value = nil }
       } else {
         value = value?[String(name)]
       }

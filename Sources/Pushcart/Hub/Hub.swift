@@ -39,7 +39,9 @@ struct Hub: Sendable {
     let migrator = Migrator(pool, Migration.embedded)
     try await requireSchema(migrator)
     let vault = Vault(masterKeys)
-    let housekeeping = Housekeeping(pool, vault: vault, retentionDays: settings.retentionDays, logger: logger)
+    let housekeeping = Housekeeping(
+      pool, vault: vault, retentionDays: settings.retentionDays, isByProviderOnly: settings.openID?.isOnly ?? false,
+      logger: logger)
     await housekeeping.makePartitions()
     let linkKeys = LinkKeys(pool, vault: vault)
     let signer = LinkSigner(try await linkKeys.load())

@@ -19,15 +19,19 @@ struct Housekeeping: Service {
   private let messages: Messages
   private let retention: Retention
   private let retentionDays: Int32?
+  private var sessions: Sessions
   private let pool: Pool
   private let logger: Logger
 
-  init(_ pool: Pool, vault: Vault, retentionDays: Int32?, logger: Logger) {
+  /// - Parameter isByProviderOnly: whether sessions that began with a password have ended.
+  init(_ pool: Pool, vault: Vault, retentionDays: Int32?, isByProviderOnly: Bool = false, logger: Logger) {
     customers = Customers(pool)
     replies = IdempotentReplies(pool, vault: vault)
     messages = Messages(pool)
     retention = Retention(pool, days: retentionDays, logger: logger)
     self.retentionDays = retentionDays
+    sessions = Sessions(pool)
+    sessions.isByProviderOnly = isByProviderOnly
     self.pool = pool
     self.logger = logger
   }
@@ -40,7 +44,7 @@ struct Housekeeping: Service {
         await makePartitions()
         if rounds % 12 == 0 {
           await attempt("list customers") { try await tidy() }
-          await attempt("delete ended sessions") { try await Sessions.forgetExpired(in: pool) }
+          await attempt("delete ended sessions") { try await sessions.forgetExpired() }
           await attempt("delete what is past its retention") { try await retention.run() }
           await attempt("count devices") { try await countDevices() }
           await attempt("look at push certificates") { try await certificates.check(isLogged: rounds % 288 == 0) }

@@ -26,13 +26,20 @@ struct IDToken: Sendable {
     guard parts.count == 3, let head = Base64URL.decode(parts[0]), let body = Base64URL.decode(parts[1]),
       let header = try? JSONValue(json: head), let claims = try? JSONValue(json: body)
     else { throw Self.fault("is no signed JWT") }
-    guard let algorithm = header["alg"]?.text, try await provider.known().algorithms.contains(algorithm) else {
-      throw Self.fault("is signed by an algorithm that the provider does not offer, or that is not asymmetric")
+    guard let algorithm = header["alg"]?.text, Self.algorithms.contains(algorithm) else {
+      throw Self.fault("is signed by an algorithm that is not asymmetric")
     }
     guard header["crit"] == nil else { throw Self.fault("has a header that must be understood, and is not") }
-    if let id = header["kid"], id.text == nil { throw Self.fault("has a kid that is no text") }
-    let key = try await provider.key(header["kid"]?.text, for: algorithm)
-    guard await Self.isSigned(token, by: key, algorithm) else { throw Self.fault("has a wrong signature") }
+    var id: String?
+    if let named = header["kid"] {
+      guard let text = named.text else { throw Self.fault("has a kid that is no text") }
+      id = text
+    }
+    if let problem = try await provider.judge({ [id] known in
+      await Self.problem(of: token, signedBy: id, algorithm, known)
+    }) {
+      throw Self.fault(problem)
+    }
     let settings = provider.settings
     guard claims["iss"]?.text?.hasSameBytes(as: settings.issuer) == true else {
       throw Self.fault("is of another issuer")
@@ -76,17 +83,34 @@ struct IDToken: Sendable {
 
   // MARK: Keys
 
+  /// What is wrong with a token's signature, by what is known of the provider; `nil` if nothing is.
+  /// - Parameter id: of the key; `nil` finds the only one that fits.
+  private static func problem(
+    of token: String, signedBy id: String?, _ algorithm: String, _ provider: OpenIDProvider.Known
+  ) async -> String? {
+    guard provider.algorithms.contains(algorithm) else {
+      return "is signed by an algorithm that the provider does not offer"
+    }
+    guard let key = key(id, for: algorithm, among: provider.keys) else { return "is signed by a key that is not known" }
+    return await isSigned(token, by: key, algorithm) ? nil : "has a wrong signature"
+  }
+
   /// The key of a provider for an algorithm.
   /// - Parameter id: `nil` finds the only key that fits.
   static func key(_ id: String?, for algorithm: String, among keys: [JSONValue]) -> JSONValue? {
     let fitting = keys.filter { key in
-      key["kty"] == keyType(of: algorithm) && key["use"] ?? "sig" == "sig"
-        && key["alg"] ?? .string(algorithm) == .string(algorithm) && (id.map { key["kid"] == .string($0) } ?? true)
+      guard key["kty"]?.text == keyType(of: algorithm), (key["use"] ?? .string("sig")).text == "sig",
+        (key["alg"] ?? .string(algorithm)).text == algorithm
+      else { return false }
+      guard let id else { return true }
+      return key["kid"]?.text?.hasSameBytes(as: id) == true
     }
-    return fitting.count == 1 ? fitting[0] : nil
+    // No `? :` here: beside a JSONValue, `nil` would be JSON's null, and so a key.
+    guard fitting.count == 1 else { return nil }
+    return fitting[0]
   }
 
-  private static func keyType(of algorithm: String) -> JSONValue {
+  private static func keyType(of algorithm: String) -> String {
     switch algorithm.prefix(2) {
     case "RS", "PS": "RSA"
     case "ES": "EC"

@@ -11,14 +11,16 @@ package typealias OpenIDFetch =
 enum OpenIDFault: Error {
   /// The provider is away, or what it says of itself is of no use.
   case unreachable(String)
+  /// It was so some seconds ago, which is in the log. It was not asked again.
+  case stillUnreachable
   /// What came is not what the provider would send.
   case untrusted(String)
 }
 
 /// An OpenID provider: where its endpoints are and with which keys it signs, by its own documents.
 ///
-/// They are read when somebody wants to sign in, and kept for an hour. A token with an unknown key has them read again, once a minute at
-/// most.
+/// They are read when somebody wants to sign in, by one reader for all who wait, and kept for an hour. A token that they do not prove has them
+/// read again, once a minute at most. A failure is remembered for some seconds, so that nobody waits for a provider that is away.
 final class OpenIDProvider: Sendable {
   /// What the documents say (OpenID Connect Discovery 1.0, section 3; RFC 7517).
   struct Known: Sendable {
@@ -36,11 +38,15 @@ final class OpenIDProvider: Sendable {
   let settings: OpenIDSettings
   private let fetch: OpenIDFetch
   private let documents: SharedCache<String, Known>
+  /// By issuer, too.
+  private let failures: SharedCache<String, Bool>
   private let now: @Sendable () -> ContinuousClock.Instant
   private let lastReread = Mutex<ContinuousClock.Instant?>(nil)
 
-  /// How long documents are believed, and how often an unknown key has them read again.
+  /// How long documents are believed, and how often a token that they do not prove has them read again.
   private static let (lifetime, rereadInterval) = (Duration.seconds(3600), Duration.seconds(60))
+  /// How long the provider is not asked again after a failure. `OpenIDRefusal.unreachable` asks people to wait for longer.
+  private static let pause = Duration.seconds(10)
 
   init(
     _ settings: OpenIDSettings, now: @escaping @Sendable () -> ContinuousClock.Instant, fetch: @escaping OpenIDFetch
@@ -49,29 +55,58 @@ final class OpenIDProvider: Sendable {
     self.fetch = fetch
     self.now = now
     documents = SharedCache(capacity: 1, lifetime: Self.lifetime, now: now)
+    failures = SharedCache(capacity: 1, lifetime: Self.pause, now: now)
   }
 
   /// - Throws: `OpenIDFault`.
   func known() async throws -> Known {
-    try await documents.value(settings.issuer) { [settings, fetch] in try await Self.read(settings.issuer, fetch) }
+    let issuer = settings.issuer
+    if let known = documents.cached(issuer) { return known }
+    if failures.cached(issuer) != nil { throw OpenIDFault.stillUnreachable }
+    return try await documents.value(issuer) { [settings, fetch, failures] in
+      // A reader before this one may have failed since the look above.
+      if failures.cached(issuer) != nil { throw OpenIDFault.stillUnreachable }
+      do {
+        return try await Self.within(settings.documentsTimeout) { try await Self.read(issuer, fetch) }
+      } catch {
+        failures.keep(issuer, true)
+        throw error
+      }
+    }
   }
 
-  /// The key that signed a token.
-  /// - Parameter id: of the token's header; `nil` finds the only key that fits.
+  /// Judges a token by what is known of the provider. If that does not prove the token, it is read again and the token judged anew: the
+  /// provider may have other keys by now.
+  /// - Parameter judgement: what is wrong with the token; `nil` if nothing is.
   /// - Throws: `OpenIDFault`.
-  func key(_ id: String?, for algorithm: String) async throws -> JSONValue {
-    if let key = IDToken.key(id, for: algorithm, among: try await known().keys) { return key }
+  func judge(_ judgement: @Sendable (Known) async -> String?) async throws -> String? {
+    guard await judgement(try await known()) != nil else { return nil }
     let now = now()
-    let mayReread = lastReread.withLock { last in
-      if let last, now - last < Self.rereadInterval { return false }
+    lastReread.withLock { last in
+      if let last, now - last < Self.rereadInterval { return }
       last = now
-      return true
-    }
-    if mayReread {
+      // Whoever comes meanwhile waits for the same answer.
       documents.flush()
-      if let key = IDToken.key(id, for: algorithm, among: try await known().keys) { return key }
     }
-    throw OpenIDFault.untrusted("the provider has no key for its ID token")
+    return await judgement(try await known())
+  }
+
+  /// - Throws: `OpenIDFault.unreachable` if the work takes longer; the work is cancelled then.
+  private static func within(
+    _ limit: Duration, _ work: @escaping @Sendable () async throws -> Known
+  ) async throws -> Known {
+    try await withThrowingTaskGroup(of: Known?.self) { group in
+      group.addTask { try await work() }
+      group.addTask {
+        try? await Task.sleep(for: limit)
+        return nil
+      }
+      defer { group.cancelAll() }
+      guard let known = try await group.next() ?? nil else {
+        throw OpenIDFault.unreachable("its documents took longer than \(limit)")
+      }
+      return known
+    }
   }
 
   private static func read(_ issuer: String, _ fetch: OpenIDFetch) async throws -> Known {

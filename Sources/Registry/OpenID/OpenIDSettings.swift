@@ -19,6 +19,8 @@ package struct OpenIDSettings: Sendable {
   package var trustsEmail = false
   /// Whether passwords open nothing.
   package var isOnly = false
+  /// How long the provider may take for its documents, while people wait for them.
+  package var documentsTimeout = Duration.seconds(5)
 
   package static let usualScopes = "openid email profile"
   package static let usualRolesClaim = "roles"

@@ -147,6 +147,8 @@ package struct OpenIDSignIn: Sendable {
   private func logged<Answer>(_ work: () async throws -> Answer) async throws -> Answer {
     do {
       return try await work()
+    } catch OpenIDFault.stillUnreachable {
+      throw RegistryError.openID(.unreachable)
     } catch OpenIDFault.unreachable(let reason) {
       logger.warning("nobody can sign in by the OpenID provider", metadata: ["reason": "\(reason)"])
       throw RegistryError.openID(.unreachable)

@@ -16,7 +16,7 @@ struct OpenIDUsers: Sendable {
   func settle(_ token: IDToken, address: String?) async throws -> UserID {
     let granted = grants(token)
     let user: UserID
-    if let known = try await find(token) { user = known } else { user = try await add(token, granted) }
+    if let known = try await find(token) { user = known } else { user = try await add(token, granted, address) }
     try await apply(granted, to: user, address)
     return user
   }
@@ -38,18 +38,26 @@ struct OpenIDUsers: Sendable {
     return try known.first.map { UserID(try $0.decode(Int64.self)) }
   }
 
-  /// Somebody whom the provider has never named before: a new user, or one who has nothing to sign in with.
-  private func add(_ token: IDToken, _ granted: [OpenIDGrant]) async throws -> UserID {
+  /// Somebody whom the provider has never named before: a new user, or the one who was invited with their address.
+  ///
+  /// Whoever invites sees the link. So a password proves only who was given the link, and the provider proves whose the address is. No customer
+  /// keeps a person out by an invitation that it has used itself. Two things hold a password nevertheless: the hub's operator has made its
+  /// link, or the claim gives the person no role, so that nothing is kept from them.
+  private func add(_ token: IDToken, _ granted: [OpenIDGrant], _ address: String?) async throws -> UserID {
     guard token.isEmailVerified || settings.trustsEmail, let email = token.email,
       let email = try? Users.check(email: email)
     else { throw RegistryError.openID(.unverified) }
     let user: Int64
     if let known = try await database.query(UserQueries.lockByEmail, email).first {
-      let (id, hasPassword, issuer, subject) = try known.decode(Int64.self, Bool.self, String?.self, String?.self)
+      let (id, hasPassword, isVouched, issuer, subject) = try known.decode(
+        Int64.self, Bool.self, Bool.self, String?.self, String?.self)
       // Two sign-ins of the same person may be under way.
       let isSame = issuer?.hasSameBytes(as: settings.issuer) == true && subject?.hasSameBytes(as: token.subject) == true
       guard issuer == nil || isSame else { throw RegistryError.openID(.otherSubject) }
-      guard !hasPassword else { throw RegistryError.openID(.hasPassword) }
+      if hasPassword {
+        guard !isVouched, !granted.isEmpty else { throw RegistryError.openID(.hasPassword) }
+        try await takeOver(UserID(id), address)
+      }
       user = id
     } else {
       guard !granted.isEmpty else { throw RegistryError.openID(.noRole) }
@@ -63,6 +71,20 @@ struct OpenIDUsers: Sendable {
       try await $0.query(UserQueries.setSubject, user, settings.issuer, token.subject)
     }
     return UserID(user)
+  }
+
+  /// Nothing that the user has signed in with so far opens anything any more. Each of their customers finds it in its audit log.
+  private func takeOver(_ user: UserID, _ address: String?) async throws {
+    let customers = try await database.query(MembershipQueries.lockAll, user.rawValue).map { row in
+      CustomerID(try row.column(0, as: Int64.self))
+    }
+    var known: [(CustomerID, UserReply?)] = []
+    for customer in customers { known.append((customer, try await find(customer, user))) }
+    _ = try await database.query(UserQueries.reset, user.rawValue)
+    for (customer, before) in known {
+      let change = ManagementChange(database, customer: customer, actor: .user(user, address: address))
+      try await change.record(.resetUser, "user \(user)", before: before, after: try await find(customer, user))
+    }
   }
 
   // MARK: What they may do

@@ -6,18 +6,25 @@ package import Wire
 /// an OpenID provider began ends after 12 hours.
 package struct Sessions: Sendable {
   private let database: any Querying
+  /// Whether a session that began with a password has ended.
+  package var isByProviderOnly = false
 
   package init(_ database: any Querying) { self.database = database }
 
   /// Whose session it is, and what they may do. It notes the use, once a minute at most.
   /// - Parameter token: of the browser's cookie.
-  /// - Returns: `nil` for a text that is no token of a session.
+  /// - Returns: `nil` for a text that is no token of a session. Where passwords open nothing, a session that began with one ends here.
   package func find(_ token: String) async throws -> SignedIn? {
     guard let token = ConsoleToken(token),
       let row = try await database.query(SessionQueries.find, Bytes(token.hash)).first
     else { return nil }
-    let (session, user, email, name, customer, role, seesPersonal, needsCode, isOld) = try row.decode(
-      Int64.self, Int64.self, String.self, String.self, Int64?.self, String?.self, Bool.self, Bool.self, Bool.self)
+    let (session, user, email, name, customer, role, seesPersonal, needsCode, isByProvider, isOld) = try row.decode(
+      Int64.self, Int64.self, String.self, String.self, Int64?.self, String?.self, Bool.self, Bool.self, Bool.self,
+      Bool.self)
+    guard isByProvider || !isByProviderOnly else {
+      try await end(SessionID(session), of: UserID(user))
+      return nil
+    }
     if isOld { try await database.query(SessionQueries.touch, Bytes(token.hash)) }
     return SignedIn(
       user: UserID(user), email: email, name: name, customer: customer.map { CustomerID($0) },
@@ -51,9 +58,13 @@ package struct Sessions: Sendable {
     try await database.query(SessionQueries.end, user.rawValue, session.rawValue)
   }
 
-  /// Deletes sessions that have ended by themselves, links that were not used, and old attempts to sign in; a portion at a time.
-  package static func forgetExpired(in database: any Querying, portion: Int64 = 10_000) async throws {
-    for statement in [SessionQueries.forget, UserQueries.forgetLinks, SignInQueries.forget] {
+  /// Deletes sessions that have ended by themselves, links that were not used, and old attempts to sign in; a portion at a time. Where
+  /// passwords open nothing, it deletes sessions that began with one, too.
+  package func forgetExpired(portion: Int64 = 10_000) async throws {
+    while try await database.query(SessionQueries.forget, portion, isByProviderOnly).affected == Int(portion) {
+      try Task.checkCancellation()
+    }
+    for statement in [UserQueries.forgetLinks, SignInQueries.forget] {
       while try await database.query(statement, portion).affected == Int(portion) { try Task.checkCancellation() }
     }
   }
@@ -68,21 +79,23 @@ package struct CustomerChoice: Sendable, Equatable {
 
 /// Statements on `console_session`, a reference table.
 enum SessionQueries {
-  /// Whether a session has not ended by itself.
+  /// Whether a session has not ended by itself, nor by a change of what its user signs in with. A statement that makes such a change does not
+  /// see a session that is being begun. But both lock the user, so that session has the number of before.
   private static let isValid = """
-    seen_at > now() - interval '12 hours' AND console_session.created_at > now() - interval '14 days'
+    console_session.credential_no = (SELECT person.credential_no FROM console_user AS person WHERE person.user_id = console_session.user_id)
+    AND seen_at > now() - interval '12 hours' AND console_session.created_at > now() - interval '14 days'
     AND (NOT needs_code OR console_session.created_at > now() - interval '10 minutes')
     AND (NOT by_provider OR console_session.created_at > now() - interval '12 hours')
     """
 
   /// Begins a session with the token `$1`, if the user `$2` has the password `$3`. The only customer of a user is chosen.
   ///
-  /// Locks the user, so that a change of the password that is under way ends this session, too.
+  /// Locks the user, so it waits for a change of the password that is under way. Then the user has another password, and nothing begins.
   static let begin = Statement(
     "console_session.begin", .write,
     beginning(
       of: """
-        SELECT user_id, totp_secret IS NOT NULL AS needs_code, false AS by_provider FROM console_user
+        SELECT user_id, credential_no, totp_secret IS NOT NULL AS needs_code, false AS by_provider FROM console_user
         WHERE user_id = $2::bigint AND password_hash = $3::text FOR SHARE
         """))
 
@@ -91,15 +104,16 @@ enum SessionQueries {
     "console_session.begin_by_subject", .write,
     beginning(
       of: """
-        SELECT user_id, false AS needs_code, true AS by_provider FROM console_user
+        SELECT user_id, credential_no, false AS needs_code, true AS by_provider FROM console_user
         WHERE user_id = $2::bigint AND oidc_issuer = $3::text AND oidc_subject = $6::text FOR SHARE
         """))
 
   private static func beginning(of person: String) -> String {
     """
     WITH person AS (\(person))
-    INSERT INTO console_session (token_hash, user_id, customer_id, needs_code, by_provider, address, user_agent)
-    SELECT $1::bytea, user_id,
+    INSERT INTO console_session (
+      token_hash, user_id, credential_no, customer_id, needs_code, by_provider, address, user_agent)
+    SELECT $1::bytea, user_id, credential_no,
       (SELECT CASE WHEN count(*) = 1 THEN min(customer_id) END FROM membership
        WHERE membership.user_id = person.user_id AND disabled_at IS NULL),
       needs_code, by_provider, $4::text, $5::text
@@ -121,7 +135,7 @@ enum SessionQueries {
     "console_session.find", .read,
     """
     SELECT session_id, console_user.user_id, email, name, chosen.customer_id, role, coalesce(sees_personal, false),
-      needs_code, seen_at < now() - interval '1 minute'
+      needs_code, by_provider, seen_at < now() - interval '1 minute'
     FROM console_session JOIN console_user USING (user_id)
     LEFT JOIN membership AS chosen ON chosen.customer_id = console_session.customer_id
       AND chosen.user_id = console_session.user_id AND chosen.disabled_at IS NULL
@@ -172,7 +186,7 @@ enum SessionQueries {
     "console_session.forget", .write,
     """
     DELETE FROM console_session WHERE session_id IN
-      (SELECT session_id FROM console_session WHERE NOT (\(isValid)) LIMIT $1::bigint)
+      (SELECT session_id FROM console_session WHERE NOT (\(isValid)) OR $2::bool AND NOT by_provider LIMIT $1::bigint)
     """)
 
   static let all: [Statement] = [

@@ -15,7 +15,7 @@ enum UserQueries {
   static let lockByEmail = Statement(
     "console_user.lock_by_email", .write,
     """
-    SELECT user_id, password_hash IS NOT NULL, oidc_issuer, oidc_subject FROM console_user
+    SELECT user_id, password_hash IS NOT NULL, vouched, oidc_issuer, oidc_subject FROM console_user
     WHERE lower(email COLLATE "C") = lower($1::text COLLATE "C") FOR NO KEY UPDATE
     """)
 
@@ -52,6 +52,9 @@ enum UserQueries {
     FROM console_user WHERE user_id = $1::bigint
     """)
 
+  /// With any change of what a user signs in with: their sessions end, also those that begin meanwhile, which the statement cannot see.
+  private static let ending = "credential_no = credential_no + 1"
+
   /// Changes what the user `$1` signs in with. Every session of theirs ends but `$2`, whose token becomes `$3`: a copy of the one that it had
   /// opens nothing any more. So does a link that sets their password.
   private static func renewing(_ name: String, _ change: String) -> Statement {
@@ -59,14 +62,14 @@ enum UserQueries {
       name, .write,
       """
       WITH person AS (
-        UPDATE console_user SET \(change) WHERE user_id = $1::bigint RETURNING user_id
+        UPDATE console_user SET \(change), \(ending) WHERE user_id = $1::bigint RETURNING user_id, credential_no
       ), ended AS (
         DELETE FROM console_session USING person
         WHERE console_session.user_id = person.user_id AND session_id IS DISTINCT FROM $2::bigint
       ), unlinked AS (
         DELETE FROM password_link USING person WHERE password_link.user_id = person.user_id
       )
-      UPDATE console_session SET token_hash = $3::bytea FROM person
+      UPDATE console_session SET token_hash = $3::bytea, credential_no = person.credential_no FROM person
       WHERE console_session.user_id = person.user_id AND session_id = $2::bigint
       """)
   }
@@ -86,7 +89,8 @@ enum UserQueries {
     """
     WITH person AS (
       UPDATE console_user
-      SET password_hash = NULL, totp_secret = NULL, recovery_hashes = '{}', oidc_issuer = NULL, oidc_subject = NULL
+      SET password_hash = NULL, vouched = false, totp_secret = NULL, recovery_hashes = '{}', oidc_issuer = NULL,
+        oidc_subject = NULL, \(ending)
       WHERE user_id = $1::bigint RETURNING user_id
     )
     DELETE FROM console_session USING person WHERE console_session.user_id = person.user_id
@@ -112,12 +116,13 @@ enum UserQueries {
   static let noteSignIn = Statement(
     "console_user.note_sign_in", .write, "UPDATE console_user SET last_sign_in_at = now() WHERE user_id = $1::bigint")
 
-  /// Makes the link of the user `$1`, in place of the one before.
+  /// Makes the link of the user `$1`, in place of the one before. `$3` tells whether the hub's operator makes it.
   static let addLink = Statement(
     "password_link.add", .write,
     """
-    INSERT INTO password_link (user_id, token_hash) VALUES ($1::bigint, $2::bytea)
-    ON CONFLICT (user_id) DO UPDATE SET token_hash = excluded.token_hash, created_at = excluded.created_at
+    INSERT INTO password_link (user_id, token_hash, vouched) VALUES ($1::bigint, $2::bytea, $3::bool)
+    ON CONFLICT (user_id) DO UPDATE
+    SET token_hash = excluded.token_hash, vouched = excluded.vouched, created_at = excluded.created_at
     """)
 
   private static let isLinkValid = "token_hash = $1::bytea AND password_link.created_at > now() - interval '24 hours'"
@@ -133,11 +138,12 @@ enum UserQueries {
     "password_link.use", .write,
     """
     WITH used AS (
-      DELETE FROM password_link WHERE \(isLinkValid) RETURNING user_id
+      DELETE FROM password_link WHERE \(isLinkValid) RETURNING user_id, vouched
     ), ended AS (
       DELETE FROM console_session USING used WHERE console_session.user_id = used.user_id
     )
-    UPDATE console_user SET password_hash = $2::text FROM used WHERE console_user.user_id = used.user_id RETURNING 1
+    UPDATE console_user SET password_hash = $2::text, vouched = used.vouched, \(ending)
+    FROM used WHERE console_user.user_id = used.user_id RETURNING 1
     """)
 
   static let forgetLinks = Statement(

@@ -126,7 +126,7 @@ package struct Users: Sendable {
   /// - Returns: the path where the user sets a password.
   private func makeLink(_ user: UserID) async throws -> String {
     let token = ConsoleToken()
-    try await database.query(UserQueries.addLink, user.rawValue, Bytes(token.hash))
+    try await database.query(UserQueries.addLink, user.rawValue, Bytes(token.hash), isOperator)
     return "/console/welcome/\(token.text)"
   }
 

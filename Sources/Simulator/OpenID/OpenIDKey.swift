@@ -19,9 +19,10 @@ public struct OpenIDKey: Sendable {
   let sign: @Sendable ([UInt8]) throws -> [UInt8]
 
   /// There is one key of RSA a process, since it takes long to make.
-  init(_ algorithm: Algorithm) throws {
+  /// - Parameter id: its name; by default one that no other key has.
+  init(_ algorithm: Algorithm, id: String = UUID().uuidString) throws {
     self.algorithm = algorithm
-    id = UUID().uuidString
+    self.id = id
     var members: [UTF8String: JSONValue] = ["kid": .string(id), "use": "sig", "alg": .string(algorithm.rawValue)]
     func publish(_ name: UTF8String, _ bytes: some Sequence<UInt8>) {
       members[name] = .string(Base64URL.text(Array(bytes)))

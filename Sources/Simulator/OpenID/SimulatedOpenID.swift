@@ -119,6 +119,13 @@ public final class SimulatedOpenID: Sendable {
     }
   }
 
+  /// Signs by a new key of the old one's name, which is published no more.
+  public func replaceKey() throws {
+    let old = state.withLock { $0.key }
+    let key = try OpenIDKey(old.algorithm, id: old.id)
+    state.withLock { $0.key = key }
+  }
+
   /// How often the keys were read.
   public var keyReads: Int { state.withLock { $0.keyReads } }
 }

@@ -20,7 +20,7 @@ import Wire
       try await console.database.query("UPDATE console_session SET \(change)")
       let found = try await console.sessions.find(token)
       #expect((found != nil) == isValid)
-      try await Sessions.forgetExpired(in: console.database.pool)
+      try await console.sessions.forgetExpired()
       let left = try await console.database.query("SELECT count(*) FROM console_session")[0].decode(Int.self)
       #expect(left == (isValid ? 1 : 0))
       let listed = try await console.sessions.list(user).count
@@ -108,6 +108,52 @@ import Wire
       }
       #expect(await begun.value == nil)
       #expect(try await console.sessions.list(user) == [])
+    }
+  }
+
+  @Test func `A session that was being begun when the password changed opens nothing`() async throws {
+    try await withConsole { console in
+      let (user, token) = try await console.user()
+      let session = try #require(try await console.sessions.find(token))
+      let hash = try await console.database.query("SELECT password_hash FROM console_user")[0].decode(String.self)
+      let begun = ConsoleToken()
+      let changed = try await console.database.withPool { other in
+        let changed = try await other.transaction { transaction in
+          _ = try await transaction.query(
+            SessionQueries.begin, Bytes(begun.hash), user.rawValue, hash, String?.none, String?.none)
+          // It does not see the session, and waits for the user's row.
+          let changed = Task {
+            try await console.signIn.changePassword(
+              session, from: TestConsole.password, to: "another horse battery")
+          }
+          try await console.database.someoneWaits(as: other)
+          return changed
+        }
+        return try await changed.value
+      }
+      #expect(try await console.sessions.find(begun.text) == nil)
+      #expect(try await console.sessions.list(user).map(\.sessionId) == [session.session])
+      #expect(try await console.sessions.find(changed.token)?.session == session.session)
+      try await console.sessions.forgetExpired()
+      let left = try await console.database.query("SELECT count(*) FROM console_session")[0].decode(Int.self)
+      #expect(left == 1)
+    }
+  }
+
+  @Test func `Where passwords open nothing, sessions that began with one are deleted`() async throws {
+    try await withConsole { console in
+      _ = try await console.user()
+      let kept = try await console.begin().token
+      try await console.database.query("UPDATE console_session SET by_provider = session_id > 1")
+      var sessions = console.sessions
+      try await sessions.forgetExpired()
+      let all = try await console.database.query("SELECT count(*) FROM console_session")[0].decode(Int.self)
+      #expect(all == 2)
+      sessions.isByProviderOnly = true
+      try await sessions.forgetExpired()
+      let left = try await console.database.query("SELECT count(*) FROM console_session")[0].decode(Int.self)
+      #expect(left == 1)
+      #expect(try await sessions.find(kept) != nil)
     }
   }
 
@@ -219,7 +265,7 @@ import Wire
         "UPDATE console_session SET seen_at = now() - interval '1 day' WHERE session_id > 1")
       try await console.database.query("UPDATE password_link SET created_at = now() - interval '2 days'")
       try await console.database.query("UPDATE sign_in_attempt SET began_at = now() - interval '1 hour'")
-      try await Sessions.forgetExpired(in: console.database.pool, portion: 2)
+      try await console.sessions.forgetExpired(portion: 2)
       let counts = try await console.database.query(
         """
         SELECT (SELECT count(*) FROM console_session), (SELECT count(*) FROM password_link),

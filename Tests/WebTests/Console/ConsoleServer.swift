@@ -17,21 +17,24 @@ struct ConsoleServer: Sendable {
   static let password = "seven lanterns over water"
 
   /// Adds a user.
+  /// - Parameter isOperator: whether the hub's operator adds them; else the customer does.
   /// - Returns: the path of the link that sets the password.
   func add(
-    _ email: String, as role: Role, of customer: CustomerID? = nil, seesPersonal: Bool? = nil
+    _ email: String, as role: Role, of customer: CustomerID? = nil, seesPersonal: Bool? = nil, isOperator: Bool = true
   ) async throws -> String? {
     let customer = customer ?? self.customer
     let request = UserRequest(email: email, name: "Mia", role: role, seesPersonal: seesPersonal)
     return try await database.pool.transaction(of: customer.rawValue) {
-      try await Users($0, isOperator: true).add(customer, request).link
+      try await Users($0, isOperator: isOperator).add(customer, request).link
     }
   }
 
   /// A browser in which a new user has signed in.
-  func browser(_ role: Role = .owner, _ email: String = "mia@example.com") async throws -> ConsoleBrowser {
+  func browser(
+    _ role: Role = .owner, _ email: String = "mia@example.com", of customer: CustomerID? = nil, isOperator: Bool = true
+  ) async throws -> ConsoleBrowser {
     let browser = ConsoleBrowser(server)
-    let link = try await add(email, as: role) ?? ""
+    let link = try await add(email, as: role, of: customer, isOperator: isOperator) ?? ""
     _ = try await browser.get(link)
     _ = try await browser.post(link, [("password", Self.password)])
     return browser

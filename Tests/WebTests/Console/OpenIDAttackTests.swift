@@ -145,6 +145,68 @@ import Wire
     }
   }
 
+  @Test func `An invitation that nobody has used keeps nobody out, whoever made it`() async throws {
+    for isOperator in [false, true] {
+      try await withOpenID { openID in
+        let other = try await openID.database.customer("Other")
+        let link = try #require(
+          try await openID.console.add("mia@example.com", as: .analyst, of: other, isOperator: isOperator))
+        #expect(try await openID.signIn(openID.browser()).status == 303)
+        #expect(try await openID.role() == "owner")
+        #expect(try await openID.role(of: other) == "analyst")
+        #expect(try await openID.browser().get(link).status == 410)
+      }
+    }
+  }
+
+  @Test func `A customer that uses its own invitation keeps nobody out`() async throws {
+    try await withOpenID { openID in
+      let other = try await openID.database.customer("Other")
+      // The owner of the other customer has the link, and so the account.
+      let squatter = try await openID.console.browser(.owner, "Mia@example.com", of: other, isOperator: false)
+      #expect(try await squatter.get("/console/account").status == 200)
+      let changed = try await squatter.post(
+        "/console/account/password", [("current", ConsoleServer.password), ("password", "eight lanterns over sand")])
+      #expect(changed.status == 303, "\(changed.text)")
+
+      let browser = openID.browser()
+      let reply = try await openID.signIn(browser)
+      #expect(reply.status == 303, "\(reply.text)")
+      let page = try await browser.get("/console/customer").text
+      #expect(page.contains("ACME") && page.contains("Other"), "\(page)")
+      #expect(try await openID.role("Mia@example.com") == "owner")
+      #expect(try await openID.users() == 1)
+      // Nothing that the owner of the other customer knows opens it any more, and that customer is told.
+      #expect(try await squatter.get("/console/account").status == 303)
+      for password in [ConsoleServer.password, "eight lanterns over sand"] {
+        let fresh = openID.browser()
+        _ = try await fresh.get("/console/sign-in")
+        let refused = try await fresh.post("/console/sign-in", [("email", "mia@example.com"), ("password", password)])
+        #expect(refused.status == 403 && fresh.session == nil)
+      }
+      let lines = try await openID.database.query(
+        "SELECT action FROM audit_log WHERE customer_id = \(other) ORDER BY audit_log_id")
+      #expect(try lines.last?.decode(String.self) == "user.reset")
+      #expect(try await openID.signIn(openID.browser()).status == 303)
+    }
+  }
+
+  @Test func `Neither without a role by the claim nor by an unverified address does the provider end a password`()
+    async throws
+  {
+    try await withOpenID { openID in
+      let other = try await openID.database.customer("Other")
+      let browser = try await openID.console.browser(.owner, "mia@example.com", of: other, isOperator: false)
+      openID.provider.know(.init("user|1", email: "mia@example.com", name: "Mia", roles: []))
+      let refused = try await openID.signIn(openID.browser())
+      #expect(refused.status == 403 && refused.text.contains("has a password"), "\(refused.text)")
+      openID.provider.know(
+        .init("user|1", email: "mia@example.com", isVerified: false, name: "Mia", roles: ["push-admins"]))
+      #expect(try await openID.signIn(openID.browser()).status == 403)
+      #expect(try await browser.get("/console/account").status == 200)
+    }
+  }
+
   @Test func `An account of one person at the provider is not another's, though both have its address`() async throws {
     try await withOpenID { openID in
       #expect(try await openID.signIn(openID.browser()).status == 303)
@@ -236,19 +298,25 @@ import Wire
     try await withOpenID { openID in
       for (what, said) in Self.documents {
         openID.provider.say(said)
+        openID.clock.advance(by: .seconds(11))
         let reply = try await openID.browser().get("/console/sign-in/openid")
         #expect(reply.status == 503 && reply.header("Location") == nil, "\(what)")
       }
       openID.provider.say([:])
+      // The last failure is remembered for ten seconds.
+      #expect(try await openID.browser().get("/console/sign-in/openid").status == 503)
+      openID.clock.advance(by: .seconds(11))
       #expect(try await openID.signIn(openID.browser()).status == 303)
     }
   }
 
-  @Test func `A provider that is away says so, and passwords still work`() async throws {
+  @Test func `While the provider is away, the sign-in page says so, and passwords still work`() async throws {
     try await withOpenID { openID in
       await openID.provider.stop()
-      let reply = try await openID.browser().get("/console/sign-in/openid")
+      let reply = try await openID.browser().get("/console/sign-in/openid?next=%2Fconsole%2Faccount")
       #expect(reply.status == 503 && reply.text.contains("does not answer"), "\(reply.text)")
+      #expect(reply.text.contains(#"action="/console/sign-in""#) && reply.text.contains(#"value="/console/account""#))
+      #expect(reply.text.contains("/console/sign-in/openid?next=%2Fconsole%2Faccount"))
       let browser = try await openID.console.browser(.owner, "noa@example.com")
       #expect(try await browser.get("/console/account").status == 200)
     }

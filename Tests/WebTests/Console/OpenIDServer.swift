@@ -7,6 +7,8 @@ import Simulator
 import Support
 import Wire
 
+@testable import Web
+
 /// A console whose users sign in by a provider that runs here.
 struct OpenIDServer: Sendable {
   let console: ConsoleServer
@@ -14,6 +16,8 @@ struct OpenIDServer: Sendable {
   let services: PushServices
   let date: SteerableDate
   let clock: SteerableClock
+  /// Of the whole server.
+  let routes: [RouteTable.Entry]
 
   static let consoleURL = "http://127.0.0.1"
   static let client = SimulatedOpenID.Client(
@@ -48,6 +52,23 @@ struct OpenIDServer: Sendable {
 
   func browser() -> ConsoleBrowser { ConsoleBrowser(console.server) }
 
+  /// Adds an owner who has signed in with a password, as of a time when that was possible.
+  /// - Returns: the session's token.
+  func passwordSession(_ email: String) async throws -> String {
+    let link = try await console.add(email, as: .owner) ?? ""
+    let signIn = ConsoleSignIn(database.pool, vault: console.vault, passwords: Passwords(cost: 1))
+    let client = SignInClient(address: nil, network: "192.0.2.1", userAgent: nil)
+    return try await signIn.setPassword(
+      ConsoleServer.password, ofLink: String(link.split(separator: "/").last ?? ""), from: client
+    ).token
+  }
+
+  /// The path of each of the console's routes of a method, with 1 for what is named there.
+  func consolePaths(_ verb: String) -> [String] {
+    let all = routes.filter { $0.verb == verb }.map { $0.pattern.replacing(/\{[^}]+\}/, with: "1") }
+    return Set(all.filter { $0 == "/console" || $0.hasPrefix("/console/") }).sorted()
+  }
+
   /// The role for the first customer of whoever has this e-mail address; nil for none.
   func role(_ email: String = "mia@example.com", of customer: CustomerID? = nil) async throws -> String? {
     let rows = try await database.query(
@@ -80,6 +101,7 @@ func withOpenID(
   var settings = OpenIDSettings(issuer: provider.issuer, clientID: client.id)
   settings.clientSecret = client.secret.map { Secret($0) }
   settings.name = "ACME <Login>"
+  settings.documentsTimeout = .seconds(600)
   configure(&settings)
   do {
     try await withDatabase { [settings] database in
@@ -104,10 +126,13 @@ func withOpenID(
       whole.openID = settings
       whole.date = { date.now }
       whole.now = { clock.now }
-      try await withTestWebServer(try whole.routes) { server in
+      let sets = try whole.routes
+      try await withTestWebServer(sets) { server in
         let console = ConsoleServer(server: server, database: database, vault: vault, customer: customer)
         try await body(
-          OpenIDServer(console: console, provider: provider, services: pushServices, date: date, clock: clock))
+          OpenIDServer(
+            console: console, provider: provider, services: pushServices, date: date, clock: clock,
+            routes: RouteTable(sets).entries))
       }
     }
     await provider.stop()

@@ -7,6 +7,8 @@ import Support
 import Testing
 import Wire
 
+@testable import Web
+
 /// Sign-in by an OpenID provider, as it should go.
 @Suite struct OpenIDTests {
   @Test(arguments: OpenIDKey.Algorithm.allCases)
@@ -118,6 +120,33 @@ import Wire
     }
   }
 
+  @Test func `Keys that the provider has changed are read again, once a minute at most`() async throws {
+    try await withOpenID { openID in
+      #expect(try await openID.signIn(openID.browser()).status == 303)
+      try openID.provider.rotateKey()
+      let rotated = try await openID.signIn(openID.browser())
+      #expect(rotated.status == 303, "\(rotated.text)")
+      #expect(openID.provider.keyReads == 2)
+      try openID.provider.rotateKey()
+      #expect(try await openID.signIn(openID.browser()).status == 403)
+      #expect(openID.provider.keyReads == 2)
+      openID.clock.advance(by: .seconds(61))
+      let later = try await openID.signIn(openID.browser())
+      #expect(later.status == 303, "\(later.text)")
+      #expect(openID.provider.keyReads == 3)
+    }
+  }
+
+  @Test func `A key that has another value under the same name is read again, too`() async throws {
+    try await withOpenID { openID in
+      #expect(try await openID.signIn(openID.browser()).status == 303)
+      try openID.provider.replaceKey()
+      let replaced = try await openID.signIn(openID.browser())
+      #expect(replaced.status == 303, "\(replaced.text)")
+      #expect(openID.provider.keyReads == 2)
+    }
+  }
+
   @Test func `Where the provider alone signs people in, passwords open nothing`() async throws {
     try await withOpenID({ $0.isOnly = true }) { openID in
       let link = try #require(try await openID.console.add("noa@example.com", as: .owner))
@@ -131,6 +160,62 @@ import Wire
         "/console/sign-in", [("email", "noa@example.com"), ("password", ConsoleServer.password)])
       #expect(posted.status == 403 && posted.text.contains("Passwords open nothing here"), "\(posted.text)")
       #expect(try await openID.signIn(browser).status == 303)
+    }
+  }
+
+  @Test func `Where the provider alone signs people in, no route begins a session by a password`() async throws {
+    try await withOpenID({ $0.isOnly = true }) { openID in
+      _ = try await openID.passwordSession("noa@example.com")
+      try await openID.database.query("DELETE FROM console_session")
+      let link = try #require(try await openID.console.add("lars@example.com", as: .owner))
+      let fields = [
+        ("email", "noa@example.com"), ("password", ConsoleServer.password), ("current", ConsoleServer.password),
+        ("code", "123456"),
+      ]
+      for path in openID.consolePaths("POST") {
+        let browser = openID.browser()
+        _ = try await browser.get("/console/sign-in")
+        let welcome = path.hasPrefix("/console/welcome/") ? link : path
+        let reply = try await browser.post(welcome, fields, token: browser.cookies["pushcart-form"])
+        #expect(browser.session == nil, "\(path): \(reply.status)")
+      }
+      let begun = try await openID.database.query("SELECT count(*) FROM console_session")[0].decode(Int64.self)
+      #expect(begun == 0)
+    }
+  }
+
+  @Test(arguments: [false, true])
+  func `Where the provider alone signs people in, a session that began with a password opens no page`(
+    needsCode: Bool
+  ) async throws {
+    try await withOpenID({ $0.isOnly = true }) { openID in
+      let database = openID.database
+      let token = try await openID.passwordSession("noa@example.com")
+      try await database.query("UPDATE console_session SET needs_code = \(needsCode)")
+      try await database.query("CREATE TABLE kept AS SELECT * FROM console_session")
+      for (method, paths) in [("GET", openID.consolePaths("GET")), ("POST", openID.consolePaths("POST"))] {
+        #expect(paths.contains("/console/sign-in/code") && paths.count > 20)
+        for path in paths {
+          try await database.query("INSERT INTO console_session SELECT * FROM kept ON CONFLICT DO NOTHING")
+          let browser = openID.browser()
+          browser.session = token
+          let reply = method == "GET" ? try await browser.get(path) : try await browser.post(path)
+          let leadsToSignIn =
+            reply.header("Location").map { $0.hasPrefix("/console/sign-in") || $0.hasPrefix(openID.provider.issuer) }
+            ?? false
+          let isOpen = path == "/console/sign-in" || path.hasPrefix("/console/assets")
+          #expect(
+            reply.status >= 400 || reply.status == 303 && leadsToSignIn || method == "GET" && isOpen,
+            "\(method) \(path): \(reply.status)")
+          #expect(!reply.text.contains("noa@example.com"), "\(path)")
+        }
+      }
+      // Its next request has ended it.
+      let browser = openID.browser()
+      browser.session = token
+      _ = try await browser.get("/console/account")
+      let left = try await database.query("SELECT count(*) FROM console_session")[0].decode(Int64.self)
+      #expect(left == 0)
     }
   }
 

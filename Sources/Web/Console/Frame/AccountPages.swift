@@ -12,11 +12,12 @@ extension ConsoleRoutes {
       try await showAccount(try await call(visit, for: "/console/account"), visit)
     }
     own("/console/account/password", routes) { call, _ in
-      let session = try await users.signIn.changePassword(
+      let session = try await users.passwords().changePassword(
         call.user, from: call.form.text("current") ?? "", to: call.form.text("password") ?? "")
       return (.see("/console/account", notice: "The password is changed. All other sessions have ended."), session)
     }
     get("/console/account/totp", routes) { visit in
+      _ = try users.passwords()
       let call = try await call(visit, for: "/console/account/totp")
       return ConsoleReply.html(render(totpView(TOTP(), call), section: nil, call, visit))
     }
@@ -24,14 +25,14 @@ extension ConsoleRoutes {
       guard let totp = call.form.text("secret").flatMap({ TOTP(base32: $0) }) else {
         throw HTTPErrorResponse.badRequest("secret is none.")
       }
-      let (codes, session) = try await users.signIn.turnOnTOTP(
+      let (codes, session) = try await users.passwords().turnOnTOTP(
         call.user, totp, code: call.form.text("code") ?? "", password: call.form.text("current") ?? "")
       let view = ConsoleView(
         title: "Recovery codes", template: "recovery", values: ["codes": codes.map { ["code": $0] }])
       return (.show(view), session)
     }
     own("/console/account/totp/off", routes) { call, _ in
-      let session = try await users.signIn.turnOffTOTP(call.user, password: call.form.text("current") ?? "")
+      let session = try await users.passwords().turnOffTOTP(call.user, password: call.form.text("current") ?? "")
       return (.see("/console/account", notice: "You sign in with your password alone now."), session)
     }
     own("/console/account/sessions/{id}/end", routes) { call, _ in
@@ -91,7 +92,7 @@ extension ConsoleRoutes {
   private func showAccount(
     _ call: ConsoleCall, _ visit: ConsoleVisit, at path: String? = nil
   ) async throws -> Response {
-    let security = try await users.signIn.security(of: call.user.user)
+    let security = try await users.security(of: call.user.user)
     let sessions = try await users.sessions.list(call.user.user)
     var fresh = call
     fresh.refusal = nil

@@ -7,9 +7,14 @@ extension ConsoleRoutes {
   func addOpenID(_ openID: OpenIDSignIn, to routes: RouteTable) {
     get("/console/sign-in/openid", routes) { visit in
       let next = visit.next(visit.query("next"))
-      let begun = try await openID.begin(next: next.utf8.count > Self.longestNext ? nil : next)
-      return ConsoleReply.see(
-        begun.url, setting: [visit.setting(.openID, begun.cookie, for: OpenIDSignIn.lifetime)])
+      do {
+        let begun = try await openID.begin(next: next.utf8.count > Self.longestNext ? nil : next)
+        return ConsoleReply.see(
+          begun.url, setting: [visit.setting(.openID, begun.cookie, for: OpenIDSignIn.lifetime)])
+      } catch {
+        guard let refusal = ErrorReplies.response(for: error) else { throw error }
+        return askAgain(next: next, refusal, visit)
+      }
     }
     get(OpenIDSignIn.callbackPath, routes) { visit in
       var reply: Response

@@ -13,6 +13,7 @@ extension ConsoleRoutes {
     }
     post("/console/sign-in", routes, signIn)
     get("/console/sign-in/code", routes) { visit in
+      _ = try users.passwords()
       _ = try await waiting(visit)
       return ask(.code(next: visit.query("next")), visit)
     }
@@ -27,8 +28,7 @@ extension ConsoleRoutes {
       return ConsoleReply.see("/console/sign-in", setting: [visit.setting(.session, "")])
     }
     get("/console/welcome/{token}", routes) { visit in
-      try requirePasswords()
-      guard let person = try await users.signIn.person(ofLink: try visit.context.part("token")) else {
+      guard let person = try await users.passwords().person(ofLink: try visit.context.part("token")) else {
         throw RegistryError.linkRefused
       }
       return ask(.welcome(person.email), visit)
@@ -54,10 +54,10 @@ extension ConsoleRoutes {
   private func signIn(_ visit: ConsoleVisit) async throws -> Response {
     let form = try await visit.form()
     let next = form.text("next")
-    try requirePasswords()
+    let passwords = try users.passwords()
     return try await refusing(signInForm(next: next), form, visit) {
       try visit.require(visit[.form], in: form)
-      let session = try await users.signIn.begin(
+      let session = try await passwords.begin(
         email: form.text("email") ?? "", password: form.text("password") ?? "", from: visit.client)
       let query = next.map { "?next=\(PercentEncoding.encode($0))" } ?? ""
       return entered(
@@ -67,10 +67,11 @@ extension ConsoleRoutes {
 
   private func enterCode(_ visit: ConsoleVisit) async throws -> Response {
     let form = try await visit.form()
+    let passwords = try users.passwords()
     let user = try await waiting(visit)
     return try await refusing(.code(next: form.text("next")), form, visit) {
       try visit.require(visit[.form], in: form)
-      try await users.signIn.enter(code: form.text("code") ?? "", in: user)
+      try await passwords.enter(code: form.text("code") ?? "", in: user)
       return ConsoleReply.see(visit.next(form.text("next")))
     }
   }
@@ -78,20 +79,13 @@ extension ConsoleRoutes {
   private func setPassword(_ visit: ConsoleVisit) async throws -> Response {
     let form = try await visit.form()
     let link = try visit.context.part("token")
-    try requirePasswords()
-    guard let person = try await users.signIn.person(ofLink: link) else { throw RegistryError.linkRefused }
+    let passwords = try users.passwords()
+    guard let person = try await passwords.person(ofLink: link) else { throw RegistryError.linkRefused }
     return try await refusing(.welcome(person.email), form, visit) {
       try visit.require(visit[.form], in: form)
-      let session = try await users.signIn.setPassword(form.text("password") ?? "", ofLink: link, from: visit.client)
+      let session = try await passwords.setPassword(form.text("password") ?? "", ofLink: link, from: visit.client)
       return entered(session, visit, to: session.needsCode ? "/console/sign-in/code" : "/console")
     }
-  }
-
-  /// - Throws: `HTTPErrorResponse` (403) where the OpenID provider alone signs people in.
-  private func requirePasswords() throws {
-    guard let openID = users.openID, openID.settings.isOnly else { return }
-    throw HTTPErrorResponse(
-      .forbidden, "Passwords open nothing here. Sign in with \(openID.settings.name), on the page /console/sign-in.")
   }
 
   private func signInForm(next: String?) -> AskedForm {
@@ -101,6 +95,13 @@ extension ConsoleRoutes {
     form.other = (openID.settings.name, "/console/sign-in/openid" + query)
     form.isOtherOnly = openID.settings.isOnly
     return form
+  }
+
+  /// The sign-in page, which says why nobody can sign in by the provider at the moment.
+  func askAgain(next: String, _ refusal: HTTPErrorResponse, _ visit: ConsoleVisit) -> Response {
+    var form = signInForm(next: next)
+    form.action = "/console/sign-in"
+    return ask(form, visit, FormValues(), refusal)
   }
 
   func entered(_ session: NewSession, _ visit: ConsoleVisit, to path: String) -> Response {
@@ -162,7 +163,7 @@ extension ConsoleRoutes {
     let view = ConsoleView(
       title: asked.title, template: "ask",
       values: [
-        "csrf": token, "text": asked.text, "button": asked.button, "action": visit.request.uri.path,
+        "csrf": token, "text": asked.text, "button": asked.button, "action": asked.action ?? visit.request.uri.path,
         "next": asked.next ?? "", "hasForm": !asked.isOtherOnly, "otherName": asked.other?.name ?? "",
         "otherHref": asked.other?.href ?? "", "form": FormView(asked.fields, [:], form, refusal).values,
       ])
@@ -179,6 +180,8 @@ private struct AskedForm: Sendable {
   let fields: [FormField]
   /// Where it leads.
   var next: String?
+  /// What takes it; `nil` for the page's own path.
+  var action: String?
   /// Another way to sign in: who offers it, and where it begins.
   var other: (name: String, href: String)?
   /// Whether there is no other way, and no form.
