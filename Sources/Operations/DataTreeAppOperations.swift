@@ -28,7 +28,7 @@ package enum DataTreeAppOperations {
     at: .none, body: .json(DataTreeRequest.form),
     replies: .created("The data tree and its secret.", DataTreeSecret.form),
     errors: [.error("The customer has no app of this `appId`.", RegistryError.appUnknown(appID: "com.acme.app"))],
-    audit: .enableDataTree
+    audit: "datasync.enable"
   ) { call, _, request in
     let new = try await DataTreeApps(call.database).enable(call.customer, app: request.app, createdBy: call.key)
     return Changed(
@@ -65,7 +65,7 @@ package enum DataTreeAppOperations {
     `/datasync/v2/{app}/settings/webhooks`.
     """,
     at: appID.and(webhook), body: .json(WebhookRequest.form), replies: .ok("The webhook.", WebhookReply.form),
-    errors: [notEnabled, sealed], audit: .saveWebhook
+    errors: [notEnabled, sealed], audit: "webhook.save"
   ) { call, target, request in
     let (appID, name) = target
     let (before, after) = try await WebhookStore(call.database, vault: call.vault).save(
@@ -81,7 +81,7 @@ package enum DataTreeAppOperations {
       .error(
         "The app has no data tree, or no webhook of this name.", SubscriptionsError.notEnabled(app: "com.acme.app"),
         SubscriptionsError.webhookUnknown(name: "orders")), sealed,
-    ], audit: .removeWebhook
+    ], audit: "webhook.remove"
   ) { call, target, _ in
     let (appID, name) = target
     let (before, after) = try await WebhookStore(call.database, vault: call.vault).remove(

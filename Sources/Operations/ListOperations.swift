@@ -31,7 +31,7 @@ package enum ListOperations {
       .error(
         "The customer already has a list of this name or number.", RegistryError.nameTaken("list"),
         RegistryError.numberTaken("list"))
-    ], audit: .addList
+    ], audit: "list.add"
   ) { call, _, request in
     let list = try await ContactLists(call.database).add(call.customer, name: request.name, id: request.listId)
     return Changed(list, "list \(list.listId)")
@@ -57,7 +57,7 @@ package enum ListOperations {
     Puts contacts on the list, or takes them off it, by their original ids: \(ListMembersRequest.maximumCount) at most in each of \
     `add` and `remove`. Nobody joins or leaves another list by it. Original ids that no contact has change nothing, and are told.
     """, at: id, body: .json(ListMembersRequest.form, upTo: 4 * 1024 * 1024),
-    replies: .ok("What it did.", ListMembersReply.form), errors: [unknown], audit: .changeMembers
+    replies: .ok("What it did.", ListMembersReply.form), errors: [unknown], audit: "list.change_members"
   ) { call, id, request in
     let (reply, joined, left) = try await ContactLists(call.database).change(call.customer, id, request)
     return Changed(reply, .init("list \(id)", before: ["contactIds": left], after: ["contactIds": joined]))

@@ -86,7 +86,7 @@ package struct Operation<Target: Sendable, Body: Sendable, Reply: APIObject>: Se
 
   /// An operation that changes something.
   /// - Parameters:
-  ///   - audit: what the audit log calls it.
+  ///   - audit: what the audit log calls it, which its description says, too.
   ///   - change: runs in a transaction, which it must not leave for anything slow.
   package init(
     _ method: HTTPRequest.Method, _ path: String, id: String, _ tag: APIOperation.Tag, _ summary: String,
@@ -95,6 +95,7 @@ package struct Operation<Target: Sendable, Body: Sendable, Reply: APIObject>: Se
     audit: AuditAction, outdates: HubCache? = nil, statementLimit: Duration? = nil,
     change: @escaping @Sendable (OperationCall, Target, Body) async throws -> Changed<Reply>
   ) {
+    let description = "\(description)\n\nThe audit log has it as `\(audit.rawValue)`."
     self.init(
       method, path, id, tag, summary, description, scope, roles, false, target, body, replies, errors, outdates,
       statementLimit, .change(audit, change))
