@@ -30,9 +30,7 @@ enum SegmentQueries {
     """)
 
   static let all: [Statement] =
-    Segments.table.all + [
-      named, read, lockForRemoval, using, search(.sample), explain([(condition: .sample, value: "NULL::text")]),
-    ]
+    [named, read, lockForRemoval, using, search(.sample), explain([(condition: .sample, value: "NULL::text")])]
     + SegmentMemberQueries.all + SegmentCountQueries.all
 
   /// The contacts that meet a filter, with its literals as `$2`, from behind `$3`, at most `$4`.

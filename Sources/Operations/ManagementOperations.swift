@@ -4,6 +4,9 @@ import Wire
 package enum ManagementOperations {
   package static let all = groups.flatMap(\.operations)
 
+  /// The stores of what is numbered and named. Tests prepare their statements.
+  package static let stores = all.compactMap(\.store)
+
   /// Each tag with its operations, in the order of documents. Those of the other APIs are described in Web.
   fileprivate static let groups: [(tag: APIOperation.Tag, operations: [AnyOperation])] = [
     (.pushDevices, []),

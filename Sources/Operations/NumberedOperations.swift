@@ -24,11 +24,13 @@ package struct NumberedOperations<Store: NumberedStore>: Sendable {
   }
 
   package var list: Operation<PageRequest<Reply.Number>, Void, Page<Reply, Reply.Number>> {
-    Operation(
+    var list = Operation(
       get: path, id: "list\(title)s", tag, "List the \(noun)s", "Lists every \(noun) of the customer by number.",
       at: .page(of: noun, by: Reply.Number.self),
       replies: .ok("A page of \(noun)s.", Page<Reply, Reply.Number>.form)
     ) { call, page, _ in try await Store(call.database).list(call.customer, page) }
+    list.store = Store.self
+    return list
   }
 
   package var show: Operation<Reply.Number, Void, Reply> {

@@ -16,6 +16,8 @@ package struct Operation<Target: Sendable, Body: Sendable, Reply: APIObject>: Se
   }
 
   package internal(set) var description: APIOperation
+  /// The store of what it lists; `nil` for what has no table of the usual kind.
+  package internal(set) var store: (any NumberedStore.Type)?
   /// Whether it only reads, so that a POST needs no `Idempotency-Key`.
   package let isReading: Bool
   /// What of the hub's memory does not hold any more.
@@ -154,6 +156,8 @@ package struct AnyOperation: Sendable {
   package typealias Work = @Sendable (OperationCall) async throws -> any Encodable & Sendable
 
   package let description: APIOperation
+  /// The store of what it lists; `nil` for what has no table of the usual kind.
+  package let store: (any NumberedStore.Type)?
   package let audit: AuditAction?
   package let isReading: Bool
   package let outdates: HubCache?
@@ -167,6 +171,7 @@ package struct AnyOperation: Sendable {
 
   package init<Target, Body, Reply>(_ operation: Operation<Target, Body, Reply>) {
     description = operation.description
+    store = operation.store
     audit = operation.audit
     isReading = operation.isReading
     outdates = operation.outdates

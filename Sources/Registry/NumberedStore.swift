@@ -11,6 +11,8 @@ package protocol NumberedStore: Sendable {
   var database: any Querying { get }
   init(_ database: any Querying)
   static var table: NumberedTable { get }
+  /// Statements besides those of the table.
+  static var queries: [Statement] { get }
   /// What a new thing has before its request says anything.
   static var initial: Request { get }
   /// What violated constraints mean, by their names, besides those of name and customer.
@@ -23,6 +25,9 @@ package protocol NumberedStore: Sendable {
 
 extension NumberedStore {
   package static var constraints: [String: RegistryError] { [:] }
+  package static var queries: [Statement] { [] }
+  /// Every statement of the store, so that a test can prepare each of them on a real server.
+  package static var statements: [Statement] { table.all + queries }
 
   package func applied(_ request: Request, to before: Reply) throws -> Request { try request.applied(to: before) }
 

@@ -20,6 +20,7 @@ public struct Triggers: NumberedStore {
       "template": "text",
       "active": "bool",
     ], size: "octet_length(message::text)")
+  package static let queries = [TriggerQueries.ofApp]
 
   package static let initial = TriggerRequest(purpose: .transactional, active: true)
 
@@ -66,6 +67,4 @@ enum TriggerQueries {
     """
     SELECT trigger_id FROM trigger WHERE customer_id = $1::bigint AND $2::text = ANY (app_ids) ORDER BY trigger_id LIMIT 1
     """)
-
-  static let all: [Statement] = [ofApp]
 }
