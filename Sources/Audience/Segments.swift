@@ -307,33 +307,17 @@ extension Segments {
   }
 
   /// Puts contacts into a static segment, and takes others out of it.
-  /// - Returns: what it did, and the numbers of the contacts that joined and left.
   /// - Throws: `RegistryError.numberUnknown`, `.invalid`.
   package func changeContacts(
-    _ customer: CustomerID, _ number: SegmentID, _ request: SegmentContactsRequest
-  ) async throws -> (reply: SegmentContactsReply, joined: [ContactID], left: [ContactID]) {
-    let (add, remove) = (request.add ?? [], request.remove ?? [])
-    guard !add.isEmpty || !remove.isEmpty else {
-      throw RegistryError.invalid(field: "add", problem: "is missing, and so is remove")
-    }
-    for (field, ids) in [("add", add), ("remove", remove)] {
-      for (index, id) in ids.enumerated() where !id.isEmpty {
-        let rule = TextRule("\(field)[\(index)]", maximum: Registration.maximumOriginalID, allowsControls: true)
-        _ = try rule.require(id)
-      }
-    }
-    let removed = Set(remove.map { UTF8String($0) })
-    if let both = add.firstIndex(where: { removed.contains(UTF8String($0)) }) {
-      throw RegistryError.invalid(field: "add[\(both)]", problem: "is in remove, too")
-    }
+    _ customer: CustomerID, _ number: SegmentID, _ request: MembersRequest
+  ) async throws -> MembersChange {
+    let (add, remove) = try request.checked()
     guard try await find(customer, number).static else {
       throw RegistryError.invalid(field: "id", problem: "names a segment with a filter: change the filter instead")
     }
     let (joined, strangers) = try await change(SegmentMemberQueries.add, customer, number, add)
     let (left, others) = try await change(SegmentMemberQueries.remove, customer, number, remove)
-    let reply = SegmentContactsReply(
-      segmentId: number, added: joined.count, removed: left.count, unknownOriginalIds: strangers + others)
-    return (reply, joined, left)
+    return MembersChange(joined: joined, left: left, unknown: strangers + others)
   }
 
   private func change(

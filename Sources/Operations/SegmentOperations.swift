@@ -86,13 +86,12 @@ package enum SegmentOperations {
   package static let changeContacts = Operation(
     .put, "/api/v1/segments/{id}/contacts", id: "changeSegmentContacts", .segments, "Change who is in a static segment",
     """
-    Puts contacts into the segment, or takes them out of it, by their original ids: \(SegmentContactsRequest.maximumCount) at most in each \
+    Puts contacts into the segment, or takes them out of it, by their original ids: \(MembersRequest.maximumCount) at most in each \
     of `add` and `remove`. Original ids that no contact has change nothing, and are told.
-    """, at: id, body: .json(SegmentContactsRequest.form, upTo: longestRequest),
-    replies: .ok("What it did.", SegmentContactsReply.form), errors: [unknown], audit: "segment.change_contacts"
+    """, at: id, body: .members,
+    replies: .ok("What it did.", MembersReply.form), errors: [unknown], audit: "segment.change_contacts"
   ) { call, id, request in
-    let (reply, joined, left) = try await call.segments.changeContacts(call.customer, id, request)
-    return Changed(reply, .init("segment \(id)", before: ["contactIds": left], after: ["contactIds": joined]))
+    Changed(try await call.segments.changeContacts(call.customer, id, request), of: "segment \(id)")
   }
 
   package static let search = Operation(
@@ -136,7 +135,7 @@ package enum SegmentOperations {
     }
   }
 
-  /// In bytes: room for a filter of the largest size as a tree, or for the most original ids.
+  /// In bytes: room for a filter of the largest size as a tree.
   private static let longestRequest = 1024 * 1024
   private static let id = Parameters.id(SegmentID.self, "The segment's `segmentId`.", example: 1)
   private static let nameTaken = APIResponse.error(
