@@ -12,7 +12,7 @@ extension APIOperation.Tag {
 }
 
 /// `/api/v1/apps`.
-package enum AppOperations {
+package enum AppOperations: ManagedOperations {
   package static let all = [
     AnyOperation(list), AnyOperation(add), AnyOperation(devices), AnyOperation(show), AnyOperation(change),
     AnyOperation(check), AnyOperation(remove),

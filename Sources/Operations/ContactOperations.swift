@@ -15,7 +15,7 @@ extension APIOperation.Tag {
 }
 
 /// `/api/v1/contacts` and `/api/v1/devices`.
-package enum ContactOperations {
+package enum ContactOperations: ManagedOperations {
   package static let all = [
     AnyOperation(list), AnyOperation(show), AnyOperation(put), AnyOperation(change), AnyOperation(data),
     AnyOperation(erase),

@@ -3,7 +3,7 @@ import Registry
 package import Wire
 
 /// `/api/v1/audit` and `/api/v1/customer`: the customer of the access key.
-package enum CustomerOperations {
+package enum CustomerOperations: ManagedOperations {
   package static let all = [AnyOperation(audit), AnyOperation(show), AnyOperation(change)]
 
   package static let audit = Operation(

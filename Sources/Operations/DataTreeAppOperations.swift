@@ -13,7 +13,7 @@ extension APIOperation.Tag {
 }
 
 /// `/api/v1/datasync`.
-package enum DataTreeAppOperations {
+package enum DataTreeAppOperations: ManagedOperations {
   package static let all = [
     AnyOperation(enable), AnyOperation(list), AnyOperation(listWebhooks), AnyOperation(saveWebhook),
     AnyOperation(removeWebhook),

@@ -12,7 +12,7 @@ extension APIOperation.Tag {
 }
 
 /// `/api/v1/hybrid`: apps of CM Hybrid Messaging.
-package enum HybridAppOperations {
+package enum HybridAppOperations: ManagedOperations {
   package static let all = [
     AnyOperation(list), AnyOperation(enable), AnyOperation(show), AnyOperation(change), AnyOperation(rotate),
     AnyOperation(phones),

@@ -13,7 +13,7 @@ extension APIOperation.Tag {
 }
 
 /// `/api/v1/imports`. Files come, and rejects leave, by routes of their own, as neither is JSON.
-package enum ImportOperations {
+package enum ImportOperations: ManagedOperations {
   package static let all = [
     AnyOperation(list), AnyOperation(add), AnyOperation(show), AnyOperation(start), AnyOperation(cancel),
   ]

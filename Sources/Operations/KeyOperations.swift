@@ -14,7 +14,7 @@ extension APIOperation.Tag {
 }
 
 /// `/api/v1/keys`.
-package enum KeyOperations {
+package enum KeyOperations: ManagedOperations {
   package static let all = [AnyOperation(list), AnyOperation(add), AnyOperation(revoke)]
 
   package static let list = Operation(

@@ -10,7 +10,7 @@ extension APIOperation.Tag {
 }
 
 /// `/api/v1/lists`.
-package enum ListOperations {
+package enum ListOperations: ManagedOperations {
   package static let all = [
     AnyOperation(list), AnyOperation(add), AnyOperation(show), AnyOperation(members), AnyOperation(changeMembers),
   ]

@@ -9,7 +9,7 @@ extension APIOperation.Tag {
 }
 
 /// `/api/v1/sms`: the provider of a customer's SMS.
-package enum SMSOperations {
+package enum SMSOperations: ManagedOperations {
   package static let all = [
     AnyOperation(save), AnyOperation(show), AnyOperation(check), AnyOperation(rotate), AnyOperation(allow),
   ]

@@ -14,7 +14,7 @@ extension APIOperation.Tag {
 }
 
 /// `/api/v1/segments`, and searches by a filter.
-package enum SegmentOperations {
+package enum SegmentOperations: ManagedOperations {
   package static let all = [
     AnyOperation(list), AnyOperation(add), AnyOperation(count), AnyOperation(explain), AnyOperation(show),
     AnyOperation(change), AnyOperation(remove), AnyOperation(contacts), AnyOperation(changeContacts),

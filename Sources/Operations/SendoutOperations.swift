@@ -12,7 +12,7 @@ extension APIOperation.Tag {
 }
 
 /// `/api/v1/sendouts`.
-package enum SendoutOperations {
+package enum SendoutOperations: ManagedOperations {
   package static let all = [
     AnyOperation(list), AnyOperation(add), AnyOperation(audience), AnyOperation(show), AnyOperation(change),
     AnyOperation(figures), AnyOperation(pushes), AnyOperation(recipients), AnyOperation(why),
@@ -231,7 +231,7 @@ extension APIOperation.Tag {
 }
 
 /// `/api/v1/reports` and what a first page shows.
-package enum ReportOperations {
+package enum ReportOperations: ManagedOperations {
   package static let all = [AnyOperation(show), AnyOperation(activity), AnyOperation(alarms)]
 
   /// How many days can be asked for.

@@ -13,7 +13,7 @@ extension APIOperation.Tag {
 }
 
 /// `/api/v1/suppressions`.
-package enum SuppressionOperations {
+package enum SuppressionOperations: ManagedOperations {
   package static let all = [AnyOperation(list), AnyOperation(add), AnyOperation(remove), AnyOperation(lift)]
 
   package static let list = Operation(

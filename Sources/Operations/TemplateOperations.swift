@@ -11,7 +11,7 @@ extension APIOperation.Tag {
 }
 
 /// `/api/v1/templates`.
-package enum TemplateOperations {
+package enum TemplateOperations: ManagedOperations {
   package static let all = [
     AnyOperation(list), AnyOperation(save), AnyOperation(show), AnyOperation(versions), AnyOperation(uses),
     AnyOperation(preview), AnyOperation(remove),

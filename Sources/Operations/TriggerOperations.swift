@@ -12,7 +12,7 @@ extension APIOperation.Tag {
 }
 
 /// `/api/v1/triggers`.
-package enum TriggerOperations {
+package enum TriggerOperations: ManagedOperations {
   package static let all = [
     AnyOperation(list), AnyOperation(add), AnyOperation(show), AnyOperation(figures), AnyOperation(change),
     AnyOperation(remove),

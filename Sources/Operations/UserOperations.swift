@@ -14,7 +14,7 @@ extension APIOperation.Tag {
 }
 
 /// `/api/v1/users`.
-package enum UserOperations {
+package enum UserOperations: ManagedOperations {
   package static let all = [
     AnyOperation(list), AnyOperation(add), AnyOperation(show), AnyOperation(change), AnyOperation(reset),
     AnyOperation(remove),

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Operations
 
 @main
 struct PushcartCommand: AsyncParsableCommand {
@@ -14,15 +15,19 @@ struct PushcartCommand: AsyncParsableCommand {
         ]),
       CommandGroup(
         name: "Management",
-        subcommands: [
-          CustomerCommand.self, KeyCommand.self, UserCommand.self, AppCommand.self, ContactCommand.self,
-          SuppressionCommand.self, ListCommand.self, SegmentCommand.self, ImportCommand.self, ExportCommand.self,
-          TemplateCommand.self,
-          SendCommand.self, SendoutCommand.self, MessageCommand.self, TriggerCommand.self, SMSCommand.self,
-          HybridCommand.self, DataTreeCommand.self, WhyCommand.self, ReportCommand.self,
-          AlarmsCommand.self, ActivityCommand.self, LinksCommand.self,
-          SoftphoneCommand.self,
-          AuditCommand.self,
+        subcommands: [CustomerCommand.self] + managed + [
+          WhyCommand.self, LinksCommand.self, SoftphoneCommand.self, AuditCommand.self,
         ]),
     ])
+
+  /// The commands of all kinds of things that are managed.
+  private static var managed: [any ParsableCommand.Type] {
+    ManagementOperations.kinds.compactMap { $0 as? any CommandedOperations.Type }.flatMap { $0.commands }
+  }
+}
+
+/// Operations with commands. The file of the commands says which.
+protocol CommandedOperations: ManagedOperations {
+  typealias Command = any ParsableCommand.Type
+  static var commands: [Command] { get }
 }

@@ -4,6 +4,7 @@ public import Wire
 
 extension ContactID: ExpressibleByArgument {}
 extension ContactSearchField: ExpressibleByArgument {}
+extension ContactOperations: CommandedOperations { static var commands: [Command] { [ContactCommand.self] } }
 
 struct ContactCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

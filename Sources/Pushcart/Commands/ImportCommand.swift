@@ -18,6 +18,9 @@ extension ImportMode: ExpressibleByArgument {}
 extension ImportIdentity: ExpressibleByArgument {}
 extension ImportOthers: ExpressibleByArgument {}
 extension ImportEncoding: ExpressibleByArgument {}
+extension ImportOperations: CommandedOperations {
+  static var commands: [Command] { [ImportCommand.self, ExportCommand.self] }
+}
 
 struct ImportCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

@@ -3,6 +3,7 @@ import Operations
 public import Wire
 
 extension ListID: ExpressibleByArgument {}
+extension ListOperations: CommandedOperations { static var commands: [Command] { [ListCommand.self] } }
 
 struct ListCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

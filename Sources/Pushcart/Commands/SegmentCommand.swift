@@ -3,6 +3,7 @@ import Operations
 public import Wire
 
 extension SegmentID: ExpressibleByArgument {}
+extension SegmentOperations: CommandedOperations { static var commands: [Command] { [SegmentCommand.self] } }
 
 struct SegmentCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

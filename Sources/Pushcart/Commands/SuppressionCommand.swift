@@ -6,6 +6,7 @@ public import Wire
 extension SuppressionID: ExpressibleByArgument {}
 extension SuppressionScope: ExpressibleByArgument {}
 extension MessagePurpose: ExpressibleByArgument {}
+extension SuppressionOperations: CommandedOperations { static var commands: [Command] { [SuppressionCommand.self] } }
 
 struct SuppressionCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

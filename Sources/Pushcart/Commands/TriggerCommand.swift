@@ -5,6 +5,7 @@ import Sendouts
 public import Wire
 
 extension TriggerID: ExpressibleByArgument {}
+extension TriggerOperations: CommandedOperations { static var commands: [Command] { [TriggerCommand.self] } }
 
 struct TriggerCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

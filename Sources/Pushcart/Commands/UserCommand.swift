@@ -3,6 +3,7 @@ import Operations
 public import Wire
 
 extension UserID: ExpressibleByArgument {}
+extension UserOperations: CommandedOperations { static var commands: [Command] { [UserCommand.self] } }
 
 struct UserCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
