@@ -23,6 +23,9 @@ package struct Segments: NumberedStore {
       "literals": "text[]",
     ], size: "coalesce(octet_length(filter::text), 0) + coalesce(octet_length(text), 0)")
 
+  package static let erasure = PersonalTable.Erasure.stays(
+    "Filters are the customer's own words. Those that name the person are told.")
+
   package static let initial = SegmentRequest(static: false)
 
   /// Most conditions of a filter, with those of the segments that it names.

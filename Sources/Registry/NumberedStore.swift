@@ -11,6 +11,8 @@ package protocol NumberedStore: Sendable {
   var database: any Querying { get }
   init(_ database: any Querying)
   static var table: NumberedTable { get }
+  /// What becomes of its rows when a person is erased.
+  static var erasure: PersonalTable.Erasure { get }
   /// Statements besides those of the table.
   static var queries: [Statement] { get }
   /// What a new thing has before its request says anything.

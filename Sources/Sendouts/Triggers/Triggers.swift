@@ -20,6 +20,7 @@ public struct Triggers: NumberedStore {
       "template": "text",
       "active": "bool",
     ], size: "octet_length(message::text)")
+  package static let erasure = PersonalTable.Erasure.stays("It has the customer's own texts, which are for everybody.")
   package static let queries = [TriggerQueries.ofApp]
 
   package static let initial = TriggerRequest(purpose: .transactional, active: true)
