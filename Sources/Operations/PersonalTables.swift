@@ -12,5 +12,5 @@ package enum PersonalTables {
   package static let all: [PersonalTable] =
     ImportPersonalTables.all + SendoutsPersonalTables.all + DeliveryPersonalTables.all + HybridPersonalTables.all
     + SubscriptionsPersonalTables.all + AudiencePersonalTables.all
-    + ManagementOperations.stores.map { PersonalTable($0.table.name, $0.erasure) } + RegistryPersonalTables.all
+    + ManagementOperations.stores.map { $0.personalTable } + RegistryPersonalTables.all
 }

@@ -30,6 +30,8 @@ extension NumberedStore {
   package static var queries: [Statement] { [] }
   /// Every statement of the store, so that a test can prepare each of them on a real server.
   package static var statements: [Statement] { table.all + queries }
+  /// What the table holds of a person.
+  package static var personalTable: PersonalTable { PersonalTable(table.name, erasure) }
 
   package func applied(_ request: Request, to before: Reply) throws -> Request { try request.applied(to: before) }
 
