@@ -78,7 +78,7 @@ struct FilterCompiler {
     switch segments[number] {
     case nil: return .never
     case .members:
-      return Condition(Membership.segment.isMember("contact.contact_id", of: integer(number)), isNullable: false)
+      return Condition(MemberTable.segment.isMember("contact.contact_id", of: integer(number)), isNullable: false)
     case .filter(let filter):
       guard level < Segments.mostLevels else { return .never }
       level += 1

@@ -59,9 +59,9 @@ enum SegmentQueries {
   }
 }
 
-extension Membership {
-  /// In a static segment.
-  package static let segment = Membership("segment")
+extension MemberTable {
+  /// Of static segments.
+  package static let segment = MemberTable("segment")
 }
 
 /// Statements on `segment_member`. `$1` is the customer, `$2` the segment.

@@ -108,15 +108,15 @@ package enum ContactMerge {
   }
 }
 
-/// How statements of the customer `$1` change who belongs to something, such as a list. All arguments are SQL.
-package struct Membership: Sendable {
+/// A table of the contacts that belong to something, such as a list, in statements of the customer `$1`. All arguments are SQL.
+package struct MemberTable: Sendable {
   private let table: String
   private let number: String
 
   /// - Parameter table: of what contacts belong to; that of its members is called after it.
   package init(_ table: String) { (self.table, number) = ("\(table)_member", "\(table)_id") }
 
-  package static let list = Membership("list")
+  package static let list = MemberTable("list")
 
   package func isMember(_ contact: String, of whole: String) -> String {
     """
