@@ -71,9 +71,9 @@ extension ChangingCommand {
   }
 }
 
-/// A command about one of the things that a customer numbers and names.
+/// A command about one of the things that a customer numbers.
 protocol NumberedCommand: OperationCommand {
-  associatedtype Thing: NumberedReply where Thing.Number: ExpressibleByArgument
+  associatedtype Thing: NumberedThing where Thing.Number: ExpressibleByArgument
   var which: NumberOptions<Thing> { get }
 }
 
@@ -125,8 +125,8 @@ struct CustomerOptions: ParsableArguments {
   @OptionGroup var options: ManagementOptions
 }
 
-/// Which of the things that a customer numbers and names.
-struct NumberOptions<Thing: NumberedReply>: ParsableArguments where Thing.Number: ExpressibleByArgument {
+/// Which of the things that a customer numbers.
+struct NumberOptions<Thing: NumberedThing>: ParsableArguments where Thing.Number: ExpressibleByArgument {
   @Argument(help: ArgumentHelp("Number of the \(Thing.noun).", valueName: Thing.noun)) var number: Thing.Number
   @Option(help: "Number of the customer.") var customer: CustomerID
 }
