@@ -11,6 +11,8 @@ package enum PersonalTables {
   /// In the order in which they are erased. Imports come first, so that their rows bring nobody back. The contact's own table is the last.
   package static let all: [PersonalTable] =
     ImportPersonalTables.all + SendoutsPersonalTables.all + DeliveryPersonalTables.all + HybridPersonalTables.all
-    + SubscriptionsPersonalTables.all + AudiencePersonalTables.all
-    + ManagementOperations.stores.map { $0.personalTable } + RegistryPersonalTables.all
+    + SubscriptionsPersonalTables.all + AudiencePersonalTables.all + stores
+    + RegistryPersonalTables.all
+
+  private static let stores = ManagementOperations.stores.map { $0.personalTable }
 }

@@ -13,16 +13,14 @@ struct PushcartCommand: AsyncParsableCommand {
           RetentionCommand.self,
           SimulatorCommand.self, DocumentsCommand.self,
         ]),
-      CommandGroup(
-        name: "Management",
-        subcommands: [CustomerCommand.self] + managed + [
-          WhyCommand.self, LinksCommand.self, SoftphoneCommand.self, AuditCommand.self,
-        ]),
+      CommandGroup(name: "Management", subcommands: management),
     ])
 
-  /// The commands of all kinds of things that are managed.
-  private static var managed: [any ParsableCommand.Type] {
-    ManagementOperations.kinds.compactMap { $0 as? any CommandedOperations.Type }.flatMap { $0.commands }
+  /// The commands of all kinds of things that are managed come in the order of their operations.
+  private static var management: [any ParsableCommand.Type] {
+    var commands: [any ParsableCommand.Type] = [CustomerCommand.self]
+    for case let kind as any CommandedOperations.Type in ManagementOperations.kinds { commands += kind.commands }
+    return commands + [WhyCommand.self, LinksCommand.self, SoftphoneCommand.self, AuditCommand.self]
   }
 }
 

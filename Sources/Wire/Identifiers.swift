@@ -23,7 +23,7 @@ extension Identifier {
 }
 
 /// One of the things that a customer numbers.
-public protocol NumberedThing {
+public protocol NumberedThing: Sendable {
   associatedtype Number: Identifier
   /// What people call one of them, as in `trigger`. Paths and fields have it, and sentences.
   static var noun: String { get }

@@ -19,7 +19,9 @@ import Testing
     PostgresStatements.all + RegistryStatements.all + TemplateQueries.all + DeliveryStatements.all
     + AudienceStatements.all + PostQueries.all + SendoutStatements.all + HybridStatements.all
     + SubscriptionsStatements.all
-    + DataInOutStatements.all + PushcartStatements.all + ManagementOperations.stores.flatMap { $0.statements }
+    + DataInOutStatements.all + PushcartStatements.all + stores
+
+  private static let stores = ManagementOperations.stores.flatMap { $0.statements }
 
   @Test func `Every statement has a unique name that is short enough for PostgreSQL`() {
     let names = Self.all.map(\.name)

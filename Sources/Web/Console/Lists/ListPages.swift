@@ -64,9 +64,9 @@ enum ListPages {
     let after: ContactID? = try call.query.page().after
     let page = try await call.read(ListOperations.members, (id, PageRequest(after: after, limit: 50)))
     let count = list.members ?? 0
-    return ConsoleView(
-      title: list.name, template: "list",
-      values: members.values(call).merging([
+    var values = members.values(call)
+    values.merge(
+      [
         "id": id, "path": "/console/lists/\(id)", "name": list.name, "since": call.zone.time(list.createdAt),
         "count": count == ListReply.mostCounted ? "10,000+" : "\(count)", "isOne": count == 1,
         "rows": page.items.map { ContactPages.row($0, call) }, "hasRows": !page.items.isEmpty,
@@ -80,7 +80,10 @@ enum ListPages {
               "command": "pushcart list change \(id) --customer \(call.customer) --add lars@example.com", "link": [],
             ]
           ] : [],
-      ]) { $1 },
+      ] as [String: Any]
+    ) { $1 }
+    return ConsoleView(
+      title: list.name, template: "list", values: values,
       sql: """
         SELECT contact_id, original_id
           FROM list_member JOIN contact USING (customer_id, contact_id)

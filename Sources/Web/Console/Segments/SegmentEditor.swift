@@ -216,15 +216,15 @@ struct SegmentEditor: Sendable {
 
   /// Who is in it, and what uses it.
   private func about(_ segment: SegmentReply, _ path: String) async throws -> [String: Any] {
-    var values = SegmentPages.members.values(call)
-    if !segment.static { values["mayJoin"] = false }
-    values.merge([
+    var values: [String: Any] = [
       "id": segment.segmentId, "since": call.zone.time(segment.createdAt), "changed": call.zone.time(segment.updatedAt),
       "users": try await users(of: segment.segmentId), "mayRemove": call.allows(SegmentOperations.remove),
       "all": ConsolePath.path("/console/contacts", ["filter": "in segment \(segment.segmentId)"]),
       "seesAll": call.allows(SegmentOperations.search),
       "send": call.allows(SendoutOperations.add) ? "/console/new-sendout?segment=\(segment.segmentId)" : "",
-    ]) { $1 }
+    ]
+    values.merge(SegmentPages.members.values(call)) { $1 }
+    if !segment.static { values["mayJoin"] = false }
     // What was typed is not saved yet.
     guard call.form.isEmpty || call.refusal != nil else { return values }
     do {
