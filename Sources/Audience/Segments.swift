@@ -38,7 +38,6 @@ package struct Segments: NumberedStore {
     _ customer: CustomerID, _ segment: SegmentRequest
   ) async throws -> [String: any PostgresEncodable] {
     let name = segment.name ?? ""
-    try check(["name": name, "description": segment.description])
     let isStatic = segment.static == true
     if isStatic, segment.filter != nil {
       throw RegistryError.invalid(

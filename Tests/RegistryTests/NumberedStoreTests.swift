@@ -63,8 +63,7 @@ import Wire
     ]
 
     func values(_: CustomerID, _ thing: ThingRequest) async throws -> [String: any PostgresEncodable] {
-      try check(["name": thing.name ?? "", "description": thing.description])
-      return [
+      [
         "active": thing.active, "list_id": thing.listId?.value?.rawValue, "description": thing.description,
         "name": thing.name,
       ]

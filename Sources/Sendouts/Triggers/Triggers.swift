@@ -46,7 +46,6 @@ public struct Triggers: NumberedStore {
     _ customer: CustomerID, _ trigger: TriggerRequest
   ) async throws -> [String: any PostgresEncodable] {
     let (name, body) = (trigger.name ?? "", trigger.message ?? MessageBody())
-    try check(["name": name, "description": trigger.description])
     let appIDs = try SendoutRules.appIDs(trigger.appId, trigger.appIds)
     let message = try MessageTemplate(body)
     try SendoutRules.checkLink(message, beside: trigger.template)
