@@ -1,5 +1,5 @@
 package import Postgres
-import Registry
+package import Registry
 package import Wire
 
 /// The store of segments, and what else a filter is good for: to find contacts, and to explain who meets it.
