@@ -124,7 +124,7 @@ extension ManagementChange {
     let settings = settings.restored(from: before)
     try await store.save(settings, customer, app: app, rule: rule)
     try await record(
-      .changeWebhooks, "datasync \(app)", before: before?.audited(), after: settings.audited(since: before))
+      .other(.changeWebhooks), "datasync \(app)", before: before?.audited(), after: settings.audited(since: before))
     return DataTreeSettings(webhooks: settings.shown)
   }
 }

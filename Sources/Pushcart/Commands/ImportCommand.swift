@@ -76,7 +76,7 @@ struct ImportCommand: AsyncParsableCommand {
       var current = try await stores.pool.transaction(of: customer.rawValue) { transaction in
         let reply = try await Imports(transaction).finish(customer, received)
         let change = ManagementChange(transaction, customer: customer, actor: ManagementStores.actor)
-        try await change.record(.receiveImport, "import \(new.importId)", after: reply.audited)
+        try await change.record(.other(.receiveImport), "import \(new.importId)", after: reply.audited)
         return reply
       }
       if !current.state.hasEnded, try await stores.pool.query(HubQueries.serving, HubQueries.applicationName).isEmpty {

@@ -49,7 +49,7 @@ public struct CarmaImportRoutes: RouteSet {
       access.customer, number, FileChunks(body: request.body), length: FileChunks.length(of: request))
     try await replies.change(access.customer, by: author(access, context)) { change in
       let reply = try await Imports(change.transaction).finish(access.customer, file)
-      try await change.record(.receiveImport, "import \(number)", after: reply.audited)
+      try await change.record(.other(.receiveImport), "import \(number)", after: reply.audited)
     }
     return try JSONReply.make(.ok, CarmaBatchNumber(batchId: number))
   }

@@ -37,7 +37,7 @@ public struct AuditEntryReply: APIObject, Equatable {
     "address":
       "Where API or console were called from. Behind a proxy that is not trusted this is the proxy's address.",
     "action":
-      "What was done, as in `key.add`. Each operation names its own. Others: \(AuditAction.others).",
+      "What was done, as in `key.add`. Each operation names its own. Others: \(AuditAction.Other.list).",
     "target": "What it was done to, as in `key 7`.",
     "before": "What this API showed of it before, without secrets. Absent if it was not there.",
     "after": "What this API showed of it afterwards, without secrets. Absent if it was removed.",
@@ -46,12 +46,13 @@ public struct AuditEntryReply: APIObject, Equatable {
 
 /// What a management change does, as the audit log writes it: a noun and a verb, as in `key.add`.
 ///
-/// An operation's own stands with it. Here are those that no operation has, or more than one place writes.
+/// An operation's own stands with it. Here are those that no operation has, and those that more than one place writes.
 public struct AuditAction: Sendable, Hashable, ExpressibleByStringLiteral {
   public let rawValue: String
 
   public init(stringLiteral: String) { rawValue = stringLiteral }
   public init(_ noun: String, _ verb: String) { rawValue = "\(noun).\(verb)" }
+  public static func other(_ action: Other) -> Self { Self(stringLiteral: action.rawValue) }
 
   /// What it is done to, as in `key`.
   public var noun: String { String(rawValue.prefix { $0 != "." }) }
@@ -65,24 +66,24 @@ public struct AuditAction: Sendable, Hashable, ExpressibleByStringLiteral {
   public static let addImport: Self = "import.add"
   public static let addSuppression: Self = "suppression.add"
 
-  public static let addCustomer: Self = "customer.add"
-  /// What was stored of contacts, devices or pushes, written into a file.
-  public static let export: Self = "data.export"
-  /// A file that has arrived.
-  public static let receiveImport: Self = "import.receive"
-  /// A single message that somebody sent in the console, as to try a sendout.
-  public static let sendMessage: Self = "message.send"
-  /// A new key that signs page links.
-  public static let rotateLinks: Self = "links.rotate"
-  /// A key that signed page links, refused from now on.
-  public static let retireLinks: Self = "links.retire"
-  /// Everything sealed anew under the current master key.
-  public static let rekey: Self = "rekey"
-
   /// Those that no operation has.
-  public static let withoutOperation = [
-    addCustomer, export, receiveImport, sendMessage, rotateLinks, retireLinks, rekey,
-  ]
+  public enum Other: String, Sendable, CaseIterable {
+    case addCustomer = "customer.add"
+    /// What was stored of contacts, devices or pushes, written into a file.
+    case export = "data.export"
+    /// A file that has arrived.
+    case receiveImport = "import.receive"
+    /// A single message that somebody sent in the console, as to try a sendout.
+    case sendMessage = "message.send"
+    /// The webhooks of a data tree.
+    case changeWebhooks = "datasync.webhooks"
+    /// A new key that signs page links.
+    case rotateLinks = "links.rotate"
+    /// A key that signed page links, refused from now on.
+    case retireLinks = "links.retire"
+    /// Everything sealed anew under the current master key.
+    case rekey
 
-  fileprivate static let others = withoutOperation.map { "`\($0.rawValue)`" }.joined(separator: ", ")
+    fileprivate static let list = allCases.map { "`\($0.rawValue)`" }.joined(separator: ", ")
+  }
 }

@@ -16,7 +16,8 @@ enum AuditPages {
   ]
 
   /// The nouns of actions: `key`, `app` and so on.
-  private static let groups = (ManagementOperations.all.compactMap(\.audit) + AuditAction.withoutOperation)
+  private static let groups =
+    (ManagementOperations.all.compactMap(\.audit) + AuditAction.Other.allCases.map(AuditAction.other))
     .map(\.noun).reduce(into: [String]()) { if !$0.contains($1) { $0.append($1) } }
 
   private static let list = ConsolePage(
