@@ -1,4 +1,5 @@
 import Operations
+import Registry
 import Wire
 
 /// Who is on a list, or in a static segment: the forms that put contacts in and take them out.
