@@ -160,7 +160,7 @@ import Wire
         field: "remove", problem: "holds 1001 original ids, and 1000 are allowed: import more")
       await #expect(throws: many) {
         let ids = (0...MembersRequest.maximumCount).map { "user\($0)" }
-        try await segments.changeContacts(customer, hand.segmentId, MembersRequest(remove: ids))
+        _ = try await segments.changeContacts(customer, hand.segmentId, MembersRequest(remove: ids))
       }
     }
   }
