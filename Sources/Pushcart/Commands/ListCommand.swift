@@ -61,7 +61,7 @@ struct ListCommand: AsyncParsableCommand {
     }
   }
 
-  struct Members: NumberedCommand {
+  struct Members: ContactsCommand {
     static let operation = ListOperations.members
     static let configuration = CommandConfiguration(
       abstract: "List the contacts on a list.", discussion: "Example: pushcart list members 1000000005 --customer 1")
@@ -69,13 +69,6 @@ struct ListCommand: AsyncParsableCommand {
     @OptionGroup var which: NumberOptions<ListReply>
     @OptionGroup var paging: PageOptions<ContactID>
     @OptionGroup var options: ManagementOptions
-
-    var target: (ListID, PageRequest<ContactID>) { (which.number, paging.request) }
-
-    func text(_ page: Page<ContactDetails, ContactID>) -> String {
-      TextTable(ContactDetails.columns, of: page.items).text(empty: "Nobody is on list \(which.number) here.")
-        + page.more
-    }
   }
 
   struct Change: MembersCommand {
@@ -91,6 +84,21 @@ struct ListCommand: AsyncParsableCommand {
     @OptionGroup var which: NumberOptions<ListReply>
     @OptionGroup var members: MembersOptions
     @OptionGroup var options: ManagementOptions
+  }
+}
+
+/// A command that lists who is on a list, or in a segment.
+protocol ContactsCommand: NumberedCommand
+where Target == (Thing.Number, PageRequest<ContactID>), Reply == Page<ContactDetails, ContactID> {
+  var paging: PageOptions<ContactID> { get }
+}
+
+extension ContactsCommand {
+  var target: Target { (which.number, paging.request) }
+
+  func text(_ page: Page<ContactDetails, ContactID>) -> String {
+    let nobody = "Nobody of \(Thing.noun) \(which.number) is here."
+    return TextTable(ContactDetails.columns, of: page.items).text(empty: nobody) + page.more
   }
 }
 

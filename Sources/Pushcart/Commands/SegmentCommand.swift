@@ -92,7 +92,7 @@ struct SegmentCommand: AsyncParsableCommand {
     }
   }
 
-  struct Contacts: NumberedCommand {
+  struct Contacts: ContactsCommand {
     static let operation = SegmentOperations.contacts
     static let configuration = CommandConfiguration(
       abstract: "List who is in a segment now.", discussion: "Example: pushcart segment contacts 3 --customer 1")
@@ -100,13 +100,6 @@ struct SegmentCommand: AsyncParsableCommand {
     @OptionGroup var which: NumberOptions<SegmentReply>
     @OptionGroup var paging: PageOptions<ContactID>
     @OptionGroup var options: ManagementOptions
-
-    var target: (SegmentID, PageRequest<ContactID>) { (which.number, paging.request) }
-
-    func text(_ page: Page<ContactDetails, ContactID>) -> String {
-      TextTable(ContactDetails.columns, of: page.items).text(empty: "Nobody is in segment \(which.number) here.")
-        + page.more
-    }
   }
 
   struct Change: MembersCommand {
