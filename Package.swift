@@ -286,8 +286,7 @@ let package = Package(
       of: "House",
       imports: [
         "Postgres", "Registry", "Content", "Delivery", "Audience", "Outbox", "Sendouts", "Hybrid", "Subscriptions",
-        "DataInOut",
-        "Pushcart",
+        "DataInOut", "Operations", "Pushcart",
       ]),
   ],
   swiftLanguageModes: [.v6]

@@ -137,7 +137,7 @@ enum SegmentCountQueries {
     """)
 }
 
-/// Every statement of this room, so that a test can prepare each of them on a real server.
+/// Every statement of this room but those of numbered stores, so that a test can prepare each of them on a real server.
 package enum AudienceStatements {
   package static let all: [Statement] = SegmentQueries.all + AudiencePersonalTables.statements
 }

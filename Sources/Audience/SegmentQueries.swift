@@ -1,5 +1,5 @@
 import Postgres
-import Registry
+package import Registry
 
 /// Statements on `segment`, and those that every filter has its own text of. `$1` is the customer.
 enum SegmentQueries {
@@ -30,9 +30,7 @@ enum SegmentQueries {
     """)
 
   static let all: [Statement] =
-    Segments.table.all + [
-      named, read, lockForRemoval, using, search(.sample), explain([(condition: .sample, value: "NULL::text")]),
-    ]
+    [named, read, lockForRemoval, using, search(.sample), explain([(condition: .sample, value: "NULL::text")])]
     + SegmentMemberQueries.all + SegmentCountQueries.all
 
   /// The contacts that meet a filter, with its literals as `$2`, from behind `$3`, at most `$4`.
@@ -61,18 +59,14 @@ enum SegmentQueries {
   }
 }
 
+extension MemberTable {
+  /// Of static segments.
+  package static let segment = MemberTable("segment")
+}
+
 /// Statements on `segment_member`. `$1` is the customer, `$2` the segment.
 enum SegmentMemberQueries {
   static let all: [Statement] = [add, remove]
-
-  /// That the row `contact` is in a static segment.
-  static func isMember(of segment: String) -> String {
-    """
-    EXISTS (SELECT FROM segment_member
-             WHERE segment_member.customer_id = $1::bigint AND segment_member.segment_id = \(segment)
-               AND segment_member.contact_id = contact.contact_id)
-    """
-  }
 
   /// Puts the contacts with the original ids `$3` into the segment. Gives a row for each id: whether there is such a contact, and whether it was
   /// put there now. Locks the contacts in the order of registrations, so that none is erased meanwhile.

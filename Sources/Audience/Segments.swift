@@ -1,5 +1,5 @@
 package import Postgres
-import Registry
+package import Registry
 package import Wire
 
 /// The store of segments, and what else a filter is good for: to find contacts, and to explain who meets it.
@@ -23,6 +23,9 @@ package struct Segments: NumberedStore {
       "literals": "text[]",
     ], size: "coalesce(octet_length(filter::text), 0) + coalesce(octet_length(text), 0)")
 
+  package static let erasure = PersonalTable.Erasure.stays(
+    "Filters are the customer's own words. Those that name the person are told.")
+
   package static let initial = SegmentRequest(static: false)
 
   /// Most conditions of a filter, with those of the segments that it names.
@@ -35,7 +38,6 @@ package struct Segments: NumberedStore {
     _ customer: CustomerID, _ segment: SegmentRequest
   ) async throws -> [String: any PostgresEncodable] {
     let name = segment.name ?? ""
-    try check(["name": name, "description": segment.description])
     let isStatic = segment.static == true
     if isStatic, segment.filter != nil {
       throw RegistryError.invalid(
@@ -307,33 +309,17 @@ extension Segments {
   }
 
   /// Puts contacts into a static segment, and takes others out of it.
-  /// - Returns: what it did, and the numbers of the contacts that joined and left.
   /// - Throws: `RegistryError.numberUnknown`, `.invalid`.
   package func changeContacts(
-    _ customer: CustomerID, _ number: SegmentID, _ request: SegmentContactsRequest
-  ) async throws -> (reply: SegmentContactsReply, joined: [ContactID], left: [ContactID]) {
-    let (add, remove) = (request.add ?? [], request.remove ?? [])
-    guard !add.isEmpty || !remove.isEmpty else {
-      throw RegistryError.invalid(field: "add", problem: "is missing, and so is remove")
-    }
-    for (field, ids) in [("add", add), ("remove", remove)] {
-      for (index, id) in ids.enumerated() where !id.isEmpty {
-        let rule = TextRule("\(field)[\(index)]", maximum: Registration.maximumOriginalID, allowsControls: true)
-        _ = try rule.require(id)
-      }
-    }
-    let removed = Set(remove.map { UTF8String($0) })
-    if let both = add.firstIndex(where: { removed.contains(UTF8String($0)) }) {
-      throw RegistryError.invalid(field: "add[\(both)]", problem: "is in remove, too")
-    }
+    _ customer: CustomerID, _ number: SegmentID, _ request: MembersRequest
+  ) async throws -> MembersChange {
+    let (add, remove) = try request.checked()
     guard try await find(customer, number).static else {
       throw RegistryError.invalid(field: "id", problem: "names a segment with a filter: change the filter instead")
     }
     let (joined, strangers) = try await change(SegmentMemberQueries.add, customer, number, add)
     let (left, others) = try await change(SegmentMemberQueries.remove, customer, number, remove)
-    let reply = SegmentContactsReply(
-      segmentId: number, added: joined.count, removed: left.count, unknownOriginalIds: strangers + others)
-    return (reply, joined, left)
+    return MembersChange(joined: joined, left: left, unknown: strangers + others)
   }
 
   private func change(

@@ -12,7 +12,7 @@ extension APIOperation.Tag {
 }
 
 /// `/api/v1/apps`.
-package enum AppOperations {
+package enum AppOperations: ManagedOperations {
   package static let all = [
     AnyOperation(list), AnyOperation(add), AnyOperation(devices), AnyOperation(show), AnyOperation(change),
     AnyOperation(check), AnyOperation(remove),
@@ -124,7 +124,7 @@ package enum AppOperations {
     """,
     at: name, body: .none, replies: .ok("The app as it was.", PushAppReply.form),
     errors: [unknown, .error("Something names the app.", AppUser.examples.map { HTTPErrorResponse.appInUse(by: $0) })],
-    audit: .removeApp, outdates: .pushApps, statementLimit: Ledger.wholeSendoutLimit
+    audit: "app.remove", outdates: .pushApps, statementLimit: Ledger.wholeSendoutLimit
   ) { call, name, _ in
     let app = try await call.app(name)
     // What is made of it meanwhile finds no device.
@@ -144,7 +144,7 @@ package enum AppOperations {
     customer's contacts. An identity made with the secret of any of these apps counts.
     """,
     at: name, body: .none, replies: .created("The secret.", AppIdentityReply.form), errors: [unknown],
-    audit: .rotateIdentity, outdates: .pushApps
+    audit: "app.rotate_identity", outdates: .pushApps
   ) { call, name, _ in
     let (apps, before) = try await call.lockedApp(name)
     let identity = try await apps.rotateIdentity(call.customer, before.pushAppId)
@@ -159,8 +159,8 @@ package enum AppOperations {
     Identities of the secret before the current one are refused from now on. After a leak, make a new secret, then call \
     this. Without a previous secret nothing changes.
     """,
-    at: name, body: .none, replies: .ok("The app.", PushAppReply.form), errors: [unknown], audit: .revokeIdentity,
-    outdates: .pushApps
+    at: name, body: .none, replies: .ok("The app.", PushAppReply.form), errors: [unknown],
+    audit: "app.revoke_previous_identity", outdates: .pushApps
   ) { call, name, _ in
     let (apps, before) = try await call.lockedApp(name)
     let after = PushAppReply(try await apps.revokePreviousIdentity(call.customer, before.pushAppId))

@@ -15,7 +15,7 @@ extension APIOperation.Tag {
 }
 
 /// `/api/v1/contacts` and `/api/v1/devices`.
-package enum ContactOperations {
+package enum ContactOperations: ManagedOperations {
   package static let all = [
     AnyOperation(list), AnyOperation(show), AnyOperation(put), AnyOperation(change), AnyOperation(data),
     AnyOperation(erase),
@@ -64,7 +64,7 @@ package enum ContactOperations {
     Afterwards the contact has these fields and properties, and no others. `listIds` that are absent stay as they are, and so do devices. A \
     contact that is added has no device until its app registers one.
     """, at: originalID, body: .json(ContactRequest.whole, upTo: 256 * 1024),
-    replies: .ok("The contact as it is now.", ContactDetails.changedExample), audit: .putContact
+    replies: .ok("The contact as it is now.", ContactDetails.changedExample), audit: "contact.put"
   ) { call, id, request in
     let (before, after) = try await ContactStore(call.database).put(call.customer, id, request)
     return Changed(after, line(from: before, to: after))
@@ -76,7 +76,7 @@ package enum ContactOperations {
     Fields that are absent stay as they are, `""` removes one. Properties are merged by their names, and null removes one. What the app \
     sends with its next registration counts again.
     """, at: originalID, body: .json(ContactRequest.form, upTo: 256 * 1024),
-    replies: .ok("The contact as it is now.", ContactDetails.changedExample), errors: [unknown], audit: .changeContact
+    replies: .ok("The contact as it is now.", ContactDetails.changedExample), errors: [unknown], audit: "contact.change"
   ) { call, id, request in
     let (before, after) = try await ContactStore(call.database).change(call.customer, id, request)
     return Changed(after, line(from: before, to: after))
@@ -100,7 +100,7 @@ package enum ContactOperations {
     Totals, pushes without identity and suppressions stay. So do filters that name the person: the reply lists them. Replies that are kept for \
     an `Idempotency-Key` are sealed, so all of the customer's are emptied: a request that is repeated is refused, and not run again.
     """, at: originalID, body: .none,
-    replies: .ok("The contact is erased.", ErasureReply.form), errors: [unknown], audit: .eraseContact
+    replies: .ok("The contact is erased.", ErasureReply.form), errors: [unknown], audit: "contact.erase"
   ) { call, id, _ in
     let erasures = Erasures(call.database, PersonalTables.all)
     let (number, names, isNew) = try await erasures.erase(call.customer, id)
@@ -134,7 +134,7 @@ package enum ContactOperations {
     """, at: .id(DeviceID.self, "The device's number.", example: 12), body: .none,
     replies: .ok("The device as it is now.", DeviceDetails.retiredExample),
     errors: [.error("The customer has no device of this number.", RegistryError.numberUnknown("device"))],
-    audit: .retireDevice
+    audit: "device.retire"
   ) { call, id, _ in
     let (before, after) = try await ContactStore(call.database).retire(call.customer, id, by: call.key)
     return Changed(

@@ -3,7 +3,7 @@ import Registry
 package import Wire
 
 /// `/api/v1/audit` and `/api/v1/customer`: the customer of the access key.
-package enum CustomerOperations {
+package enum CustomerOperations: ManagedOperations {
   package static let all = [AnyOperation(audit), AnyOperation(show), AnyOperation(change)]
 
   package static let audit = Operation(
@@ -44,7 +44,7 @@ package enum CustomerOperations {
   package static let change = Operation(
     .patch, "/api/v1/customer", id: "changeCustomer", .keys, "Change the customer's settings",
     "A field that is absent or null stays as it is.", at: .none, body: .json(CustomerChangeRequest.form),
-    replies: .ok("The customer.", CustomerReply.form), audit: .changeCustomer
+    replies: .ok("The customer.", CustomerReply.form), audit: "customer.change"
   ) { call, _, request in
     let customers = Customers(call.database)
     let before = try await customers.lock(call.customer).map { CustomerReply($0) }

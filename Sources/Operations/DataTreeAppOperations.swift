@@ -13,7 +13,7 @@ extension APIOperation.Tag {
 }
 
 /// `/api/v1/datasync`.
-package enum DataTreeAppOperations {
+package enum DataTreeAppOperations: ManagedOperations {
   package static let all = [
     AnyOperation(enable), AnyOperation(list), AnyOperation(listWebhooks), AnyOperation(saveWebhook),
     AnyOperation(removeWebhook),
@@ -28,7 +28,7 @@ package enum DataTreeAppOperations {
     at: .none, body: .json(DataTreeRequest.form),
     replies: .created("The data tree and its secret.", DataTreeSecret.form),
     errors: [.error("The customer has no app of this `appId`.", RegistryError.appUnknown(appID: "com.acme.app"))],
-    audit: .enableDataTree
+    audit: "datasync.enable"
   ) { call, _, request in
     let new = try await DataTreeApps(call.database).enable(call.customer, app: request.app, createdBy: call.key)
     return Changed(
@@ -65,7 +65,7 @@ package enum DataTreeAppOperations {
     `/datasync/v2/{app}/settings/webhooks`.
     """,
     at: appID.and(webhook), body: .json(WebhookRequest.form), replies: .ok("The webhook.", WebhookReply.form),
-    errors: [notEnabled, sealed], audit: .saveWebhook
+    errors: [notEnabled, sealed], audit: "webhook.save"
   ) { call, target, request in
     let (appID, name) = target
     let (before, after) = try await WebhookStore(call.database, vault: call.vault).save(
@@ -81,7 +81,7 @@ package enum DataTreeAppOperations {
       .error(
         "The app has no data tree, or no webhook of this name.", SubscriptionsError.notEnabled(app: "com.acme.app"),
         SubscriptionsError.webhookUnknown(name: "orders")), sealed,
-    ], audit: .removeWebhook
+    ], audit: "webhook.remove"
   ) { call, target, _ in
     let (appID, name) = target
     let (before, after) = try await WebhookStore(call.database, vault: call.vault).remove(
@@ -124,7 +124,7 @@ extension ManagementChange {
     let settings = settings.restored(from: before)
     try await store.save(settings, customer, app: app, rule: rule)
     try await record(
-      .changeWebhooks, "datasync \(app)", before: before?.audited(), after: settings.audited(since: before))
+      .other(.changeWebhooks), "datasync \(app)", before: before?.audited(), after: settings.audited(since: before))
     return DataTreeSettings(webhooks: settings.shown)
   }
 }

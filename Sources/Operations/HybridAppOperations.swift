@@ -12,7 +12,7 @@ extension APIOperation.Tag {
 }
 
 /// `/api/v1/hybrid`: apps of CM Hybrid Messaging.
-package enum HybridAppOperations {
+package enum HybridAppOperations: ManagedOperations {
   package static let all = [
     AnyOperation(list), AnyOperation(enable), AnyOperation(show), AnyOperation(change), AnyOperation(rotate),
     AnyOperation(phones),
@@ -35,7 +35,7 @@ package enum HybridAppOperations {
     errors: [
       .error("The app is unknown.", RegistryError.appUnknown(appID: "com.acme.app")),
       .error("It is enabled already.", HybridError.appTaken(appID: "com.acme.app")),
-    ], audit: .enableHybrid, outdates: .hybridApps
+    ], audit: "hybrid.enable", outdates: .hybridApps
   ) { call, _, request in
     let (issued, app) = try await HybridApps(call.database).enable(call.customer, request, vault: call.vault)
     return Changed(issued, .init("hybrid \(issued.appId)", after: app))
@@ -50,7 +50,7 @@ package enum HybridAppOperations {
   package static let change = Operation(
     .patch, "/api/v1/hybrid/{appId}", id: "changeHybridApp", .hybrid, "Change an app of Hybrid Messaging",
     "Other hubs go by the new settings within a moment.", at: appID, body: .json(HybridAppRequest.change),
-    replies: .ok("The app as it is now.", HybridAppReply.form), errors: [unknown], audit: .changeHybrid,
+    replies: .ok("The app as it is now.", HybridAppReply.form), errors: [unknown], audit: "hybrid.change",
     outdates: .hybridApps
   ) { call, appID, request in
     let (before, after) = try await HybridApps(call.database).change(call.customer, appID: appID, request)
@@ -64,7 +64,7 @@ package enum HybridAppOperations {
     which stops apps that are installed. Other hubs know the new one within a moment.
     """,
     at: appID, body: .none, replies: .created("What the app's phones sign with.", IssuedHybridApp.form),
-    errors: [unknown], audit: .rotateHybrid, outdates: .hybridApps
+    errors: [unknown], audit: "hybrid.rotate", outdates: .hybridApps
   ) { call, appID, _ in
     let (issued, before, after) = try await HybridApps(call.database).rotate(
       call.customer, appID: appID, vault: call.vault)

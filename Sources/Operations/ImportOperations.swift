@@ -13,7 +13,7 @@ extension APIOperation.Tag {
 }
 
 /// `/api/v1/imports`. Files come, and rejects leave, by routes of their own, as neither is JSON.
-package enum ImportOperations {
+package enum ImportOperations: ManagedOperations {
   package static let all = [
     AnyOperation(list), AnyOperation(add), AnyOperation(show), AnyOperation(start), AnyOperation(cancel),
   ]
@@ -60,7 +60,7 @@ package enum ImportOperations {
         "The import is not in review.",
         DataInOutError.wrongState(ImportID(1), .finished, wanted: "started: only one in review can")),
     ],
-    audit: .startImport
+    audit: "import.start"
   ) { call, id, request in
     let (before, after) = try await Imports(call.database).start(call.customer, id, request)
     return Changed(after, .init("import \(id)", before: before.audited, after: after.audited))
@@ -69,7 +69,7 @@ package enum ImportOperations {
   package static let cancel = Operation(
     .post, "/api/v1/imports/{id}/cancel", id: "cancelImport", .imports, "Cancel an import",
     "What is merged already stays, and the counts say how much that is.", at: id, body: .none,
-    replies: .ok("The import as it is now.", ImportReply.form), errors: [unknown, ended], audit: .cancelImport
+    replies: .ok("The import as it is now.", ImportReply.form), errors: [unknown, ended], audit: "import.cancel"
   ) { call, id, _ in
     let (before, after) = try await Imports(call.database).cancel(call.customer, id)
     return Changed(after, .init("import \(id)", before: before.audited, after: after.audited))

@@ -14,7 +14,7 @@ extension APIOperation.Tag {
 }
 
 /// `/api/v1/keys`.
-package enum KeyOperations {
+package enum KeyOperations: ManagedOperations {
   package static let all = [AnyOperation(list), AnyOperation(add), AnyOperation(revoke)]
 
   package static let list = Operation(
@@ -55,7 +55,7 @@ package enum KeyOperations {
       .and(.flag("withCreated", "Whether to revoke also the keys that it made, and those that they made.")),
     body: .none, replies: .ok("The revoked key.", AccessKeyReply.revoked),
     errors: [.error("The customer has no key of this number.", RegistryError.numberUnknown("access key"))],
-    audit: .revokeKey, outdates: .accessKeys
+    audit: "key.revoke", outdates: .accessKeys
   ) { call, target, _ in
     let (id, withCreated) = target
     let keys = AccessKeys(call.database)

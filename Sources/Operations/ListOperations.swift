@@ -10,7 +10,7 @@ extension APIOperation.Tag {
 }
 
 /// `/api/v1/lists`.
-package enum ListOperations {
+package enum ListOperations: ManagedOperations {
   package static let all = [
     AnyOperation(list), AnyOperation(add), AnyOperation(show), AnyOperation(members), AnyOperation(changeMembers),
   ]
@@ -31,7 +31,7 @@ package enum ListOperations {
       .error(
         "The customer already has a list of this name or number.", RegistryError.nameTaken("list"),
         RegistryError.numberTaken("list"))
-    ], audit: .addList
+    ], audit: "list.add"
   ) { call, _, request in
     let list = try await ContactLists(call.database).add(call.customer, name: request.name, id: request.listId)
     return Changed(list, "list \(list.listId)")
@@ -54,16 +54,29 @@ package enum ListOperations {
   package static let changeMembers = Operation(
     .patch, "/api/v1/lists/{id}/members", id: "changeListMembers", .lists, "Change a list's members",
     """
-    Puts contacts on the list, or takes them off it, by their original ids: \(ListMembersRequest.maximumCount) at most in each of \
+    Puts contacts on the list, or takes them off it, by their original ids: \(MembersRequest.maximumCount) at most in each of \
     `add` and `remove`. Nobody joins or leaves another list by it. Original ids that no contact has change nothing, and are told.
-    """, at: id, body: .json(ListMembersRequest.form, upTo: 4 * 1024 * 1024),
-    replies: .ok("What it did.", ListMembersReply.form), errors: [unknown], audit: .changeMembers
+    """, at: id, body: .members,
+    replies: .ok("What it did.", MembersReply.form), errors: [unknown], audit: "list.change_members"
   ) { call, id, request in
-    let (reply, joined, left) = try await ContactLists(call.database).change(call.customer, id, request)
-    return Changed(reply, .init("list \(id)", before: ["contactIds": left], after: ["contactIds": joined]))
+    Changed(try await ContactLists(call.database).change(call.customer, id, request), of: "list \(id)")
   }
 
   private static let id = Parameters.id(ListID.self, "The list's `listId`.", example: 1_000_000_005)
   package static let unknown = APIResponse.error(
     "The customer has no list of this number.", RegistryError.numberUnknown("list"))
+}
+
+extension RequestBody<MembersRequest> {
+  /// There is room for the most and longest original ids.
+  static var members: Self { .json(MembersRequest.form, upTo: 4 * 1024 * 1024) }
+}
+
+extension Changed<MembersReply> {
+  /// Contacts were put in and taken out; the audit log has their numbers.
+  /// - Parameter target: as in `list 7`.
+  init(_ change: MembersChange, of target: String) {
+    self.init(
+      change.reply, Line(target, before: ["contactIds": change.left], after: ["contactIds": change.joined]))
+  }
 }

@@ -1,30 +1,41 @@
 import Wire
 
+/// What can be done to one kind of thing: a file each.
+package protocol ManagedOperations: Sendable {
+  static var all: [AnyOperation] { get }
+}
+
 /// Every operation of the management API.
 package enum ManagementOperations {
-  package static let all = groups.flatMap(\.operations)
+  package static let all = kinds.flatMap { $0.all }
+
+  /// The stores of what is numbered and named. Tests prepare their statements.
+  package static let stores = all.compactMap(\.store)
+
+  /// Operations and commands come in this order.
+  package static let kinds = groups.flatMap(\.kinds)
 
   /// Each tag with its operations, in the order of documents. Those of the other APIs are described in Web.
-  fileprivate static let groups: [(tag: APIOperation.Tag, operations: [AnyOperation])] = [
+  fileprivate static let groups: [(tag: APIOperation.Tag, kinds: [any ManagedOperations.Type])] = [
     (.pushDevices, []),
-    (.keys, KeyOperations.all + CustomerOperations.all),
-    (.users, UserOperations.all),
-    (.apps, AppOperations.all),
-    (.contacts, ContactOperations.all),
-    (.suppressions, SuppressionOperations.all),
-    (.lists, ListOperations.all),
-    (.segments, SegmentOperations.all),
-    (.imports, ImportOperations.all),
-    (.templates, TemplateOperations.all),
-    (.sendouts, SendoutOperations.all),
-    (.messages, MessageOperations.all + MessageHistoryOperations.all),
-    (.triggers, TriggerOperations.all),
+    (.keys, [KeyOperations.self, CustomerOperations.self]),
+    (.users, [UserOperations.self]),
+    (.apps, [AppOperations.self]),
+    (.contacts, [ContactOperations.self]),
+    (.suppressions, [SuppressionOperations.self]),
+    (.lists, [ListOperations.self]),
+    (.segments, [SegmentOperations.self]),
+    (.imports, [ImportOperations.self]),
+    (.templates, [TemplateOperations.self]),
+    (.sendouts, [SendoutOperations.self]),
+    (.messages, [MessageOperations.self, MessageHistoryOperations.self]),
+    (.triggers, [TriggerOperations.self]),
     (.gateway, []),
-    (.hybrid, HybridAppOperations.all),
+    (.hybrid, [HybridAppOperations.self]),
     (.softphones, []),
-    (.dataTrees, DataTreeAppOperations.all),
-    (.sms, SMSOperations.all),
-    (.reports, ReportOperations.all),
+    (.dataTrees, [DataTreeAppOperations.self]),
+    (.sms, [SMSOperations.self]),
+    (.reports, [ReportOperations.self]),
     (.pages, []),
     (.operations, []),
   ]

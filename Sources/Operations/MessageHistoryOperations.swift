@@ -2,7 +2,7 @@ import Sendouts
 package import Wire
 
 /// What became of single messages: `GET /api/v1/messages` and `/api/v1/messages/{id}/why`.
-package enum MessageHistoryOperations {
+package enum MessageHistoryOperations: ManagedOperations {
   package static let all = [AnyOperation(list), AnyOperation(why)]
 
   package static let list = Operation(

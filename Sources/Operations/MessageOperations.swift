@@ -10,7 +10,7 @@ extension APIOperation.Tag {
 }
 
 /// `/api/v1/messages`.
-package enum MessageOperations {
+package enum MessageOperations: ManagedOperations {
   /// Those with usual routes: `send` has a fast one.
   package static let all = [AnyOperation(preview), AnyOperation(show)]
 

@@ -24,11 +24,13 @@ package struct NumberedOperations<Store: NumberedStore>: Sendable {
   }
 
   package var list: Operation<PageRequest<Reply.Number>, Void, Page<Reply, Reply.Number>> {
-    Operation(
+    var list = Operation(
       get: path, id: "list\(title)s", tag, "List the \(noun)s", "Lists every \(noun) of the customer by number.",
       at: .page(of: noun, by: Reply.Number.self),
       replies: .ok("A page of \(noun)s.", Page<Reply, Reply.Number>.form)
     ) { call, page, _ in try await Store(call.database).list(call.customer, page) }
+    list.store = Store.self
+    return list
   }
 
   package var show: Operation<Reply.Number, Void, Reply> {
@@ -39,11 +41,12 @@ package struct NumberedOperations<Store: NumberedStore>: Sendable {
   }
 
   package func add(
-    _ description: String, errors: [APIResponse] = [], audit: AuditAction
+    _ description: String, errors: [APIResponse] = []
   ) -> Operation<Void, Store.Request, Reply> {
     Operation(
       .post, path, id: "add\(title)", tag, "Add a \(noun)", description, at: .none, body: .json(Store.Request.form),
-      replies: .created("The \(noun).", Reply.form), errors: errors + [nameTaken], audit: audit
+      replies: .created("The \(noun).", Reply.form), errors: errors + [nameTaken],
+      audit: AuditAction(noun, "add")
     ) { call, _, request in
       let new = try await Store(call.database).add(call.customer, request)
       return Changed(new, target(new.number))
@@ -54,23 +57,23 @@ package struct NumberedOperations<Store: NumberedStore>: Sendable {
   ///   - form: of the request as a change.
   ///   - summary: if it does more than change.
   package func change(
-    _ form: BodyForm<Store.Request>, summary: String? = nil, _ description: String, errors: [APIResponse] = [],
-    audit: AuditAction
+    _ form: BodyForm<Store.Request>, summary: String? = nil, _ description: String, errors: [APIResponse] = []
   ) -> Operation<Reply.Number, Store.Request, Reply> {
     Operation(
       .patch, "\(path)/{id}", id: "change\(title)", tag, summary ?? "Change a \(noun)", description, at: id,
       body: .json(form), replies: .ok("The \(noun) as it is now.", Reply.form),
-      errors: [unknown] + errors + [nameTaken], audit: audit
+      errors: [unknown] + errors + [nameTaken], audit: AuditAction(noun, "change")
     ) { call, id, request in
       let (before, after) = try await Store(call.database).change(call.customer, id, request)
       return Changed(after, target(id), before: before)
     }
   }
 
-  package func remove(_ description: String, audit: AuditAction) -> Operation<Reply.Number, Void, Reply> {
+  package func remove(_ description: String) -> Operation<Reply.Number, Void, Reply> {
     Operation(
       .delete, "\(path)/{id}", id: "remove\(title)", tag, "Remove a \(noun)", description, at: id, body: .none,
-      replies: .ok("The \(noun) as it was.", Reply.form), errors: [unknown], audit: audit
+      replies: .ok("The \(noun) as it was.", Reply.form), errors: [unknown],
+      audit: AuditAction(noun, "remove")
     ) { call, id, _ in
       let thing = try await Store(call.database).remove(call.customer, id)
       return Changed(thing, .init(target(id), before: thing, after: nil))

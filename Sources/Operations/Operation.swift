@@ -16,6 +16,8 @@ package struct Operation<Target: Sendable, Body: Sendable, Reply: APIObject>: Se
   }
 
   package internal(set) var description: APIOperation
+  /// The store of what it lists; `nil` for what has no table of the usual kind.
+  package internal(set) var store: (any NumberedStore.Type)?
   /// Whether it only reads, so that a POST needs no `Idempotency-Key`.
   package let isReading: Bool
   /// What of the hub's memory does not hold any more.
@@ -86,7 +88,7 @@ package struct Operation<Target: Sendable, Body: Sendable, Reply: APIObject>: Se
 
   /// An operation that changes something.
   /// - Parameters:
-  ///   - audit: what the audit log calls it.
+  ///   - audit: what the audit log calls it, which its description says, too.
   ///   - change: runs in a transaction, which it must not leave for anything slow.
   package init(
     _ method: HTTPRequest.Method, _ path: String, id: String, _ tag: APIOperation.Tag, _ summary: String,
@@ -95,6 +97,7 @@ package struct Operation<Target: Sendable, Body: Sendable, Reply: APIObject>: Se
     audit: AuditAction, outdates: HubCache? = nil, statementLimit: Duration? = nil,
     change: @escaping @Sendable (OperationCall, Target, Body) async throws -> Changed<Reply>
   ) {
+    let description = "\(description)\n\nThe audit log has it as `\(audit.rawValue)`."
     self.init(
       method, path, id, tag, summary, description, scope, roles, false, target, body, replies, errors, outdates,
       statementLimit, .change(audit, change))
@@ -153,6 +156,8 @@ package struct AnyOperation: Sendable {
   package typealias Work = @Sendable (OperationCall) async throws -> any Encodable & Sendable
 
   package let description: APIOperation
+  /// The store of what it lists; `nil` for what has no table of the usual kind.
+  package let store: (any NumberedStore.Type)?
   package let audit: AuditAction?
   package let isReading: Bool
   package let outdates: HubCache?
@@ -166,6 +171,7 @@ package struct AnyOperation: Sendable {
 
   package init<Target, Body, Reply>(_ operation: Operation<Target, Body, Reply>) {
     description = operation.description
+    store = operation.store
     audit = operation.audit
     isReading = operation.isReading
     outdates = operation.outdates

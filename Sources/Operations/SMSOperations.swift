@@ -9,7 +9,7 @@ extension APIOperation.Tag {
 }
 
 /// `/api/v1/sms`: the provider of a customer's SMS.
-package enum SMSOperations {
+package enum SMSOperations: ManagedOperations {
   package static let all = [
     AnyOperation(save), AnyOperation(show), AnyOperation(check), AnyOperation(rotate), AnyOperation(allow),
   ]
@@ -78,7 +78,7 @@ package enum SMSOperations {
     the provider; until then its reports are lost, as are Twilio's of messages that left before.
     """,
     at: .none, body: .none, replies: .created("The provider, with its new address.", SMSSettingsReply.form),
-    errors: [missing, sealed], audit: .rotateSMS, outdates: .statusAddresses
+    errors: [missing, sealed], audit: "sms.rotate", outdates: .statusAddresses
   ) { call, _, _ in
     let app = try await call.smsApp
     let account = try await call.account(of: app)
@@ -102,7 +102,7 @@ package enum SMSOperations {
     errors: [
       missing, .error("The number is none.", HTTPErrorResponse.noNumber),
       .error("It has not opted out.", HTTPErrorResponse.noOptOut),
-    ], audit: .allowSMS
+    ], audit: "sms.allow"
   ) { call, number, _ in
     let app = try await call.smsApp
     guard let undone = try await Devices(call.database).allow(call.customer, number, in: app.id, by: call.key) else {

@@ -14,7 +14,7 @@ extension APIOperation.Tag {
 }
 
 /// `/api/v1/segments`, and searches by a filter.
-package enum SegmentOperations {
+package enum SegmentOperations: ManagedOperations {
   package static let all = [
     AnyOperation(list), AnyOperation(add), AnyOperation(count), AnyOperation(explain), AnyOperation(show),
     AnyOperation(change), AnyOperation(remove), AnyOperation(contacts), AnyOperation(changeContacts),
@@ -35,7 +35,7 @@ package enum SegmentOperations {
     """,
     at: .none, body: .json(SegmentRequest.form, upTo: longestRequest),
     replies: .created("The segment.", SegmentReply.form),
-    errors: [nameTaken], audit: .addSegment
+    errors: [nameTaken], audit: "segment.add"
   ) { call, _, request in
     let segment = try await call.segments.add(call.customer, request)
     return Changed(segment, .init("segment \(segment.segmentId)", after: AuditedSegment(segment)))
@@ -48,7 +48,7 @@ package enum SegmentOperations {
     the segment itself is refused.
     """,
     at: id, body: .json(SegmentRequest.change, upTo: longestRequest),
-    replies: .ok("The segment as it is now.", SegmentReply.form), errors: [unknown, nameTaken], audit: .changeSegment
+    replies: .ok("The segment as it is now.", SegmentReply.form), errors: [unknown, nameTaken], audit: "segment.change"
   ) { call, id, request in
     let (before, after) = try await call.segments.rewrite(call.customer, id, request)
     return Changed(
@@ -64,7 +64,7 @@ package enum SegmentOperations {
     replies: .ok("The segment as it was.", SegmentReply.form),
     errors: [
       unknown, .error("Something uses the segment.", RegistryError.inUse("segment", by: "segment Nordic regulars")),
-    ], audit: .removeSegment
+    ], audit: "segment.remove"
   ) { call, id, _ in
     let segment = try await call.segments.removeUnused(call.customer, id) {
       try await SendoutStore(call.database).first(naming: id, of: call.customer).map { "sendout \($0)" }
@@ -86,13 +86,12 @@ package enum SegmentOperations {
   package static let changeContacts = Operation(
     .put, "/api/v1/segments/{id}/contacts", id: "changeSegmentContacts", .segments, "Change who is in a static segment",
     """
-    Puts contacts into the segment, or takes them out of it, by their original ids: \(SegmentContactsRequest.maximumCount) at most in each \
+    Puts contacts into the segment, or takes them out of it, by their original ids: \(MembersRequest.maximumCount) at most in each \
     of `add` and `remove`. Original ids that no contact has change nothing, and are told.
-    """, at: id, body: .json(SegmentContactsRequest.form, upTo: longestRequest),
-    replies: .ok("What it did.", SegmentContactsReply.form), errors: [unknown], audit: .changeSegmentContacts
+    """, at: id, body: .members,
+    replies: .ok("What it did.", MembersReply.form), errors: [unknown], audit: "segment.change_contacts"
   ) { call, id, request in
-    let (reply, joined, left) = try await call.segments.changeContacts(call.customer, id, request)
-    return Changed(reply, .init("segment \(id)", before: ["contactIds": left], after: ["contactIds": joined]))
+    Changed(try await call.segments.changeContacts(call.customer, id, request), of: "segment \(id)")
   }
 
   package static let search = Operation(
@@ -136,7 +135,7 @@ package enum SegmentOperations {
     }
   }
 
-  /// In bytes: room for a filter of the largest size as a tree, or for the most original ids.
+  /// In bytes: room for a filter of the largest size as a tree.
   private static let longestRequest = 1024 * 1024
   private static let id = Parameters.id(SegmentID.self, "The segment's `segmentId`.", example: 1)
   private static let nameTaken = APIResponse.error(

@@ -12,7 +12,7 @@ extension APIOperation.Tag {
 }
 
 /// `/api/v1/sendouts`.
-package enum SendoutOperations {
+package enum SendoutOperations: ManagedOperations {
   package static let all = [
     AnyOperation(list), AnyOperation(add), AnyOperation(audience), AnyOperation(show), AnyOperation(change),
     AnyOperation(figures), AnyOperation(pushes), AnyOperation(recipients), AnyOperation(why),
@@ -53,7 +53,7 @@ package enum SendoutOperations {
     was lost, repeat the request with the same `Idempotency-Key`: the message is sent once.
     """,
     at: .none, body: .json(SendoutRequest.form, upTo: longestRequest),
-    replies: .created("The sendout.", SendoutReply.form), errors: [appUnknown, noCredentials], audit: .addSendout
+    replies: .created("The sendout.", SendoutReply.form), errors: [appUnknown, noCredentials], audit: "sendout.add"
   ) { call, _, request in
     let sendout = try await call.sendouts.create(call.customer, request)
     let target = "sendout \(sendout.sendoutId)"
@@ -62,7 +62,7 @@ package enum SendoutOperations {
       lines.append(
         .init(
           target, before: ["state": SendoutState.draft.rawValue], after: ["state": sendout.state.rawValue],
-          as: .startSendout))
+          as: "sendout.start"))
     }
     return Changed(sendout, lines)
   }
@@ -91,7 +91,7 @@ package enum SendoutOperations {
     errors: [
       unknown, appUnknown, noCredentials,
       .error("The sendout was started.", SendoutError.notDraft(SendoutID(7), .running)),
-    ], audit: .changeSendout
+    ], audit: "sendout.change"
   ) { call, id, request in
     let (before, after) = try await call.sendouts.change(call.customer, id, request)
     return Changed(
@@ -170,18 +170,18 @@ package enum SendoutOperations {
     body: .optional(SendoutStart.form, absent: SendoutStart()),
     errors: [
       .error("The draft says something else than `digest` stands for.", SendoutError.changed(SendoutID(7)))
-    ], audit: .startSendout, seen: \.digest)
+    ], audit: "sendout.start", seen: \.digest)
   package static let pause = control(
     .pause, "Pause a sendout",
     "After the reply no further push is sent, except those that a hub is sending at this moment.",
-    body: .none, audit: .pauseSendout)
+    body: .none, audit: "sendout.pause")
   package static let resume = control(
     .resume, "Resume a sendout", "The remaining pushes of a paused sendout are sent.", body: .none,
-    audit: .resumeSendout)
+    audit: "sendout.resume")
   package static let cancel = control(
     .cancel, "Cancel a sendout",
     "Pushes that were not sent never will be. This cannot be undone. Opens of sent pushes still count.",
-    body: .none, audit: .cancelSendout)
+    body: .none, audit: "sendout.cancel")
 
   /// It waits for no freeze. The more unsent pushes there are, the longer it takes to cancel them.
   /// - Parameter seen: the digest in a request's body of what is to be started.
@@ -231,7 +231,7 @@ extension APIOperation.Tag {
 }
 
 /// `/api/v1/reports` and what a first page shows.
-package enum ReportOperations {
+package enum ReportOperations: ManagedOperations {
   package static let all = [AnyOperation(show), AnyOperation(activity), AnyOperation(alarms)]
 
   /// How many days can be asked for.

@@ -13,7 +13,7 @@ extension APIOperation.Tag {
 }
 
 /// `/api/v1/suppressions`.
-package enum SuppressionOperations {
+package enum SuppressionOperations: ManagedOperations {
   package static let all = [AnyOperation(list), AnyOperation(add), AnyOperation(remove), AnyOperation(lift)]
 
   package static let list = Operation(
@@ -63,7 +63,7 @@ package enum SuppressionOperations {
     when the person asks for it.
     """,
     at: .none, body: .json(SuppressionRequest.lifting),
-    replies: .ok("What was lifted.", SuppressionsLifted.form), errors: [unknownApp], audit: .liftSuppressions
+    replies: .ok("What was lifted.", SuppressionsLifted.form), errors: [unknownApp], audit: "suppression.lift"
   ) { call, _, request in
     let suppressions = try await call.suppressions
     let suppressed = try await suppressions.suppressed(call.customer, request)
@@ -80,7 +80,7 @@ package enum SuppressionOperations {
     at: .id(SuppressionID.self, "The suppression's `suppressionId`.", example: 1), body: .none,
     replies: .ok("The suppression as it was.", SuppressionReply.form),
     errors: [.error("The customer has no suppression of this number.", RegistryError.numberUnknown("suppression"))],
-    audit: .removeSuppression
+    audit: "suppression.remove"
   ) { call, id, _ in
     let lifted = try await call.suppressions.remove(call.customer, id)
     return Changed(lifted, lifted.line(before: lifted, after: nil))

@@ -11,7 +11,7 @@ extension APIOperation.Tag {
 }
 
 /// `/api/v1/templates`.
-package enum TemplateOperations {
+package enum TemplateOperations: ManagedOperations {
   package static let all = [
     AnyOperation(list), AnyOperation(save), AnyOperation(show), AnyOperation(versions), AnyOperation(uses),
     AnyOperation(preview), AnyOperation(remove),
@@ -71,7 +71,7 @@ package enum TemplateOperations {
     at: name, body: .none, replies: .ok("The template as it was, without its text.", TemplateReply.form),
     errors: [
       unknown, .error("It is in use.", SendoutError.templateInUse(by: ["trigger 1", "sendout 7"])),
-    ], audit: .removeTemplate
+    ], audit: "template.remove"
   ) { call, name, _ in
     let removed = try await TemplateUse(call.database).remove(call.customer, name: name)
     return Changed(removed, .init("template \(name)", before: removed, after: nil))
@@ -106,7 +106,7 @@ package enum TemplateOperations {
     refused with line and reason.
     """,
     at: name, body: .json(TemplateRequest.form, upTo: textLimit),
-    replies: .ok("The saved template.", TemplateReply.form), audit: .saveTemplate
+    replies: .ok("The saved template.", TemplateReply.form), audit: "template.save"
   ) { call, name, request in
     let format = try request.contentType.map { try TemplateFormat(contentType: $0) } ?? .html
     let templates = Templates(call.database)

@@ -12,7 +12,7 @@ extension APIOperation.Tag {
 }
 
 /// `/api/v1/triggers`.
-package enum TriggerOperations {
+package enum TriggerOperations: ManagedOperations {
   package static let all = [
     AnyOperation(list), AnyOperation(add), AnyOperation(show), AnyOperation(figures), AnyOperation(change),
     AnyOperation(remove),
@@ -42,20 +42,20 @@ package enum TriggerOperations {
     """
     A named message to the contacts of one app or several. It is active at once. Every text is a Mustache template; it can name \
     the properties that come with each message, before those of the contact. Pages have the template's version of the moment.
-    """, errors: [appUnknown], audit: .addTrigger)
+    """, errors: [appUnknown])
 
   package static let change = triggers.change(
     TriggerRequest.change, summary: "Change a trigger, or stop it",
     """
     A change counts for every message after the reply, on all hubs. With `active` false the trigger refuses messages. Messages \
     that it has taken before are sent as they were, those that are due later, too.
-    """, errors: [appUnknown], audit: .changeTrigger)
+    """, errors: [appUnknown])
 
   package static let remove = triggers.remove(
     """
     Back ends that send its messages get a 404 from now on. Messages that it has taken before are sent as they were, and stay in reports. \
     To stop it for a while, set `active` to false.
-    """, audit: .removeTrigger)
+    """)
 
   private static let appUnknown = APIResponse.error(
     "The app is unknown.", RegistryError.appUnknown(appID: "com.acme.app"))

@@ -14,7 +14,7 @@ extension APIOperation.Tag {
 }
 
 /// `/api/v1/users`.
-package enum UserOperations {
+package enum UserOperations: ManagedOperations {
   package static let all = [
     AnyOperation(list), AnyOperation(add), AnyOperation(show), AnyOperation(change), AnyOperation(reset),
     AnyOperation(remove),
@@ -70,7 +70,7 @@ package enum UserOperations {
     nothing any more, and every session ends. The reply shows once the path of a new link, as of a user who is added.
     """,
     at: id, body: .none, replies: .ok("The user and the link.", UserReply.invited), errors: [unknown, conflict],
-    audit: .resetUser
+    audit: "user.reset"
   ) { call, id, _ in
     try call.refuseOwn(id)
     let (before, after) = try await call.users.reset(call.customer, id)

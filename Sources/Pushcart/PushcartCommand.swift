@@ -1,4 +1,5 @@
 import ArgumentParser
+import Operations
 
 @main
 struct PushcartCommand: AsyncParsableCommand {
@@ -12,17 +13,19 @@ struct PushcartCommand: AsyncParsableCommand {
           RetentionCommand.self,
           SimulatorCommand.self, DocumentsCommand.self,
         ]),
-      CommandGroup(
-        name: "Management",
-        subcommands: [
-          CustomerCommand.self, KeyCommand.self, UserCommand.self, AppCommand.self, ContactCommand.self,
-          SuppressionCommand.self, ListCommand.self, SegmentCommand.self, ImportCommand.self, ExportCommand.self,
-          TemplateCommand.self,
-          SendCommand.self, SendoutCommand.self, MessageCommand.self, TriggerCommand.self, SMSCommand.self,
-          HybridCommand.self, DataTreeCommand.self, WhyCommand.self, ReportCommand.self,
-          AlarmsCommand.self, ActivityCommand.self, LinksCommand.self,
-          SoftphoneCommand.self,
-          AuditCommand.self,
-        ]),
+      CommandGroup(name: "Management", subcommands: management),
     ])
+
+  /// The commands of all kinds of things that are managed come in the order of their operations.
+  private static var management: [any ParsableCommand.Type] {
+    var commands: [any ParsableCommand.Type] = [CustomerCommand.self]
+    for case let kind as any CommandedOperations.Type in ManagementOperations.kinds { commands += kind.commands }
+    return commands + [WhyCommand.self, LinksCommand.self, SoftphoneCommand.self, AuditCommand.self]
+  }
+}
+
+/// Operations with commands. The file of the commands says which.
+protocol CommandedOperations: ManagedOperations {
+  typealias Command = any ParsableCommand.Type
+  static var commands: [Command] { get }
 }

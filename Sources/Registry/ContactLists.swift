@@ -63,29 +63,11 @@ public struct ContactLists: Sendable {
   }
 
   /// Puts contacts on a list, and takes others off it. It locks the rows of all in the order of registrations before it changes any.
-  /// - Returns: what it did, and the numbers of the contacts that joined and left.
   /// - Throws: `RegistryError.numberUnknown`, `.invalid`.
   package func change(
-    _ customer: CustomerID, _ list: ListID, _ request: ListMembersRequest
-  ) async throws -> (reply: ListMembersReply, joined: [ContactID], left: [ContactID]) {
-    let (add, remove) = (request.add ?? [], request.remove ?? [])
-    guard !add.isEmpty || !remove.isEmpty else {
-      throw RegistryError.invalid(field: "add", problem: "is missing, and so is remove")
-    }
-    for (field, ids) in [("add", add), ("remove", remove)] {
-      guard ids.count <= ListMembersRequest.maximumCount else {
-        throw RegistryError.invalid(
-          field: field, problem: "holds \(ids.count) original ids, and \(ListMembersRequest.maximumCount) are allowed")
-      }
-      for (index, id) in ids.enumerated() where !id.isEmpty {
-        let rule = TextRule("\(field)[\(index)]", maximum: Registration.maximumOriginalID, allowsControls: true)
-        _ = try rule.require(id)
-      }
-    }
-    let removed = Set(remove.map { UTF8String($0) })
-    if let both = add.firstIndex(where: { removed.contains(UTF8String($0)) }) {
-      throw RegistryError.invalid(field: "add[\(both)]", problem: "is in remove, too")
-    }
+    _ customer: CustomerID, _ list: ListID, _ request: MembersRequest
+  ) async throws -> MembersChange {
+    let (add, remove) = try request.checked()
     guard try await find(customer, list) != nil else { throw RegistryError.numberUnknown("list") }
     try await database.query(ContactListQueries.lock, customer.rawValue, add + remove)
     var (joined, left, unknown): ([ContactID], [ContactID], [String]) = ([], [], [])
@@ -101,9 +83,7 @@ public struct ContactLists: Sendable {
       guard isChanged else { continue }
       if joins { joined.append(ContactID(contact)) } else { left.append(ContactID(contact)) }
     }
-    let reply = ListMembersReply(
-      listId: list, added: joined.count, removed: left.count, unknownOriginalIds: unknown)
-    return (reply, joined, left)
+    return MembersChange(joined: joined, left: left, unknown: unknown)
   }
 
   /// The lists that a contact is on, by their numbers.

@@ -61,7 +61,7 @@ public enum DatabaseUnavailable: Sendable, Equatable {
   private static let crowded = [ServerError.serializationFailure, ServerError.deadlockDetected]
 }
 
-/// Every statement of this room, so that a test can prepare each of them on a real server.
+/// Every statement of this room but those of numbered stores, so that a test can prepare each of them on a real server.
 package enum RegistryStatements {
   package static let all: [Statement] =
     CustomerQueries.all + AccessKeyQueries.all + PushAppQueries.all + ContactListQueries.all + HubSecretQueries.all

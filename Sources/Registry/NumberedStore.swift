@@ -11,18 +11,27 @@ package protocol NumberedStore: Sendable {
   var database: any Querying { get }
   init(_ database: any Querying)
   static var table: NumberedTable { get }
+  /// What becomes of its rows when a person is erased.
+  static var erasure: PersonalTable.Erasure { get }
+  /// Statements besides those of the table.
+  static var queries: [Statement] { get }
   /// What a new thing has before its request says anything.
   static var initial: Request { get }
   /// What violated constraints mean, by their names, besides those of name and customer.
   static var constraints: [String: RegistryError] { get }
   /// What a thing becomes by a request to change it.
   func applied(_ request: Request, to before: Reply) throws -> Request
-  /// Checks what is to be written. Gives the value of each column by its name.
+  /// Gives the value of each column by its name, and checks what is not in the field table: that has the limits of texts.
   func values(_ customer: CustomerID, _ thing: Request) async throws -> [String: any PostgresEncodable]
 }
 
 extension NumberedStore {
   package static var constraints: [String: RegistryError] { [:] }
+  package static var queries: [Statement] { [] }
+  /// Every statement of the store, so that a test can prepare each of them on a real server.
+  package static var statements: [Statement] { table.all + queries }
+  /// What the table holds of a person.
+  package static var personalTable: PersonalTable { PersonalTable(table.name, erasure) }
 
   package func applied(_ request: Request, to before: Reply) throws -> Request { try request.applied(to: before) }
 
@@ -73,11 +82,13 @@ extension NumberedStore {
     try await row(Self.table.remove, customer, number)
   }
 
-  /// Checks texts for people, by the names of their fields: not empty, without control characters, no longer than the field table says.
+  /// Checks the texts that the field table limits: not empty, without control characters, no longer than it says.
   /// - Throws: `RegistryError.invalid`, naming the field.
-  package func check(_ texts: KeyValuePairs<String, String?>) throws {
-    for (field, text) in texts {
-      if let text { _ = try TextRule(field, maximum: Request.fieldTable.maximum(of: field)).require(text) }
+  private func checkTexts(of thing: Request) throws {
+    for property in Mirror(reflecting: thing).children {
+      guard let field = property.label, let text = property.value as? String else { continue }
+      let maximum = Request.fieldTable.maximum(of: field)
+      if maximum < .max { _ = try TextRule(field, maximum: maximum).require(text) }
     }
   }
 
@@ -93,6 +104,7 @@ extension NumberedStore {
     _ statement: Statement, _ customer: CustomerID, _ number: Reply.Number?, _ thing: Request
   ) async throws -> Rows {
     let table = Self.table
+    try checkTexts(of: thing)
     let values = try await values(customer, thing)
     precondition(values.count == table.columns.count, "\(table.name) has the columns \(table.columns)")
     var parameters = ParameterBuffer(customer.rawValue, number?.rawValue)

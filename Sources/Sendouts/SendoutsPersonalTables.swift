@@ -13,7 +13,6 @@ package enum SendoutsPersonalTables {
         """),
     PersonalTable("circuit_breaker", .stays("It has counts.")),
     PersonalTable("template", .stays("It has the customer's own texts, which are for everybody.")),
-    PersonalTable("trigger", .stays("It has the customer's own texts, which are for everybody.")),
   ]
 
   static let statements = all.flatMap(\.statements) + [naming]

@@ -22,12 +22,16 @@ extension Identifier {
   }
 }
 
-/// A reply about one of the things that a customer numbers and names.
-public protocol NumberedReply: APIObject {
+/// One of the things that a customer numbers.
+public protocol NumberedThing: Sendable {
   associatedtype Number: Identifier
   /// What people call one of them, as in `trigger`. Paths and fields have it, and sentences.
   static var noun: String { get }
   var number: Number { get }
+}
+
+/// A reply about one of the things that a customer numbers and names.
+public protocol NumberedReply: APIObject, NumberedThing {
   /// Unique among the customer's of the kind.
   var name: String { get }
 }

@@ -139,24 +139,28 @@ import Wire
     try await withSegments { database, segments, customer in
       try await Contacts(database.pool).add(customer, originalIDs: ["a", "b", "c"])
       let hand = try await segments.add(customer, SegmentRequest(name: "A", static: true))
-      let (reply, joined, _) = try await segments.changeContacts(
-        customer, hand.segmentId, SegmentContactsRequest(add: ["a", "b", "nobody", "a"]))
-      #expect(
-        reply
-          == SegmentContactsReply(
-            segmentId: hand.segmentId, added: 2, removed: 0, unknownOriginalIds: ["nobody"]))
-      #expect(joined.count == 2)
-      let (second, _, left) = try await segments.changeContacts(
-        customer, hand.segmentId, SegmentContactsRequest(add: ["b", "c"], remove: ["a", "strange"]))
-      #expect(second.added == 1 && second.removed == 1 && second.unknownOriginalIds == ["strange"] && left.count == 1)
+      let first = try await segments.changeContacts(
+        customer, hand.segmentId, MembersRequest(add: ["a", "b", "nobody", "a"]))
+      #expect(first.reply == MembersReply(added: 2, removed: 0, unknownOriginalIds: ["nobody"]))
+      #expect(first.joined.count == 2)
+      let second = try await segments.changeContacts(
+        customer, hand.segmentId, MembersRequest(add: ["b", "c"], remove: ["a", "strange"]))
+      #expect(second.reply == MembersReply(added: 1, removed: 1, unknownOriginalIds: ["strange"]))
+      #expect(second.left.count == 1)
       let filter = try await segments.resolve(customer, .segment(.name("A")))
       #expect(try await segments.contacts(customer, filter, PageRequest()).items.map(\.originalId) == ["b", "c"])
       let filtered = try await add("B", "everyone", to: segments, of: customer)
       await #expect(throws: RegistryError.self) {
-        try await segments.changeContacts(customer, filtered.segmentId, SegmentContactsRequest(add: ["a"]))
+        try await segments.changeContacts(customer, filtered.segmentId, MembersRequest(add: ["a"]))
       }
       await #expect(throws: RegistryError.invalid(field: "add[0]", problem: "is in remove, too")) {
-        try await segments.changeContacts(customer, hand.segmentId, SegmentContactsRequest(add: ["a"], remove: ["a"]))
+        try await segments.changeContacts(customer, hand.segmentId, MembersRequest(add: ["a"], remove: ["a"]))
+      }
+      let many = RegistryError.invalid(
+        field: "remove", problem: "holds 1001 original ids, and 1000 are allowed: import more")
+      await #expect(throws: many) {
+        let ids = (0...MembersRequest.maximumCount).map { "user\($0)" }
+        _ = try await segments.changeContacts(customer, hand.segmentId, MembersRequest(remove: ids))
       }
     }
   }
@@ -227,7 +231,7 @@ import Wire
       let hand = try await segments.add(customer, SegmentRequest(name: "A", static: true))
       _ = try await add("B", "originalId = 'b'", to: segments, of: customer)
       let both = try await add("C", "in segment 'A' or in segment 'B'", to: segments, of: customer)
-      _ = try await segments.changeContacts(customer, hand.segmentId, SegmentContactsRequest(add: ["a"]))
+      _ = try await segments.changeContacts(customer, hand.segmentId, MembersRequest(add: ["a"]))
       let found = try await segments.containing(customer, originalID: "a")
       #expect(found.map(\.segmentId) == [hand.segmentId, both.segmentId])
     }
@@ -246,7 +250,7 @@ import Wire
         ).map { try $0.decode(String.self) }
       }
       #expect(try await listed(filtered.segmentId, of: customer) == ["a", "it's"])
-      _ = try await segments.changeContacts(customer, hand.segmentId, SegmentContactsRequest(add: ["a"]))
+      _ = try await segments.changeContacts(customer, hand.segmentId, MembersRequest(add: ["a"]))
       #expect(try await listed(filtered.segmentId, of: customer) == ["it's"])
       #expect(try await listed(hand.segmentId, of: customer) == ["a"])
       #expect(try await listed(filtered.segmentId, of: try await database.customer("Other")) == [])

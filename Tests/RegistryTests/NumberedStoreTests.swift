@@ -56,14 +56,14 @@ import Wire
       "kept_thing", id: "thing_id",
       columns: ["name": "text", "description": "text", "list_id": "bigint", "active": "bool"],
       size: "octet_length(name)")
+    static let erasure = PersonalTable.Erasure.stays("It names things.")
     static let initial = ThingRequest(active: true)
     static let constraints: [String: RegistryError] = [
       "kept_thing_list_fkey": .invalid(field: "listId", problem: "names no list of this customer")
     ]
 
     func values(_: CustomerID, _ thing: ThingRequest) async throws -> [String: any PostgresEncodable] {
-      try check(["name": thing.name ?? "", "description": thing.description])
-      return [
+      [
         "active": thing.active, "list_id": thing.listId?.value?.rawValue, "description": thing.description,
         "name": thing.name,
       ]

@@ -91,7 +91,7 @@ import Wire
         try await lists.add(bench.customer, name: "one").listId, try await lists.add(bench.customer, name: "two").listId
       )
       let listed = try await bench.addDevices(2, list: one)
-      let both = ListMembersRequest(add: ["user1@example.com"])
+      let both = MembersRequest(add: ["user1@example.com"])
       _ = try await bench.pool.transaction { try await ContactLists($0).change(bench.customer, two, both) }
       try await bench.withHubs {
         let toOne = try await bench.finishedSendout(audience: .list(one))

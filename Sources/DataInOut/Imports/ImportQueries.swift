@@ -280,8 +280,8 @@ enum ImportQueries {
     wanted AS MATERIALIZED (
       SELECT f.*, NOT f.is_unchanged AND NOT f.is_newer AND f.known_id IS NOT NULL AS changes,
         f.known_id IS NOT NULL AND (
-          ($8::bigint IS NOT NULL AND NOT \(ListMembership.isMember("f.known_id", of: "$8::bigint")))
-          OR ($9::bigint IS NOT NULL AND NOT \(SegmentMembership.isMember("f.known_id", of: "$9::bigint")))) AS joins
+          ($8::bigint IS NOT NULL AND NOT \(MemberTable.list.isMember("f.known_id", of: "$8::bigint")))
+          OR ($9::bigint IS NOT NULL AND NOT \(MemberTable.segment.isMember("f.known_id", of: "$9::bigint")))) AS joins
       FROM found f
       WHERE NOT f.is_wrong AND f.problem IS NULL AND NOT f.is_skipped
     ),
@@ -305,8 +305,8 @@ enum ImportQueries {
       \(ContactMerge.hold(
         #"SELECT original_id FROM target WHERE joins AND NOT is_written AND NOT $10::bool ORDER BY original_id COLLATE "C""#))
     ),
-    joined_list AS (\(ListMembership.join("$8::bigint", joining))),
-    joined_segment AS (\(SegmentMembership.join("$9::bigint", joining))),
+    joined_list AS (\(MemberTable.list.join("$8::bigint", joining))),
+    joined_segment AS (\(MemberTable.segment.join("$9::bigint", joining))),
     note AS MATERIALIZED (
       SELECT coalesce(jsonb_object_agg(row_no, contact_id) FILTER (WHERE contact_id IS NOT NULL), '{}') AS contacts,
              coalesce(jsonb_object_agg(row_no, problem) FILTER (WHERE problem IS NOT NULL), '{}') AS problems

@@ -3,6 +3,7 @@ import Operations
 public import Wire
 
 extension PushAppID: ExpressibleByArgument {}
+extension AppOperations: CommandedOperations { static var commands: [Command] { [AppCommand.self] } }
 
 struct AppCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

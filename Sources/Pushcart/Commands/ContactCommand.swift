@@ -4,6 +4,7 @@ public import Wire
 
 extension ContactID: ExpressibleByArgument {}
 extension ContactSearchField: ExpressibleByArgument {}
+extension ContactOperations: CommandedOperations { static var commands: [Command] { [ContactCommand.self] } }
 
 struct ContactCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -35,22 +36,17 @@ struct ContactCommand: AsyncParsableCommand {
     }
   }
 
-  struct Show: OperationCommand {
+  struct Show: OneContactCommand {
     static let operation = ContactOperations.show
     static let configuration = CommandConfiguration(
       abstract: "Show a contact with its devices, its lists and what happened with it.",
       discussion: "Example: pushcart contact show lars@example.com --customer 1")
 
-    @Argument(help: "The customer's own id of the user.") var originalId: String
-    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var which: OriginalIDOptions
     @OptionGroup var options: ManagementOptions
-
-    var target: String { originalId }
-
-    func text(_ contact: ContactDetails) -> String { contact.text }
   }
 
-  struct Put: OperationCommand {
+  struct Put: OneContactCommand {
     static let operation = ContactOperations.put
     static let configuration = CommandConfiguration(
       abstract: "Add a contact, or replace all that is known of one.",
@@ -60,18 +56,14 @@ struct ContactCommand: AsyncParsableCommand {
         Example: pushcart contact put lars@example.com --customer 1 --field city=Lund --property food=fish
         """)
 
-    @Argument(help: "The customer's own id of the user.") var originalId: String
-    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var which: OriginalIDOptions
     @OptionGroup var fields: ContactOptions
     @OptionGroup var options: ManagementOptions
 
-    var target: String { originalId }
     var body: ContactRequest { get throws { try fields.request } }
-
-    func text(_ contact: ContactDetails) -> String { contact.text }
   }
 
-  struct Update: OperationCommand {
+  struct Update: OneContactCommand {
     static let operation = ContactOperations.change
     static let configuration = CommandConfiguration(
       abstract: "Change fields of a contact. Options that are left out change nothing.",
@@ -81,28 +73,21 @@ struct ContactCommand: AsyncParsableCommand {
         Example: pushcart contact update lars@example.com --customer 1 --field city=Lund --property food=fish
         """)
 
-    @Argument(help: "The customer's own id of the user.") var originalId: String
-    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var which: OriginalIDOptions
     @OptionGroup var fields: ContactOptions
     @OptionGroup var options: ManagementOptions
 
-    var target: String { originalId }
     var body: ContactRequest { get throws { try fields.request } }
-
-    func text(_ contact: ContactDetails) -> String { contact.text }
   }
 
-  struct Data: OperationCommand {
+  struct Data: OneContactCommand {
     static let operation = ContactOperations.data
     static let configuration = CommandConfiguration(
       abstract: "Show all that is stored of a person, as JSON.",
       discussion: "Example: pushcart contact data lars@example.com --customer 1 > lars.json")
 
-    @Argument(help: "The customer's own id of the user.") var originalId: String
-    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var which: OriginalIDOptions
     @OptionGroup var options: ManagementOptions
-
-    var target: String { originalId }
 
     func text(_ reply: ContactDataReply) -> String {
       let json = (try? JSONValue(encoding: reply).json) ?? []
@@ -110,7 +95,7 @@ struct ContactCommand: AsyncParsableCommand {
     }
   }
 
-  struct Erase: OperationCommand {
+  struct Erase: OneContactCommand {
     static let operation = ContactOperations.erase
     static let configuration = CommandConfiguration(
       abstract: "Erase all that is stored of a person. Hubs finish it; the same command shows whether they have.",
@@ -120,11 +105,8 @@ struct ContactCommand: AsyncParsableCommand {
         Example: pushcart contact erase lars@example.com --customer 1
         """)
 
-    @Argument(help: "The customer's own id of the user.") var originalId: String
-    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var which: OriginalIDOptions
     @OptionGroup var options: ManagementOptions
-
-    var target: String { originalId }
 
     func text(_ reply: ErasureReply) -> String {
       let named = reply.filters.map { "The filter of \($0) names the person, and stays.\n" }.joined()
@@ -149,6 +131,26 @@ struct ContactCommand: AsyncParsableCommand {
       "Device \(device.deviceId) is retired since \(device.invalidatedAt?.description ?? "now").\n"
     }
   }
+}
+
+/// A command about one contact.
+protocol OneContactCommand: OperationCommand where Target == String {
+  var which: OriginalIDOptions { get }
+}
+
+extension OneContactCommand {
+  var customer: CustomerID { which.customer }
+  var target: String { which.originalId }
+}
+
+extension OneContactCommand where Reply == ContactDetails {
+  func text(_ contact: ContactDetails) -> String { contact.text }
+}
+
+/// Which contact.
+struct OriginalIDOptions: ParsableArguments {
+  @Argument(help: "The customer's own id of the user.") var originalId: String
+  @Option(help: "Number of the customer.") var customer: CustomerID
 }
 
 /// What is known of a contact, as options.

@@ -22,7 +22,7 @@ struct CustomerCommand: AsyncParsableCommand {
       let customer = try await stores.pool.transaction { transaction in
         let added = CustomerReply(try await Customers(transaction).add(name: name))
         try await ManagementChange(transaction, customer: added.customerId, actor: ManagementStores.actor)
-          .record(.addCustomer, "customer \(added.customerId)", after: added)
+          .record(.other(.addCustomer), "customer \(added.customerId)", after: added)
         return added
       }
       try options.output.show(customer) { "Customer \($0.customerId), \($0.name.onOneLine), is added.\n" }

@@ -2,6 +2,8 @@ import ArgumentParser
 import Operations
 import Wire
 
+extension DataTreeAppOperations: CommandedOperations { static var commands: [Command] { [DataTreeCommand.self] } }
+
 struct DataTreeCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "datasync", abstract: "Give apps data trees, and list them.",

@@ -40,7 +40,7 @@ struct ExportCommand: ManagementCommand {
     let pages = try await exports.begin(customer, request)
     try await stores.pool.transaction(of: customer.rawValue) { [subject] transaction in
       let change = ManagementChange(transaction, customer: customer, actor: ManagementStores.actor)
-      try await change.record(.export, subject.rawValue, after: pages.audited)
+      try await change.record(.other(.export), subject.rawValue, after: pages.audited)
     }
     let progress = StandardStream.error
     var rows = pages.makeAsyncIterator()

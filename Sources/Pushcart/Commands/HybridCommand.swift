@@ -4,6 +4,7 @@ import Registry
 public import Wire
 
 extension RegistrationID: ExpressibleByArgument {}
+extension HybridAppOperations: CommandedOperations { static var commands: [Command] { [HybridCommand.self] } }
 
 struct HybridCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

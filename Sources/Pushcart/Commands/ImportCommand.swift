@@ -18,6 +18,9 @@ extension ImportMode: ExpressibleByArgument {}
 extension ImportIdentity: ExpressibleByArgument {}
 extension ImportOthers: ExpressibleByArgument {}
 extension ImportEncoding: ExpressibleByArgument {}
+extension ImportOperations: CommandedOperations {
+  static var commands: [Command] { [ImportCommand.self, ExportCommand.self] }
+}
 
 struct ImportCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -73,7 +76,7 @@ struct ImportCommand: AsyncParsableCommand {
       var current = try await stores.pool.transaction(of: customer.rawValue) { transaction in
         let reply = try await Imports(transaction).finish(customer, received)
         let change = ManagementChange(transaction, customer: customer, actor: ManagementStores.actor)
-        try await change.record(.receiveImport, "import \(new.importId)", after: reply.audited)
+        try await change.record(.other(.receiveImport), "import \(new.importId)", after: reply.audited)
         return reply
       }
       if !current.state.hasEnded, try await stores.pool.query(HubQueries.serving, HubQueries.applicationName).isEmpty {
@@ -126,17 +129,15 @@ struct ImportCommand: AsyncParsableCommand {
     @OptionGroup var common: CustomerOptions
   }
 
-  struct Show: OperationCommand {
+  struct Show: NumberedCommand {
     static let operation = ImportOperations.show
     static let configuration = CommandConfiguration(
       abstract: "Show how far an import is, and what has become of its rows.",
       discussion: "Example: pushcart import show 1 --customer 1")
 
-    @Argument(help: "Number of the import.") var number: ImportID
-    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var which: NumberOptions<ImportReply>
     @OptionGroup var options: ManagementOptions
 
-    var target: ImportID { number }
     func text(_ reply: ImportReply) -> String { reply.text }
   }
 
@@ -146,8 +147,7 @@ struct ImportCommand: AsyncParsableCommand {
       abstract: "Start an import that is in review, as one that was begun in the console is.",
       discussion: "Example: pushcart import start 1 --customer 1 --map Kundnr=originalId --dry-run")
 
-    @Argument(help: "Number of the import.") var number: ImportID
-    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var which: NumberOptions<ImportReply>
     @Option(
       parsing: .unconditionalSingleValue,
       help: "What a column is, as in HEADING=FIELD; HEADING= passes it over. Can be repeated.")
@@ -160,7 +160,8 @@ struct ImportCommand: AsyncParsableCommand {
 
     func run(in stores: ManagementStores) async throws {
       let request = ImportRequest(columns: ColumnMap.columns(map), others: others, dryRun: dryRun)
-      try options.output.show(try await stores.call(ImportOperations.start, of: customer, number, request)) { $0.text }
+      let reply = try await stores.call(ImportOperations.start, of: which.customer, which.number, request)
+      try options.output.show(reply) { $0.text }
     }
   }
 
@@ -169,14 +170,13 @@ struct ImportCommand: AsyncParsableCommand {
       abstract: "Write what was rejected of an import, as CSV.",
       discussion: "Example: pushcart import rejects 1 --customer 1 > rejects.csv")
 
-    @Argument(help: "Number of the import.") var number: ImportID
-    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var which: NumberOptions<ImportReply>
     @OptionGroup var options: ManagementOptions
 
     func run(in stores: ManagementStores) async throws {
       var after: Int64? = 0
       while let start = after {
-        let (csv, next) = try await Imports(stores.pool).rejects(customer, number, after: start)
+        let (csv, next) = try await Imports(stores.pool).rejects(which.customer, which.number, after: start)
         var text = String(decoding: csv, as: UTF8.self)
         // Further pages have the line of headings, too.
         if start > 0 { text = String(text.unicodeScalars.drop { $0 != "\n" }.dropFirst()) }
@@ -186,17 +186,15 @@ struct ImportCommand: AsyncParsableCommand {
     }
   }
 
-  struct Cancel: OperationCommand {
+  struct Cancel: NumberedCommand {
     static let operation = ImportOperations.cancel
     static let configuration = CommandConfiguration(
       abstract: "Cancel an import. What is merged already stays.",
       discussion: "Example: pushcart import cancel 1 --customer 1")
 
-    @Argument(help: "Number of the import.") var number: ImportID
-    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var which: NumberOptions<ImportReply>
     @OptionGroup var options: ManagementOptions
 
-    var target: ImportID { number }
     func text(_ reply: ImportReply) -> String { reply.text }
   }
 }

@@ -4,6 +4,7 @@ import Operations
 public import Wire
 
 extension AccessKeyID: ExpressibleByArgument {}
+extension KeyOperations: CommandedOperations { static var commands: [Command] { [KeyCommand.self] } }
 
 struct KeyCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

@@ -3,6 +3,7 @@ import Operations
 public import Wire
 
 extension ListID: ExpressibleByArgument {}
+extension ListOperations: CommandedOperations { static var commands: [Command] { [ListCommand.self] } }
 
 struct ListCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -44,17 +45,14 @@ struct ListCommand: AsyncParsableCommand {
     @OptionGroup var common: CustomerOptions
   }
 
-  struct Show: OperationCommand {
+  struct Show: NumberedCommand {
     static let operation = ListOperations.show
     static let configuration = CommandConfiguration(
       abstract: "Show a list with the count of its members.",
       discussion: "Example: pushcart list show 1000000005 --customer 1")
 
-    @Argument(help: "Number of the list.") var list: ListID
-    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var which: NumberOptions<ListReply>
     @OptionGroup var options: ManagementOptions
-
-    var target: ListID { list }
 
     func text(_ list: ListReply) -> String {
       let members = list.members ?? 0
@@ -63,24 +61,17 @@ struct ListCommand: AsyncParsableCommand {
     }
   }
 
-  struct Members: OperationCommand {
+  struct Members: ContactsCommand {
     static let operation = ListOperations.members
     static let configuration = CommandConfiguration(
       abstract: "List the contacts on a list.", discussion: "Example: pushcart list members 1000000005 --customer 1")
 
-    @Argument(help: "Number of the list.") var list: ListID
-    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var which: NumberOptions<ListReply>
     @OptionGroup var paging: PageOptions<ContactID>
     @OptionGroup var options: ManagementOptions
-
-    var target: (ListID, PageRequest<ContactID>) { (list, paging.request) }
-
-    func text(_ page: Page<ContactDetails, ContactID>) -> String {
-      TextTable(ContactDetails.columns, of: page.items).text(empty: "Nobody is on list \(list) here.") + page.more
-    }
   }
 
-  struct Change: OperationCommand {
+  struct Change: MembersCommand {
     static let operation = ListOperations.changeMembers
     static let configuration = CommandConfiguration(
       abstract: "Put contacts on a list, or take them off it.",
@@ -90,20 +81,46 @@ struct ListCommand: AsyncParsableCommand {
         Example: pushcart list change 1000000005 --customer 1 --add lars@example.com --remove mia@example.com
         """)
 
-    @Argument(help: "Number of the list.") var list: ListID
-    @Option(help: "Number of the customer.") var customer: CustomerID
-    @Option(parsing: .upToNextOption, help: "Original ids of contacts that join.") var add: [String] = []
-    @Option(parsing: .upToNextOption, help: "Original ids of contacts that leave.") var remove: [String] = []
+    @OptionGroup var which: NumberOptions<ListReply>
+    @OptionGroup var members: MembersOptions
     @OptionGroup var options: ManagementOptions
+  }
+}
 
-    var target: ListID { list }
-    var body: ListMembersRequest {
-      ListMembersRequest(add: add.isEmpty ? nil : add, remove: remove.isEmpty ? nil : remove)
-    }
+/// A command that lists who is on a list, or in a segment.
+protocol ContactsCommand: NumberedCommand
+where Target == (Thing.Number, PageRequest<ContactID>), Reply == Page<ContactDetails, ContactID> {
+  var paging: PageOptions<ContactID> { get }
+}
 
-    func text(_ reply: ListMembersReply) -> String {
-      let unknown = reply.unknownOriginalIds.map { "No contact has the original id \($0.onOneLine).\n" }.joined()
-      return "\(reply.added) joined list \(reply.listId); \(reply.removed) left it.\n" + unknown
-    }
+extension ContactsCommand {
+  var target: Target { (which.number, paging.request) }
+
+  func text(_ page: Page<ContactDetails, ContactID>) -> String {
+    let nobody = "Nobody of \(Thing.noun) \(which.number) is here."
+    return TextTable(ContactDetails.columns, of: page.items).text(empty: nobody) + page.more
+  }
+}
+
+/// A command that says who joins and who leaves a list, or a static segment.
+protocol MembersCommand: NumberedCommand where Target == Thing.Number, Body == MembersRequest, Reply == MembersReply {
+  var members: MembersOptions { get }
+}
+
+extension MembersCommand {
+  var body: MembersRequest { members.request }
+
+  func text(_ reply: MembersReply) -> String {
+    let unknown = reply.unknownOriginalIds.map { "No contact has the original id \($0.onOneLine).\n" }.joined()
+    return "\(reply.added) joined \(Thing.noun) \(which.number); \(reply.removed) left it.\n" + unknown
+  }
+}
+
+struct MembersOptions: ParsableArguments {
+  @Option(parsing: .upToNextOption, help: "Original ids of contacts that join.") var add: [String] = []
+  @Option(parsing: .upToNextOption, help: "Original ids of contacts that leave.") var remove: [String] = []
+
+  var request: MembersRequest {
+    MembersRequest(add: add.isEmpty ? nil : add, remove: remove.isEmpty ? nil : remove)
   }
 }

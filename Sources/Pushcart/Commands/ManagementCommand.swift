@@ -71,6 +71,20 @@ extension ChangingCommand {
   }
 }
 
+/// A command about one of the things that a customer numbers.
+protocol NumberedCommand: OperationCommand {
+  associatedtype Thing: NumberedThing where Thing.Number: ExpressibleByArgument
+  var which: NumberOptions<Thing> { get }
+}
+
+extension NumberedCommand {
+  var customer: CustomerID { which.customer }
+}
+
+extension NumberedCommand where Target == Thing.Number {
+  var target: Thing.Number { which.number }
+}
+
 extension OperationCommand where Target == Void { var target: Void { () } }
 extension OperationCommand where Body == Void { var body: Void { () } }
 
@@ -109,6 +123,12 @@ extension ListingCommand {
 struct CustomerOptions: ParsableArguments {
   @Option(help: "Number of the customer.") var customer: CustomerID
   @OptionGroup var options: ManagementOptions
+}
+
+/// Which of the things that a customer numbers.
+struct NumberOptions<Thing: NumberedThing>: ParsableArguments where Thing.Number: ExpressibleByArgument {
+  @Argument(help: ArgumentHelp("Number of the \(Thing.noun).", valueName: Thing.noun)) var number: Thing.Number
+  @Option(help: "Number of the customer.") var customer: CustomerID
 }
 
 /// Options of every management command. The database is mostly named in the environment, so only `--help-hidden` shows its

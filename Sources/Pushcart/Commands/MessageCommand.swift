@@ -7,6 +7,8 @@ import Registry
 import Sendouts
 import Wire
 
+extension MessageOperations: CommandedOperations { static var commands: [Command] { [MessageCommand.self] } }
+
 struct MessageCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "message",

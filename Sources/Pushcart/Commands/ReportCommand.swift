@@ -3,6 +3,10 @@ import Operations
 import Sendouts
 import Wire
 
+extension ReportOperations: CommandedOperations {
+  static var commands: [Command] { [ReportCommand.self, AlarmsCommand.self, ActivityCommand.self] }
+}
+
 struct ReportCommand: OperationCommand {
   static let operation = ReportOperations.show
   static let configuration = CommandConfiguration(

@@ -2,6 +2,8 @@ import ArgumentParser
 import Operations
 import Wire
 
+extension SMSOperations: CommandedOperations { static var commands: [Command] { [SMSCommand.self] } }
+
 struct SMSCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "sms", abstract: "Set, show and check a customer's provider of SMS.",

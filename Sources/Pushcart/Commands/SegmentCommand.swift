@@ -3,6 +3,7 @@ import Operations
 public import Wire
 
 extension SegmentID: ExpressibleByArgument {}
+extension SegmentOperations: CommandedOperations { static var commands: [Command] { [SegmentCommand.self] } }
 
 struct SegmentCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -41,20 +42,18 @@ struct SegmentCommand: AsyncParsableCommand {
     }
   }
 
-  struct Update: ChangingCommand {
+  struct Update: ChangingCommand, NumberedCommand {
     static let operation = SegmentOperations.change
     static let configuration = CommandConfiguration(
       abstract: "Change a segment. Options that are left out change nothing.",
       discussion: "Example: pushcart segment update 3 --customer 1 --filter \"country = 'SE'\"")
 
-    @Argument(help: "Number of the segment.") var segment: SegmentID
-    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var which: NumberOptions<SegmentReply>
     @Option(parsing: .unconditional, help: "Display name.") var name: String?
     @Option(parsing: .unconditional, help: "What it is for; \"\" removes it.") var description: String?
     @Option(parsing: .unconditional, help: "Who is in it.", transform: { try Filter(text: $0) }) var filter: Filter?
     @OptionGroup var options: ManagementOptions
 
-    var target: SegmentID { segment }
     var body: SegmentRequest { SegmentRequest(name: name, description: description, filter: filter) }
   }
 
@@ -75,16 +74,13 @@ struct SegmentCommand: AsyncParsableCommand {
     @OptionGroup var common: CustomerOptions
   }
 
-  struct Show: OperationCommand {
+  struct Show: NumberedCommand {
     static let operation = SegmentOperations.show
     static let configuration = CommandConfiguration(
       abstract: "Show a segment.", discussion: "Example: pushcart segment show 3 --customer 1")
 
-    @Argument(help: "Number of the segment.") var segment: SegmentID
-    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var which: NumberOptions<SegmentReply>
     @OptionGroup var options: ManagementOptions
-
-    var target: SegmentID { segment }
 
     func text(_ segment: SegmentReply) -> String {
       var table = TextTable("Field", "Value")
@@ -96,24 +92,17 @@ struct SegmentCommand: AsyncParsableCommand {
     }
   }
 
-  struct Contacts: OperationCommand {
+  struct Contacts: ContactsCommand {
     static let operation = SegmentOperations.contacts
     static let configuration = CommandConfiguration(
       abstract: "List who is in a segment now.", discussion: "Example: pushcart segment contacts 3 --customer 1")
 
-    @Argument(help: "Number of the segment.") var segment: SegmentID
-    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var which: NumberOptions<SegmentReply>
     @OptionGroup var paging: PageOptions<ContactID>
     @OptionGroup var options: ManagementOptions
-
-    var target: (SegmentID, PageRequest<ContactID>) { (segment, paging.request) }
-
-    func text(_ page: Page<ContactDetails, ContactID>) -> String {
-      TextTable(ContactDetails.columns, of: page.items).text(empty: "Nobody is in segment \(segment) here.") + page.more
-    }
   }
 
-  struct Change: OperationCommand {
+  struct Change: MembersCommand {
     static let operation = SegmentOperations.changeContacts
     static let configuration = CommandConfiguration(
       abstract: "Put contacts into a static segment, or take them out of it.",
@@ -121,33 +110,18 @@ struct SegmentCommand: AsyncParsableCommand {
         Example: pushcart segment change 3 --customer 1 --add lars@example.com --remove mia@example.com
         """)
 
-    @Argument(help: "Number of the segment.") var segment: SegmentID
-    @Option(help: "Number of the customer.") var customer: CustomerID
-    @Option(parsing: .upToNextOption, help: "Original ids of contacts that join.") var add: [String] = []
-    @Option(parsing: .upToNextOption, help: "Original ids of contacts that leave.") var remove: [String] = []
+    @OptionGroup var which: NumberOptions<SegmentReply>
+    @OptionGroup var members: MembersOptions
     @OptionGroup var options: ManagementOptions
-
-    var target: SegmentID { segment }
-    var body: SegmentContactsRequest {
-      SegmentContactsRequest(add: add.isEmpty ? nil : add, remove: remove.isEmpty ? nil : remove)
-    }
-
-    func text(_ reply: SegmentContactsReply) -> String {
-      let unknown = reply.unknownOriginalIds.map { "No contact has the original id \($0.onOneLine).\n" }.joined()
-      return "\(reply.added) joined segment \(reply.segmentId); \(reply.removed) left it.\n" + unknown
-    }
   }
 
-  struct Delete: ChangingCommand {
+  struct Delete: ChangingCommand, NumberedCommand {
     static let operation = SegmentOperations.remove
     static let configuration = CommandConfiguration(
       abstract: "Remove a segment that nothing uses.", discussion: "Example: pushcart segment delete 3 --customer 1")
 
-    @Argument(help: "Number of the segment.") var segment: SegmentID
-    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var which: NumberOptions<SegmentReply>
     @OptionGroup var options: ManagementOptions
-
-    var target: SegmentID { segment }
   }
 
   struct Search: OperationCommand {

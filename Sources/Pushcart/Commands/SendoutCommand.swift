@@ -4,6 +4,9 @@ public import Wire
 
 extension PushNumber: ExpressibleByArgument {}
 extension SendoutID: ExpressibleByArgument {}
+extension SendoutOperations: CommandedOperations {
+  static var commands: [Command] { [SendCommand.self, SendoutCommand.self] }
+}
 
 struct SendoutCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

@@ -6,6 +6,7 @@ public import Wire
 extension SuppressionID: ExpressibleByArgument {}
 extension SuppressionScope: ExpressibleByArgument {}
 extension MessagePurpose: ExpressibleByArgument {}
+extension SuppressionOperations: CommandedOperations { static var commands: [Command] { [SuppressionCommand.self] } }
 
 struct SuppressionCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -94,17 +95,14 @@ struct SuppressionCommand: AsyncParsableCommand {
     }
   }
 
-  struct Remove: OperationCommand {
+  struct Remove: NumberedCommand {
     static let operation = SuppressionOperations.remove
     static let configuration = CommandConfiguration(
       abstract: "Lift a suppression by its number.",
       discussion: "Example: pushcart suppression remove 7 --customer 1")
 
-    @Argument(help: "Number of the suppression.") var suppression: SuppressionID
-    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var which: NumberOptions<SuppressionReply>
     @OptionGroup var options: ManagementOptions
-
-    var target: SuppressionID { suppression }
 
     func text(_ suppression: SuppressionReply) -> String {
       "Suppression \(suppression.suppressionId) of a \(suppression.kind.rawValue), scope \(suppression.scope.rawValue), is lifted.\n"

@@ -3,6 +3,8 @@ import Content
 import Operations
 import Wire
 
+extension TemplateOperations: CommandedOperations { static var commands: [Command] { [TemplateCommand.self] } }
+
 struct TemplateCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "template", abstract: "Save, list, show, preview and remove templates of rich pages.",

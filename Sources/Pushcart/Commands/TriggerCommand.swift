@@ -5,6 +5,7 @@ import Sendouts
 public import Wire
 
 extension TriggerID: ExpressibleByArgument {}
+extension TriggerOperations: CommandedOperations { static var commands: [Command] { [TriggerCommand.self] } }
 
 struct TriggerCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -40,7 +41,7 @@ struct TriggerCommand: AsyncParsableCommand {
     }
   }
 
-  struct Update: ChangingCommand {
+  struct Update: ChangingCommand, NumberedCommand {
     static let operation = TriggerOperations.change
     static let configuration = CommandConfiguration(
       abstract: "Change a trigger. Options that are left out change nothing.",
@@ -50,8 +51,7 @@ struct TriggerCommand: AsyncParsableCommand {
         Example: pushcart trigger update 1 --customer 1 --active false
         """)
 
-    @Argument(help: "Number of the trigger.") var trigger: TriggerID
-    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var which: NumberOptions<TriggerReply>
     @Option(parsing: .unconditional, help: "Display name.") var name: String?
     @Option(parsing: .unconditional, help: "What it is for; \"\" removes it.") var description: String?
     @Option(parsing: .upToNextOption, help: "Bundle id of the app, or of several.") var app: [String] = []
@@ -61,7 +61,6 @@ struct TriggerCommand: AsyncParsableCommand {
     @Option(help: "Whether it takes messages: true or false.") var active: Bool?
     @OptionGroup var options: ManagementOptions
 
-    var target: TriggerID { trigger }
     var body: TriggerRequest {
       get throws {
         let message = try message.body
@@ -91,16 +90,13 @@ struct TriggerCommand: AsyncParsableCommand {
     @OptionGroup var common: CustomerOptions
   }
 
-  struct Show: OperationCommand {
+  struct Show: NumberedCommand {
     static let operation = TriggerOperations.show
     static let configuration = CommandConfiguration(
       abstract: "Show a trigger.", discussion: "Example: pushcart trigger show 1 --customer 1")
 
-    @Argument(help: "Number of the trigger.") var trigger: TriggerID
-    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var which: NumberOptions<TriggerReply>
     @OptionGroup var options: ManagementOptions
-
-    var target: TriggerID { trigger }
 
     func text(_ trigger: TriggerReply) -> String {
       var table = TextTable("Field", "Value")
@@ -116,18 +112,17 @@ struct TriggerCommand: AsyncParsableCommand {
     }
   }
 
-  struct Figures: OperationCommand {
+  struct Figures: NumberedCommand {
     static let operation = TriggerOperations.figures
     static let configuration = CommandConfiguration(
       abstract: "Show what became of a trigger's messages, by day.",
       discussion: "Example: pushcart trigger figures 1 --customer 1 --days 7")
 
-    @Argument(help: "Number of the trigger.") var trigger: TriggerID
-    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var which: NumberOptions<TriggerReply>
     @Option(help: "How many days. (default: 30)") var days: Int32?
     @OptionGroup var options: ManagementOptions
 
-    var target: (TriggerID, Int32?) { (trigger, days) }
+    var target: (TriggerID, Int32?) { (which.number, days) }
 
     func text(_ figures: TriggerFigures) -> String {
       let columns: [TableColumn<TriggerDay>] = [
@@ -141,17 +136,14 @@ struct TriggerCommand: AsyncParsableCommand {
     }
   }
 
-  struct Remove: ChangingCommand {
+  struct Remove: ChangingCommand, NumberedCommand {
     static let operation = TriggerOperations.remove
     static let configuration = CommandConfiguration(
       abstract: "Remove a trigger. What it has sent stays in reports.",
       discussion: "Example: pushcart trigger remove 1 --customer 1")
 
-    @Argument(help: "Number of the trigger.") var trigger: TriggerID
-    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var which: NumberOptions<TriggerReply>
     @OptionGroup var options: ManagementOptions
-
-    var target: TriggerID { trigger }
   }
 
   struct Send: ManagementCommand {
@@ -164,8 +156,7 @@ struct TriggerCommand: AsyncParsableCommand {
         Example: pushcart trigger send 1 --customer 1 --to lars@example.com --property orderNo=A-17 --at 2026-11-20T09:00:00Z
         """)
 
-    @Argument(help: "Number of the trigger.") var trigger: TriggerID
-    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var which: NumberOptions<TriggerReply>
     @Option(parsing: .unconditional, help: "The contact with this original id.") var to: String
     @Option(
       name: .customLong("property"), parsing: .upToNextOption,
@@ -190,8 +181,8 @@ struct TriggerCommand: AsyncParsableCommand {
         }
         message.deliveryTime = .set(date)
       }
-      let trigger = try await stores.call(TriggerOperations.show, of: customer, trigger, ())
-      let reply = try await stores.messages.send(customer, message, by: trigger).message
+      let trigger = try await stores.call(TriggerOperations.show, of: which.customer, which.number, ())
+      let reply = try await stores.messages.send(which.customer, message, by: trigger).message
       try options.output.show(reply) { $0.text }
     }
   }

@@ -3,6 +3,7 @@ import Operations
 public import Wire
 
 extension UserID: ExpressibleByArgument {}
+extension UserOperations: CommandedOperations { static var commands: [Command] { [UserCommand.self] } }
 
 struct UserCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -59,16 +60,13 @@ struct UserCommand: AsyncParsableCommand {
     @OptionGroup var common: CustomerOptions
   }
 
-  struct Show: OperationCommand {
+  struct Show: NumberedCommand {
     static let operation = UserOperations.show
     static let configuration = CommandConfiguration(
       abstract: "Show a user.", discussion: "Example: pushcart user show 3 --customer 1")
 
-    @Argument(help: "Number of the user.") var user: UserID
-    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var which: NumberOptions<UserReply>
     @OptionGroup var options: ManagementOptions
-
-    var target: UserID { user }
 
     func text(_ user: UserReply) -> String {
       var table = TextTable("Field", "Value")
@@ -93,8 +91,7 @@ struct UserCommand: AsyncParsableCommand {
         Example: pushcart user change 3 --customer 1 --role analyst
         """)
 
-    @Argument(help: "Number of the user.") var user: UserID
-    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var which: NumberOptions<UserReply>
     @Option(parsing: .unconditional, help: "Display name, for all customers of the user.") var name: String?
     @Option(help: "What the user may do.") var role: Role?
     @Option(help: "Whether the user sees personal fields of contacts: true or false.") var seesPersonal: Bool?
@@ -112,8 +109,7 @@ struct UserCommand: AsyncParsableCommand {
       abstract: "Keep a user from signing in for this customer.",
       discussion: "Example: pushcart user disable 3 --customer 1")
 
-    @Argument(help: "Number of the user.") var user: UserID
-    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var which: NumberOptions<UserReply>
     @OptionGroup var options: ManagementOptions
 
     var body: UserRequest { UserRequest(disabled: true) }
@@ -123,14 +119,13 @@ struct UserCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Let a disabled user sign in again.", discussion: "Example: pushcart user enable 3 --customer 1")
 
-    @Argument(help: "Number of the user.") var user: UserID
-    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var which: NumberOptions<UserReply>
     @OptionGroup var options: ManagementOptions
 
     var body: UserRequest { UserRequest(disabled: false) }
   }
 
-  struct Reset: InvitingCommand {
+  struct Reset: InvitingCommand, NumberedCommand {
     static let operation = UserOperations.reset
     static let configuration = CommandConfiguration(
       abstract: "Take a user's password, and show a link that sets another once.",
@@ -141,24 +136,19 @@ struct UserCommand: AsyncParsableCommand {
         Example: pushcart user reset 3 --customer 1
         """)
 
-    @Argument(help: "Number of the user.") var user: UserID
-    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var which: NumberOptions<UserReply>
     @OptionGroup var options: ManagementOptions
 
-    var target: UserID { user }
     static let done = "reset"
   }
 
-  struct Remove: OperationCommand {
+  struct Remove: NumberedCommand {
     static let operation = UserOperations.remove
     static let configuration = CommandConfiguration(
       abstract: "Remove a user from a customer.", discussion: "Example: pushcart user remove 3 --customer 1")
 
-    @Argument(help: "Number of the user.") var user: UserID
-    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var which: NumberOptions<UserReply>
     @OptionGroup var options: ManagementOptions
-
-    var target: UserID { user }
 
     func text(_ user: UserReply) -> String { "User \(user.userId), \(user.email.onOneLine), is removed.\n" }
   }
@@ -188,13 +178,11 @@ extension InvitingCommand {
 }
 
 /// A command that changes a user, and shows what has become of them.
-protocol UserChangingCommand: OperationCommand where Target == UserID, Body == UserRequest, Reply == UserReply {
-  var user: UserID { get }
-}
+protocol UserChangingCommand: NumberedCommand
+where Thing == UserReply, Target == UserID, Body == UserRequest, Reply == UserReply {}
 
 extension UserChangingCommand {
   static var operation: Operation<UserID, UserRequest, UserReply> { UserOperations.change }
-  var target: UserID { user }
 
   func text(_ user: UserReply) -> String {
     let personal = user.seesPersonal ? "" : " without personal fields"

@@ -108,20 +108,28 @@ package enum ContactMerge {
   }
 }
 
-/// How statements of the customer `$1` change who is on a list. All arguments are SQL.
-package enum ListMembership {
-  package static func isMember(_ contact: String, of list: String) -> String {
+/// A table of the contacts that belong to something, such as a list, in statements of the customer `$1`. All arguments are SQL.
+package struct MemberTable: Sendable {
+  private let table: String
+  private let number: String
+
+  /// - Parameter table: of what contacts belong to; that of its members is called after it.
+  package init(_ table: String) { (self.table, number) = ("\(table)_member", "\(table)_id") }
+
+  package static let list = MemberTable("list")
+
+  package func isMember(_ contact: String, of whole: String) -> String {
     """
-    EXISTS (SELECT FROM list_member
-            WHERE customer_id = $1::bigint AND list_id = \(list) AND list_member.contact_id = \(contact))
+    EXISTS (SELECT FROM \(table)
+            WHERE \(table).customer_id = $1::bigint AND \(table).\(number) = \(whole) AND \(table).contact_id = \(contact))
     """
   }
 
   /// - Parameter contacts: a query of contacts' numbers, each locked or made in the same statement.
-  package static func join(_ list: String, _ contacts: String) -> String {
+  package func join(_ whole: String, _ contacts: String) -> String {
     """
-    INSERT INTO list_member (customer_id, list_id, contact_id)
-        SELECT $1::bigint, \(list), joining.contact_id FROM (\(contacts)) AS joining WHERE \(list) IS NOT NULL
+    INSERT INTO \(table) (customer_id, \(number), contact_id)
+        SELECT $1::bigint, \(whole), joining.contact_id FROM (\(contacts)) AS joining WHERE \(whole) IS NOT NULL
         ON CONFLICT DO NOTHING
     """
   }

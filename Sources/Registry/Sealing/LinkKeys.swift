@@ -54,7 +54,7 @@ public struct LinkKeys: Sendable {
       repeat { number += 1 } while try await !secrets.make(Self.name(number))
       for customer in try await Customers(transaction).all() {
         try await ManagementChange(transaction, customer: customer.id, actor: actor)
-          .record(.rotateLinks, "links", after: ["linkKeyId": number])
+          .record(.other(.rotateLinks), "links", after: ["linkKeyId": number])
       }
       try await transaction.notify(.links, "")
       return number
@@ -76,7 +76,7 @@ public struct LinkKeys: Sendable {
       guard try await secrets.retire(Self.name(number)) else { return }
       for customer in try await Customers(transaction).all() {
         try await ManagementChange(transaction, customer: customer.id, actor: actor)
-          .record(.retireLinks, "links", after: ["linkKeyId": number])
+          .record(.other(.retireLinks), "links", after: ["linkKeyId": number])
       }
       try await transaction.notify(.links, "")
     }

@@ -63,7 +63,7 @@ public struct Rekey: Sendable {
       if masterKey != nil { values.append(new.masterKeyID) }
       if column.isAudited {
         values.append(user)
-        values.append(AuditAction.rekey.rawValue)
+        values.append(AuditAction.Other.rekey.rawValue)
       }
       _ = try await database.run(column.replace, values)
     }

@@ -20,6 +20,8 @@ public struct Triggers: NumberedStore {
       "template": "text",
       "active": "bool",
     ], size: "octet_length(message::text)")
+  package static let erasure = PersonalTable.Erasure.stays("It has the customer's own texts, which are for everybody.")
+  package static let queries = [TriggerQueries.ofApp]
 
   package static let initial = TriggerRequest(purpose: .transactional, active: true)
 
@@ -44,7 +46,6 @@ public struct Triggers: NumberedStore {
     _ customer: CustomerID, _ trigger: TriggerRequest
   ) async throws -> [String: any PostgresEncodable] {
     let (name, body) = (trigger.name ?? "", trigger.message ?? MessageBody())
-    try check(["name": name, "description": trigger.description])
     let appIDs = try SendoutRules.appIDs(trigger.appId, trigger.appIds)
     let message = try MessageTemplate(body)
     try SendoutRules.checkLink(message, beside: trigger.template)
@@ -66,6 +67,4 @@ enum TriggerQueries {
     """
     SELECT trigger_id FROM trigger WHERE customer_id = $1::bigint AND $2::text = ANY (app_ids) ORDER BY trigger_id LIMIT 1
     """)
-
-  static let all: [Statement] = [ofApp]
 }

@@ -20,13 +20,12 @@ public struct CarmaImportRoutes: RouteSet {
   }
 
   public func addRoutes(to routes: RouteTable) {
-    routes.add(.post, "/rest/{customerId}/lists/{listId}/imports", bound: .refused, use: add)
-    routes.add(.post, "/rest/{customerId}/lists/{listId}/recipients/{importId}", bound: .refused, use: receive)
-    routes.add(.get, "/rest/{customerId}/batches/{batchId}", bound: .refused, use: show)
+    routes.addToLists(.post, "/rest/{customerId}/lists/{listId}/imports", authenticator, use: add)
+    routes.addToLists(.post, "/rest/{customerId}/lists/{listId}/recipients/{importId}", authenticator, use: receive)
+    routes.addToLists(.get, "/rest/{customerId}/batches/{batchId}", authenticator, use: show)
   }
 
-  private func add(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let access = try await authenticator.unboundAccess(request, context, needs: .backend)
+  private func add(_ access: Access, _ request: Request, _ context: WebRequestContext) async throws -> Response {
     let list: ListID = try context.number("listId")
     let body = try await request.jsonBytes().withUnsafeReadableBytes { try CarmaImportBody(json: $0) }
     guard try await ContactLists(database).find(access.customer, list) != nil else {
@@ -41,8 +40,7 @@ public struct CarmaImportRoutes: RouteSet {
   }
 
   /// A file that cannot be imported is told by its batch.
-  private func receive(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let access = try await authenticator.unboundAccess(request, context, needs: .backend)
+  private func receive(_ access: Access, _ request: Request, _ context: WebRequestContext) async throws -> Response {
     let (list, number): (ListID, ImportID) = (try context.number("listId"), try context.number("importId"))
     guard try await Imports(database).find(access.customer, number).listId == list else {
       throw DataInOutError.importUnknown
@@ -51,14 +49,13 @@ public struct CarmaImportRoutes: RouteSet {
       access.customer, number, FileChunks(body: request.body), length: FileChunks.length(of: request))
     try await replies.change(access.customer, by: author(access, context)) { change in
       let reply = try await Imports(change.transaction).finish(access.customer, file)
-      try await change.record(.receiveImport, "import \(number)", after: reply.audited)
+      try await change.record(.other(.receiveImport), "import \(number)", after: reply.audited)
     }
     return try JSONReply.make(.ok, CarmaBatchNumber(batchId: number))
   }
 
-  private func show(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let access = try await authenticator.unboundAccess(request, context, needs: .backend)
-    return try JSONReply.make(
+  private func show(_ access: Access, _ request: Request, _ context: WebRequestContext) async throws -> Response {
+    try JSONReply.make(
       .ok, CarmaBatch(try await Imports(database).find(access.customer, try context.number("batchId"))))
   }
 

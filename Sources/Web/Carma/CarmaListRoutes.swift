@@ -34,21 +34,20 @@ public struct CarmaListRoutes: RouteSet {
 
   public func addRoutes(to routes: RouteTable) {
     let path = "/rest/{customerId}/lists"
-    routes.add(.get, RouterPath(path), bound: .refused, use: list)
-    routes.add(.get, RouterPath("\(path)/{listId}"), bound: .refused, use: show)
+    routes.addToLists(.get, path, authenticator, use: list)
+    routes.addToLists(.get, "\(path)/{listId}", authenticator, use: show)
     for kind in ListedContacts.Kind.allCases {
-      routes.add(.get, RouterPath("\(path)/{listId}/contacts/\(kind.rawValue)"), bound: .refused) { request, context in
-        try await contacts(kind, request, context)
+      routes.addToLists(.get, "\(path)/{listId}/contacts/\(kind.rawValue)", authenticator) {
+        try await contacts(kind, $0, $1, $2)
       }
     }
-    routes.add(.get, RouterPath("\(path)/{listId}/contacts/{originalId}"), bound: .refused, use: contact)
-    routes.add(.put, RouterPath("\(path)/{listId}/contacts/{originalId}/update"), bound: .refused, use: update)
-    routes.add(.get, RouterPath("/rest/{customerId}/properties"), bound: .refused, use: properties)
-    routes.add(.get, RouterPath("/rest/{customerId}/campaigns"), bound: .refused, use: campaigns)
+    routes.addToLists(.get, "\(path)/{listId}/contacts/{originalId}", authenticator, use: contact)
+    routes.addToLists(.put, "\(path)/{listId}/contacts/{originalId}/update", authenticator, use: update)
+    routes.addToLists(.get, "/rest/{customerId}/properties", authenticator, use: properties)
+    routes.addToLists(.get, "/rest/{customerId}/campaigns", authenticator, use: campaigns)
   }
 
-  private func list(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let access = try await authenticator.unboundAccess(request, context, needs: .backend)
+  private func list(_ access: Access, _ request: Request, _ context: WebRequestContext) async throws -> Response {
     let type = try query(request, ["typeId"]).integer("typeId", in: 1...2) ?? CarmaList.normalType
     guard type == CarmaList.normalType else { return try authenticator.reply([CarmaList](), to: access) }
     let counts = try await listed.counts(access.customer)
@@ -58,16 +57,14 @@ public struct CarmaListRoutes: RouteSet {
     return try authenticator.reply(all, to: access)
   }
 
-  private func show(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let access = try await authenticator.unboundAccess(request, context, needs: .backend)
+  private func show(_ access: Access, _ request: Request, _ context: WebRequestContext) async throws -> Response {
     let (list, breakdown) = try await listed.show(access.customer, try context.number("listId"))
     return try JSONReply.make(.ok, CarmaList(list, contacts: breakdown?.all.contacts, breakdown))
   }
 
   private func contacts(
-    _ kind: ListedContacts.Kind, _ request: Request, _ context: WebRequestContext
+    _ kind: ListedContacts.Kind, _ access: Access, _ request: Request, _ context: WebRequestContext
   ) async throws -> Response {
-    let access = try await authenticator.unboundAccess(request, context, needs: .backend)
     let list: ListID = try context.number("listId")
     let asked = query(request, ["pageSize", "lastId", "includeProperties", "email"])
     let most = ListedContacts.mostOfPage
@@ -78,13 +75,11 @@ public struct CarmaListRoutes: RouteSet {
     return try authenticator.reply(page.map { CarmaContact($0, on: list) }, to: access)
   }
 
-  private func contact(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let access = try await authenticator.unboundAccess(request, context, needs: .backend)
-    return try await reply(access, try context.number("listId"), try context.part("originalId"))
+  private func contact(_ access: Access, _ request: Request, _ context: WebRequestContext) async throws -> Response {
+    try await reply(access, try context.number("listId"), try context.part("originalId"))
   }
 
-  private func update(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let access = try await authenticator.unboundAccess(request, context, needs: .backend)
+  private func update(_ access: Access, _ request: Request, _ context: WebRequestContext) async throws -> Response {
     let (list, originalID): (ListID, String) = (try context.number("listId"), try context.part("originalId"))
     let makes = try query(request, ["force"]).flag("force") ?? false
     let bytes = try await request.jsonBytes()
@@ -111,14 +106,12 @@ public struct CarmaListRoutes: RouteSet {
       .ok, CarmaContact(try await listed.find(access.customer, list, originalID), on: list))
   }
 
-  private func properties(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let access = try await authenticator.unboundAccess(request, context, needs: .backend)
+  private func properties(_ access: Access, _ request: Request, _ context: WebRequestContext) async throws -> Response {
     let found = try await listed.properties(access.customer)
     return try authenticator.reply(found.map { CarmaProperty(name: $0.name, isInteger: $0.isInteger) }, to: access)
   }
 
-  private func campaigns(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let access = try await authenticator.unboundAccess(request, context, needs: .backend)
+  private func campaigns(_ access: Access, _ request: Request, _ context: WebRequestContext) async throws -> Response {
     let page = try await sendouts.list(access.customer, PageRequest(limit: Self.mostCampaigns))
     return try authenticator.reply(page.items.map { CarmaCampaign($0) }, to: access)
   }
@@ -130,6 +123,19 @@ public struct CarmaListRoutes: RouteSet {
       values[String(name)] = String(value)
     }
     return QueryParameters(values)
+  }
+}
+
+extension RouteTable {
+  /// Adds a route about lists, for keys of scope `backend` that open all apps.
+  func addToLists(
+    _ method: HTTPRequest.Method, _ path: String, _ authenticator: Authenticator,
+    use handler: @escaping @Sendable (Access, Request, WebRequestContext) async throws -> Response
+  ) {
+    add(method, RouterPath(path), bound: .refused) { request, context in
+      try await handler(
+        try await authenticator.unboundAccess(request, context, needs: .backend), request, context)
+    }
   }
 }
 

@@ -28,7 +28,7 @@ struct ExportRoutes: RouteSet {
     let pages = try await exports.begin(access.customer, try ExportRequest(subject, query))
     // The line is written before the first row leaves.
     _ = try await endpoint.change(access, context) { change in
-      try await change.record(.export, subject.rawValue, after: pages.audited)
+      try await change.record(.other(.export), subject.rawValue, after: pages.audited)
       return pages.audited
     }
     return Response(

@@ -27,7 +27,7 @@ struct ImportRoutes: RouteSet {
       access.customer, number, FileChunks(body: request.body), length: FileChunks.length(of: request))
     var response = try await endpoint.change(access, context) { change in
       let reply = try await Imports(change.transaction).finish(change.customer, file)
-      try await change.record(.receiveImport, "import \(number)", after: reply.audited)
+      try await change.record(.other(.receiveImport), "import \(number)", after: reply.audited)
       return reply
     }
     response.status = .accepted

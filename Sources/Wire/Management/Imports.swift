@@ -147,7 +147,7 @@ public struct ImportRequest: APIRequest, Equatable {
 }
 
 /// An import: a file of contacts, how far it is, and what has become of its rows.
-public struct ImportReply: APIObject, Equatable {
+public struct ImportReply: APIObject, NumberedThing, Equatable {
   public var importId: ImportID
   public var name: String?
   public var state: ImportState
@@ -211,6 +211,8 @@ public struct ImportReply: APIObject, Equatable {
     self.endedAt = endedAt
   }
 
+  public static let noun = "import"
+  public var number: ImportID { importId }
   public static let schemaName: String? = "Import"
   public static let schemaDescription = "A file of contacts that a customer brings in, and what has become of its rows."
   public static let example = ImportReply(

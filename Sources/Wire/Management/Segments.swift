@@ -71,59 +71,6 @@ public struct SegmentReply: NumberedReply, Equatable {
   ]
 }
 
-/// Body of `PUT /api/v1/segments/{id}/contacts`.
-public struct SegmentContactsRequest: APIRequest, Equatable {
-  public var add: [String]?
-  public var remove: [String]?
-
-  /// Most original ids in each.
-  public static let maximumCount = 1000
-
-  public init(add: [String]? = nil, remove: [String]? = nil) {
-    self.add = add
-    self.remove = remove
-  }
-
-  public static let schemaName: String? = "SegmentContactsRequest"
-  public static let schemaDescription =
-    "Contacts to put into a static segment, or to take out of it, by their original ids."
-  public static let example = SegmentContactsRequest(add: ["lars@example.com"])
-
-  public static let fieldTable: FieldTable = [
-    "add": FieldDescription(
-      "Original ids of contacts that are in the segment from now on.", limits: 1...Int64(maximumCount)),
-    "remove": FieldDescription(
-      "Original ids of contacts that are not in it from now on.", limits: 1...Int64(maximumCount)),
-  ]
-}
-
-/// What a change of a static segment's contacts did.
-public struct SegmentContactsReply: APIObject, Equatable {
-  public var segmentId: SegmentID
-  public var added: Int
-  public var removed: Int
-  public var unknownOriginalIds: [String]
-
-  public init(segmentId: SegmentID, added: Int, removed: Int, unknownOriginalIds: [String]) {
-    self.segmentId = segmentId
-    self.added = added
-    self.removed = removed
-    self.unknownOriginalIds = unknownOriginalIds
-  }
-
-  public static let schemaName: String? = "SegmentContacts"
-  public static let schemaDescription = "What a change of a static segment's contacts did."
-  public static let example = SegmentContactsReply(
-    segmentId: SegmentID(3), added: 1, removed: 0, unknownOriginalIds: [])
-
-  public static let fieldTable: FieldTable = [
-    "segmentId": "The segment.",
-    "added": .count("How many contacts were put into it. Those that were in it already are not counted."),
-    "removed": .count("How many contacts were taken out of it."),
-    "unknownOriginalIds": "Those that no contact has. They change nothing.",
-  ]
-}
-
 /// Body of `POST /api/v1/contacts/search`.
 public struct ContactSearchRequest: APIRequest, Equatable {
   public var filter: Filter

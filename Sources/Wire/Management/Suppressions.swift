@@ -67,7 +67,7 @@ public struct SuppressionRequest: APIRequest, Equatable {
 }
 
 /// A suppression. Whom it names is not stored: the hub keeps a keyed hash.
-public struct SuppressionReply: APIObject, Equatable {
+public struct SuppressionReply: APIObject, NumberedThing, Equatable {
   public var suppressionId: SuppressionID
   public var kind: SuppressionKind
   public var scope: SuppressionScope
@@ -89,6 +89,8 @@ public struct SuppressionReply: APIObject, Equatable {
     self.until = until
   }
 
+  public static let noun = "suppression"
+  public var number: SuppressionID { suppressionId }
   public static let schemaName: String? = "Suppression"
   public static let schemaDescription =
     "A contact, a telephone number or a device that is not sent to. Whom it names is not stored."

@@ -55,7 +55,7 @@ public struct UserRequest: APIRequest, Equatable {
 }
 
 /// A user, as one customer sees them. The reply that adds or resets one has the path of their link, too.
-public struct UserReply: APIObject, Equatable {
+public struct UserReply: APIObject, NumberedThing, Equatable {
   public var userId: UserID
   public var email: String
   public var name: String
@@ -70,6 +70,8 @@ public struct UserReply: APIObject, Equatable {
   public var linkExpiresAt: Timestamp?
   public var link: String?
 
+  public static let noun = "user"
+  public var number: UserID { userId }
   public static let schemaName: String? = "User"
   public static let schemaDescription = "Somebody who signs in to the console."
   public static let example = UserReply(

@@ -90,7 +90,7 @@ import Wire
         for await _ in locked { break }
         group.addTask {
           _ = try await database.pool.transaction {
-            try await ContactLists($0).change(customer, list, ListMembersRequest(add: ["b"], remove: ["a"]))
+            try await ContactLists($0).change(customer, list, MembersRequest(add: ["b"], remove: ["a"]))
           }
         }
         try await database.someoneWaits(as: database.pool)

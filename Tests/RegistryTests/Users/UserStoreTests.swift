@@ -178,7 +178,7 @@ import Wire
       try await console.database.pool.transaction { transaction in
         let change = ManagementChange(
           transaction, customer: console.customer, actor: .user(user, address: "203.0.113.7"))
-        try await change.record(.addList, "list 1", after: ["name": "news"])
+        try await change.record("list.add", "list 1", after: ["name": "news"])
         try await change.holdUser(as: [.owner])
       }
       _ = try await console.users.remove(console.customer, user)

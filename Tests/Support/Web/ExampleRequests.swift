@@ -79,8 +79,23 @@ extension APIOperation {
   }
 
   /// The fields of its body.
-  package var bodyFields: [String] {
-    if case .object(let fields, _, _)? = requestBody?.schema.shape { fields.map(\.name) } else { [] }
+  package var bodyFields: [Schema.Field] {
+    if case .object(let fields, _, _)? = requestBody?.schema.shape { fields } else { [] }
+  }
+}
+
+extension Schema.Field {
+  /// Whether it names something by its number, as `listId` does.
+  package var namesByNumber: Bool { name.hasSuffix("Id") && schema.isNumberOfOurs }
+}
+
+extension Schema {
+  fileprivate var isNumberOfOurs: Bool {
+    switch shape {
+    case .integer(let range): range == 1...Int64.max
+    case .either(let schemas): schemas.contains { $0.isNumberOfOurs }
+    default: false
+    }
   }
 }
 

@@ -175,14 +175,18 @@ import Wire
       #expect(first.utf8.count < 60 * 1024)
       #expect(try await browser.get("/console/lists?after=200").text.contains("list 250<"))
 
-      let joined = try await browser.post("/console/lists/7/add", [("add", "lars@example.com\r\nnobody\r\n")])
+      let joined = try await browser.post("/console/lists/7/join", [("add", "lars@example.com\r\nnobody\r\n")])
       #expect(joined.status == 303)
       let members = try await browser.get("/console/lists/7").text
       #expect(members.contains("No contact has the original id nobody."))
-      #expect(members.contains("/console/lists/7/remove?remove=lars%40example.com"))
-      let asked = try await browser.get("/console/lists/7/remove?remove=lars%40example.com").text
+      #expect(members.contains("/console/lists/7/leave?remove=lars%40example.com"))
+      let asked = try await browser.get("/console/lists/7/leave?remove=lars%40example.com").text
       #expect(asked.contains("lars@example.com gets nothing any more"))
-      _ = try await browser.post("/console/lists/7/remove", [("remove", "lars@example.com")])
+      #expect(asked.contains("Take the contact off the list?"))
+      let long = String(repeating: "x", count: 2000)
+      let refused = try await browser.post("/console/lists/7/leave", [("remove", long)])
+      #expect(refused.status == 400 && refused.text.contains("Nothing was done."), "\(refused.text)")
+      _ = try await browser.post("/console/lists/7/leave", [("remove", "lars@example.com")])
       #expect(try await browser.get("/console/lists/7").text.contains("Nobody is on this list"))
       let added = try await browser.post("/console/lists", [("name", "Ünï <b>")])
       #expect(added.status == 303)

@@ -223,7 +223,7 @@ import Wire
       try await addDevice(managed)
       var examples = ExampleRequests()
       // Whoever is erased is there for nothing else.
-      for change in changes.filter({ $0.audit != .eraseContact }) + changes.filter({ $0.audit == .eraseContact }) {
+      for change in changes.filter({ $0.audit != "contact.erase" }) + changes.filter({ $0.audit == "contact.erase" }) {
         let (path, json) = examples.request(for: change.description)
         let (reply, new) = try await lines(change.description.method.rawValue, path, json)
         #expect(new.map { $0.string("action") } == [change.audit?.rawValue], "\(change.description.name)")
@@ -273,6 +273,15 @@ import Wire
     let shared = Dictionary(grouping: actions) { $0 }.filter { $0.value.count > 1 }.keys
     // The provider of SMS is an app.
     #expect(Set(shared) == [.addApp])
+    #expect(Set(actions).isDisjoint(with: AuditAction.Other.allCases.map(AuditAction.other)))
+  }
+
+  @Test func `The audit log has what is done as a noun and a verb, and the description of the operation says so`() {
+    for operation in ManagementOperations.all {
+      guard let action = operation.audit else { continue }
+      #expect(action.rawValue.wholeMatch(of: #/[a-z]+\.[a-z_]+/#) != nil, "\(action.rawValue)")
+      #expect(operation.description.description.hasSuffix("`\(action.rawValue)`."), "\(operation.description.id)")
+    }
   }
 
   @Test func `A change that fails, and one that is repeated, adds nothing`() async throws {

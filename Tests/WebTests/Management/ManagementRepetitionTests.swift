@@ -67,7 +67,11 @@ import Wire
           json: #"{"provider":"cm","sender":"Acme","productToken":"token","url":"\#(simulator.cmURL)"}"#)
         try await managed.addImportInReview()
         _ = try await managed.send("POST", "/api/v1/imports", json: "{}")
-        for (operation, request) in cases { try await expectOnce(managed, operation, request) }
+        // An example can name what one before it has made.
+        let ordered = ManagementOperations.all.map(\.description).filter(\.isExecutedOnce).map(\.path)
+        for operation in ordered + Set(cases.keys).subtracting(ordered).sorted() {
+          try await expectOnce(managed, operation, try #require(cases[operation]))
+        }
       }
     }
   }

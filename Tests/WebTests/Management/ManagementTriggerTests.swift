@@ -35,10 +35,10 @@ import Wire
   }
 
   @Test func `What removes a numbered thing is described in its words`() {
-    let removal = NumberedOperations<Triggers>(.triggers).remove("Its name is free again.", audit: .changeTrigger)
+    let removal = NumberedOperations<Triggers>(.triggers).remove("Its name is free again.")
     let description = removal.description
     #expect(description.name == "DELETE /api/v1/triggers/{id}" && description.id == "removeTrigger")
-    #expect(description.summary == "Remove a trigger" && removal.audit == .changeTrigger)
+    #expect(description.summary == "Remove a trigger" && removal.audit == "trigger.remove")
     #expect(description.responses.map(\.description) == ["The trigger as it was."])
     #expect(description.errors.map(\.description) == ["The customer has no trigger of this number."])
   }

@@ -52,11 +52,10 @@ extension TenantCrossing {
   private static let number = (foreign: "1", absent: "999999")
   private static let app = (foreign: "com.secretive.app", absent: "com.nothing")
 
-  /// By parameters of paths, in braces, and fields of bodies that name something.
+  /// By parameters of paths, in braces, and fields of bodies that name something by a text.
   private static let names: [String: (foreign: String, absent: String)] = [
     "{id}": number, "{originalId}": ("secretive@example.com", "nobody"), "{name}": ("secretive", "nothing"),
     "appId": app, "template": ("secretive", "nothing"),
-    "listId": number,
   ]
 
   /// What an operation is asked for by its description. What its path names is crossed if it can be unknown, else what its body
@@ -72,17 +71,18 @@ extension TenantCrossing {
           name, { operation.path(replacing: [parameter.name: $0]) + query }, names, json: body?.written)
       }
     }
-    let own: [UTF8String: JSONValue] = operation.bodyFields.contains("appId") ? ["appId": "com.other"] : [:]
+    let own: [UTF8String: JSONValue] =
+      operation.bodyFields.contains { $0.name == "appId" } ? ["appId": "com.other"] : [:]
     let plain = operation.queries.map { query in
       TenantCrossing(name, at: operation.path() + query, json: body?.with(own).written)
     }
-    let crossed = operation.bodyFields.filter { $0 != operation.numberField }.compactMap { field in
-      names[field].map { names in
+    let crossed = operation.bodyFields.filter { $0.name != operation.numberField }.compactMap { field in
+      (field.namesByNumber ? number : names[field.name]).map { names in
         TenantCrossing(
           name,
           json: { value in
             let value = Int64(value).map(JSONValue.integer) ?? .string(value)
-            return body?.with(own).with([UTF8String(field): value]).written ?? ""
+            return body?.with(own).with([UTF8String(field.name): value]).written ?? ""
           }, names, at: operation.path())
       }
     }

@@ -64,7 +64,7 @@ struct ConsoleCall: Sendable {
   func send(_ request: MessageRequest) async throws -> MessageReply {
     let reply = try await change(MessageOperations.send, (), request)
     try await parts.replies.change(customer, by: author) { change in
-      try await change.record(.sendMessage, "message \(reply.messageId)", after: reply)
+      try await change.record(.other(.sendMessage), "message \(reply.messageId)", after: reply)
     }
     return reply
   }
@@ -75,7 +75,7 @@ struct ConsoleCall: Sendable {
     let received = try await parts.upload.receive(customer, id, file, length: file.length)
     return try await parts.replies.change(customer, by: author) { change in
       let reply = try await Imports(change.transaction).finish(customer, received)
-      try await change.record(.receiveImport, "import \(id)", after: reply.audited)
+      try await change.record(.other(.receiveImport), "import \(id)", after: reply.audited)
       return reply
     }
   }

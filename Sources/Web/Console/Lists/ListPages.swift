@@ -5,7 +5,9 @@ import Wire
 /// Lists of contacts, and who is on one.
 enum ListPages {
   static let pages = [lists, list]
-  static let actions = [add, join, leave]
+  static let actions = [add] + members.actions
+
+  private static let members = MemberForms<ListReply>(operation: ListOperations.changeMembers, away: "off the list")
 
   private static let lists = ConsolePage(
     path: "/console/lists", title: "Lists", section: .lists, reads: [AnyOperation(ListOperations.list)],
@@ -60,20 +62,17 @@ enum ListPages {
     let id: ListID = try call.number()
     let list = try await call.read(ListOperations.show, id)
     let after: ContactID? = try call.query.page().after
-    let members = try await call.read(ListOperations.members, (id, PageRequest(after: after, limit: 50)))
+    let page = try await call.read(ListOperations.members, (id, PageRequest(after: after, limit: 50)))
     let count = list.members ?? 0
-    return ConsoleView(
-      title: list.name, template: "list",
-      values: [
-        "id": id, "name": list.name, "since": call.zone.time(list.createdAt),
+    var values = members.values(call)
+    values.merge(
+      [
+        "id": id, "path": "/console/lists/\(id)", "name": list.name, "since": call.zone.time(list.createdAt),
         "count": count == ListReply.mostCounted ? "10,000+" : "\(count)", "isOne": count == 1,
-        "rows": members.items.map { ContactPages.row($0, call) }, "hasRows": !members.items.isEmpty,
-        "hidesPersonal": !call.user.seesPersonal, "mayChange": call.allows(ListOperations.changeMembers),
+        "rows": page.items.map { ContactPages.row($0, call) }, "hasRows": !page.items.isEmpty,
         "mayImport": call.allows(ImportOperations.add) && call.allows(ImportOperations.show),
-        "form": call.formView([originalIDs]),
-        "pager": ConsolePath.pager(
-          "/console/lists/\(id)", after: after?.description, members.next?.description),
-        "empty": members.items.isEmpty && after == nil
+        "pager": ConsolePath.pager("/console/lists/\(id)", after: after?.description, page.next?.description),
+        "empty": page.items.isEmpty && after == nil
           ? [
             [
               "title": "Nobody is on this list",
@@ -81,53 +80,14 @@ enum ListPages {
               "command": "pushcart list change \(id) --customer \(call.customer) --add lars@example.com", "link": [],
             ]
           ] : [],
-      ],
+      ] as [String: Any]
+    ) { $1 }
+    return ConsoleView(
+      title: list.name, template: "list", values: values,
       sql: """
         SELECT contact_id, original_id
           FROM list_member JOIN contact USING (customer_id, contact_id)
          WHERE customer_id = \(call.customer) AND list_id = \(id) ORDER BY contact_id LIMIT 50;
         """)
-  }
-
-  private static let originalIDs = FormField(
-    "add", label: "Original ids", kind: .area(rows: 5),
-    hint: "A line for each, \(ListMembersRequest.maximumCount) at most. They stay on their other lists.",
-    isRequired: true)
-
-  private static let join = ConsoleAction(
-    path: "/console/lists/{id}/add", operation: AnyOperation(ListOperations.changeMembers), fields: [originalIDs],
-    form: "/console/lists/{id}"
-  ) { call in
-    let id: ListID = try call.number()
-    let ids = (call.form.text("add") ?? "").split(separator: "\n").map { String($0.trimmed) }.filter { !$0.isEmpty }
-    let done = try await call.change(ListOperations.changeMembers, id, ListMembersRequest(add: ids))
-    return .see("/console/lists/\(id)", notice: told(done))
-  }
-
-  private static let leave = ConsoleAction(
-    path: "/console/lists/{id}/remove", operation: AnyOperation(ListOperations.changeMembers),
-    confirms: Confirmation(title: "Take the contact off the list?", button: "Take it off") { call in
-      "\(call.form.text("remove") ?? "The contact") gets nothing any more that is sent to this list. The contact stays."
-    }, fields: [FormField("remove", label: "Original id", isRequired: true)], form: "/console/lists/{id}"
-  ) { call in
-    let id: ListID = try call.number()
-    let done = try await call.change(
-      ListOperations.changeMembers, id, ListMembersRequest(remove: call.form.all("remove")))
-    return .see("/console/lists/\(id)", notice: told(done))
-  }
-
-  /// What a change did, in a sentence or three.
-  private static func told(_ done: ListMembersReply) -> String {
-    var sentences: [String] = []
-    if done.added > 0 {
-      sentences.append("\(done.added) \(done.added == 1 ? "contact" : "contacts") joined.")
-    }
-    if done.removed > 0 { sentences.append("\(done.removed) left.") }
-    if let first = done.unknownOriginalIds.first {
-      let others = done.unknownOriginalIds.count - 1
-      sentences.append(
-        "No contact has the original id \(first.prefix(80))\(others > 0 ? ", nor \(others) others of these" : "").")
-    }
-    return sentences.isEmpty ? "Nothing has changed: that is so already." : sentences.joined(separator: " ")
   }
 }

@@ -96,10 +96,6 @@ struct SegmentEditor: Sendable {
     FormField(Own.to, label: "Original id of a contact"),
   ]
 
-  static let originalIDs = FormField(
-    "add", label: "Original ids", kind: .area(rows: 5),
-    hint: "A line for each, \(SegmentContactsRequest.maximumCount) at most.", isRequired: true)
-
   /// Contacts that the page shows.
   private static let shown = 20
 
@@ -119,7 +115,6 @@ struct SegmentEditor: Sendable {
       "fieldNames": Self.fieldNames.map { ["name": $0] }, "rowProblem": rowProblem.map(Self.values) ?? [],
       "mayExplain": !isStatic && call.allows(SegmentOperations.explain),
       "isPlain": rows != nil, "isMore": rows == nil && line.filter != nil,
-      "hidesPersonal": !call.user.seesPersonal,
     ]
     if let rows { values["builder"] = [Self.values(of: rows)] }
     var calls: [ConsoleLink] = []
@@ -224,12 +219,12 @@ struct SegmentEditor: Sendable {
     var values: [String: Any] = [
       "id": segment.segmentId, "since": call.zone.time(segment.createdAt), "changed": call.zone.time(segment.updatedAt),
       "users": try await users(of: segment.segmentId), "mayRemove": call.allows(SegmentOperations.remove),
-      "mayJoin": segment.static && call.allows(SegmentOperations.changeContacts),
       "all": ConsolePath.path("/console/contacts", ["filter": "in segment \(segment.segmentId)"]),
       "seesAll": call.allows(SegmentOperations.search),
-      "join": call.formView([Self.originalIDs], of: "/console/segments/{id}/join"),
       "send": call.allows(SendoutOperations.add) ? "/console/new-sendout?segment=\(segment.segmentId)" : "",
     ]
+    values.merge(SegmentPages.members.values(call)) { $1 }
+    if !segment.static { values["mayJoin"] = false }
     // What was typed is not saved yet.
     guard call.form.isEmpty || call.refusal != nil else { return values }
     do {

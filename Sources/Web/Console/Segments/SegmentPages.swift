@@ -5,7 +5,11 @@ import Wire
 /// Segments, and one with its filter, its count and who is in it.
 enum SegmentPages {
   static let pages = [list, new, one]
-  static let actions = [add, change, tryNew, tryOne, remove, join, leave]
+  static let actions = [add, change, tryNew, tryOne, remove] + members.actions
+
+  /// Who is in a static segment.
+  static let members = MemberForms<SegmentReply>(
+    operation: SegmentOperations.changeContacts, away: "out of the segment")
 
   private static let newPath = "/console/segments/new"
   private static let path = "/console/segments/{id}"
@@ -65,8 +69,8 @@ enum SegmentPages {
       let other = call
       (call.form, call.refusal) = (FormValues(), nil)
       var view = try await editor(call).view()
-      view.values["join"] = other.formView([SegmentEditor.originalIDs], of: "\(path)/join")
-      if refused != "\(path)/join" { view.values["problem"] = other.formView([], of: refused) }
+      view.values["join"] = members.form(other)
+      if !members.paths.contains(refused) { view.values["problem"] = other.formView([], of: refused) }
       return view
     }
     return try await editor(call).view()
@@ -109,46 +113,5 @@ enum SegmentPages {
   ) { call in
     let segment = try await call.change(SegmentOperations.remove, try call.number(), ())
     return .see("/console/segments", notice: "The segment \(segment.name) is deleted.")
-  }
-
-  // MARK: Static segments
-
-  private static let join = ConsoleAction(
-    path: "\(path)/join", operation: AnyOperation(SegmentOperations.changeContacts),
-    fields: [SegmentEditor.originalIDs], form: path
-  ) { call in
-    let id: SegmentID = try call.number()
-    let ids = (call.form.text("add") ?? "").split(separator: "\n").map { String($0.trimmed) }.filter { !$0.isEmpty }
-    guard ids.count <= SegmentContactsRequest.maximumCount else {
-      throw HTTPErrorResponse.badRequest(
-        "add holds \(ids.count) ids, and at most \(SegmentContactsRequest.maximumCount) are allowed. Import more.")
-    }
-    let done = try await call.change(SegmentOperations.changeContacts, id, SegmentContactsRequest(add: ids))
-    return .see("/console/segments/\(id)", notice: told(done))
-  }
-
-  private static let leave = ConsoleAction(
-    path: "\(path)/leave", operation: AnyOperation(SegmentOperations.changeContacts),
-    confirms: Confirmation(title: "Take the contact out of the segment?", button: "Take it out") { call in
-      "\(call.form.text("remove") ?? "The contact") gets nothing any more that is sent to this segment. The contact stays."
-    }, fields: [FormField("remove", label: "Original id", isRequired: true)], form: path
-  ) { call in
-    let id: SegmentID = try call.number()
-    let done = try await call.change(
-      SegmentOperations.changeContacts, id, SegmentContactsRequest(remove: call.form.all("remove")))
-    return .see("/console/segments/\(id)", notice: told(done))
-  }
-
-  /// What a change did, in a sentence or three.
-  private static func told(_ done: SegmentContactsReply) -> String {
-    var sentences: [String] = []
-    if done.added > 0 { sentences.append("\(done.added) \(done.added == 1 ? "contact" : "contacts") joined.") }
-    if done.removed > 0 { sentences.append("\(done.removed) left.") }
-    if let first = done.unknownOriginalIds.first {
-      let others = done.unknownOriginalIds.count - 1
-      sentences.append(
-        "No contact has the original id \(first.prefix(80))\(others > 0 ? ", nor \(others) others of these" : "").")
-    }
-    return sentences.isEmpty ? "Nothing has changed: that is so already." : sentences.joined(separator: " ")
   }
 }

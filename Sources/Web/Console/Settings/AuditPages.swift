@@ -15,9 +15,10 @@ enum AuditPages {
     FormField("since", label: "Since", kind: .moment),
   ]
 
-  /// The first words of actions: `key`, `app` and so on.
-  private static let groups = AuditAction.allCases.map { String($0.rawValue.prefix { $0 != "." }) }
-    .reduce(into: [String]()) { if !$0.contains($1) { $0.append($1) } }
+  /// The nouns of actions: `key`, `app` and so on.
+  private static let groups =
+    (ManagementOperations.all.compactMap(\.audit) + AuditAction.Other.allCases.map(AuditAction.other))
+    .map(\.noun).reduce(into: [String]()) { if !$0.contains($1) { $0.append($1) } }
 
   private static let list = ConsolePage(
     path: "/console/audit", title: "Audit log", section: .settings, reads: [AnyOperation(CustomerOperations.audit)],
