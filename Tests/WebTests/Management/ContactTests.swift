@@ -198,11 +198,11 @@ import Wire
       #expect(shown.timeline == nil)
       for query in ["secretive", "Secretive", "31612"] {
         for field in [nil, ContactSearchField.name, .emailAddress, .mobileNumber] {
-          let page = try await ContactOperations.list.run(call, ((query, field), PageRequest()), ())
+          let page = try await ContactOperations.list.run(call, (((query, field), nil), PageRequest()), ())
           #expect(page.items.isEmpty, "\(query)")
         }
       }
-      let all = try await ContactOperations.list.run(call, (("u", nil), PageRequest()), ())
+      let all = try await ContactOperations.list.run(call, ((("u", nil), nil), PageRequest()), ())
       #expect(all.items.count == 1 && all.items[0].texts.isEmpty)
     }
   }

@@ -216,7 +216,7 @@ public struct ConsoleRoutes: RouteSet {
     _ action: ConsoleAction, _ call: ConsoleCall, _ visit: ConsoleVisit, _ error: any Error
   ) async throws -> Response {
     guard let refusal = ErrorReplies.response(for: error) else { throw error }
-    guard [400, 404, 409, 413, 422, 429, 503].contains(refusal.status.code),
+    guard [400, 404, 409, 413, 422, 429, 503].contains(refusal.status.code) || refusal == .personalFilterRefused,
       let page = ConsolePages.all.first(where: { $0.path == action.form })
     else { return try problem(error, visit, call) }
     var call = call
