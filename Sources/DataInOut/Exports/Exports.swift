@@ -179,6 +179,11 @@ private enum ExportWindow {
   }
 }
 
+extension ExportRequest.Subject {
+  /// Names of the columns that there are, but for properties of contacts.
+  package var columns: [String] { ExportColumn.list(of: self) }
+}
+
 extension ExportRequest {
   /// The key before the first row.
   fileprivate var start: [Int64] { subject == .pushes ? [sendout?.rawValue ?? 0, 0] : [0] }
@@ -371,6 +376,8 @@ struct ExportColumn: Sendable {
       return nil
     }
   }
+
+  fileprivate static func list(of subject: ExportRequest.Subject) -> [String] { all(of: subject).map(\.name) }
 
   static func names(of subject: ExportRequest.Subject) -> String {
     all(of: subject).map(\.name).joined(separator: ", ") + (subject == .contacts ? " or properties. with a name" : "")

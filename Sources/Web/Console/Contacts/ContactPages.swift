@@ -44,7 +44,7 @@ enum ContactPages {
         ? ConsolePath.path("/console/segments/new", ["filter": asked.given]) : "",
       "send": isFiltered && call.allows(SendoutOperations.add)
         ? ConsolePath.path("/console/new-sendout", ["filter": asked.given]) : "",
-      "export": asked.isReadable ? ExportPages.link(call, .contacts, filter: asked.given) : "",
+      "export": asked.isReadable ? DownloadPages.link(call, .contacts, filter: asked.given) : "",
     ]) { $1 }
     return ConsoleView(
       title: "Contacts", template: "contacts", values: values,
@@ -81,7 +81,7 @@ enum ContactPages {
   // MARK: One contact
 
   /// Addresses of pages have numbers of contacts, as their originalIds stand in no log. The API names contacts by those.
-  private static func originalID(_ call: ConsoleCall) async throws -> String {
+  static func originalID(_ call: ConsoleCall) async throws -> String {
     try await ContactStore(call.parts.operations.database).originalID(call.customer, of: try call.number())
   }
 
@@ -95,6 +95,7 @@ enum ContactPages {
       "id": contact.contactId, "originalId": contact.originalId, "name": contact.fullName ?? "",
       "fields": fields(of: contact), "since": call.zone.time(contact.createdAt),
       "changed": call.zone.time(contact.updatedAt), "hidesPersonal": !call.user.seesPersonal,
+      "mayErase": ErasurePages.isOpen(to: call), "seesData": call.allows(ContactOperations.data),
       "mayChange": mayChange, "maySend": mayChange && contact.devices?.contains { $0.invalidatedAt == nil } == true,
       "apps": apps(of: contact, call), "lists": try await lists(of: contact, call),
       "seesTimeline": call.user.seesPersonal,

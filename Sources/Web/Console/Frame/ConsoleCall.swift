@@ -121,6 +121,7 @@ struct ConsoleParts: Sendable {
   let messages: MessageService
   /// Receives files of imports.
   let upload: ImportUpload
+  let exports: Exports
   /// Of console and management API, without a slash at its end.
   let consoleURL: String
   /// Of what apps and their back ends ask for, without a slash at its end.

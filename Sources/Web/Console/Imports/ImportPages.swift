@@ -230,7 +230,7 @@ enum ImportPages {
 /// The pages of contacts, as tabs.
 enum ContactTabs {
   static func tabs(_ call: ConsoleCall, _ current: String) -> [[String: Any]] {
-    call.tabs([ContactPages.pages, ImportPages.pages, SuppressionPages.pages], current)
+    call.tabs([ContactPages.pages, ImportPages.pages, DownloadPages.pages, SuppressionPages.pages], current)
   }
 }
 

@@ -70,6 +70,7 @@ enum ListPages {
         "rows": members.items.map { ContactPages.row($0, call) }, "hasRows": !members.items.isEmpty,
         "hidesPersonal": !call.user.seesPersonal, "mayChange": call.allows(ListOperations.changeMembers),
         "mayImport": call.allows(ImportOperations.add) && call.allows(ImportOperations.show),
+        "export": DownloadPages.link(call, .contacts, filter: "in list \(id)"),
         "form": call.formView([originalIDs]),
         "pager": ConsolePath.pager(
           "/console/lists/\(id)", after: after?.description, members.next?.description),

@@ -225,6 +225,7 @@ struct SegmentEditor: Sendable {
       "all": ConsolePath.path("/console/contacts", ["filter": "in segment \(segment.segmentId)"]),
       "seesAll": call.allows(SegmentOperations.search),
       "join": call.formView([Self.originalIDs], of: "/console/segments/{id}/join"),
+      "export": DownloadPages.link(call, .contacts, segment: segment.segmentId),
       "send": call.allows(SendoutOperations.add) ? "/console/new-sendout?segment=\(segment.segmentId)" : "",
     ]
     // What was typed is not saved yet.

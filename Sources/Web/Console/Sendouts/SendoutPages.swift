@@ -83,6 +83,8 @@ enum SendoutPages {
     ].compactMap { label, at -> [String: Any]? in at.map { ["label": label, "at": call.zone.time($0)] } }
     values["unknown"] = sendout.unknownOriginalIds.map { $0 > 0 ? ChartText.grouped($0) : "" } ?? ""
     values["verbs"] = verbs(sendout, call)
+    values["export"] =
+      sendout.state == .draft ? "" : DownloadPages.link(call, .pushes, sendout: sendout.sendoutId)
     // A verb that its state does not allow any more.
     values["form"] = call.formView([])
     values["hasRecipients"] =
