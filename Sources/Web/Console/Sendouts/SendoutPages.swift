@@ -249,7 +249,7 @@ extension ConsoleCall {
   }
 
   /// As in `3 min`.
-  private static func duration(_ seconds: Int) -> String {
+  static func duration(_ seconds: Int) -> String {
     switch seconds {
     case ..<60: "\(seconds) s"
     case ..<3600: "\((seconds + 59) / 60) min"
