@@ -42,11 +42,15 @@ package struct Exports: Sendable {
   private let turns = ExportTurns(Exports.atOnce)
   /// Days for which the hub keeps the ledger; `nil` for ever.
   private let retentionDays: Int32?
+  private let window: Int
 
-  /// - Parameter pool: for what may take long.
-  package init(_ pool: Pool, retentionDays: Int32?) {
+  /// - Parameters:
+  ///   - pool: for what may take long.
+  ///   - window: rows that one statement looks at, where a filter can pass over most of them.
+  package init(_ pool: Pool, retentionDays: Int32?, window: Int = 50_000) {
     self.pool = pool
     self.retentionDays = retentionDays
+    self.window = window
   }
 
   /// Checks a request, and begins with it. The export is one of the customer's few until its pages are read or released.
@@ -83,7 +87,7 @@ package struct Exports: Sendable {
     }
     guard !columns.isEmpty else { throw DataInOutError.invalid(field: "columns", problem: "is empty") }
     return ExportPages(
-      pool: pool, turn: turn, customer: customer, request: request, columns: columns, filter: filter,
+      pool: pool, window: window, turn: turn, customer: customer, request: request, columns: columns, filter: filter,
       isFiltered: request.filter != nil)
   }
 
@@ -99,7 +103,7 @@ package struct Exports: Sendable {
     var names: Set<UTF8String> = []
     var last: [Int64]? = request.start
     while let begin = last, names.count <= Self.mostProperties {
-      let end = try await ExportWindow.end(after: begin, customer, request, in: pool)
+      let end = try await ExportWindow.end(after: begin, customer, request, rows: window, in: pool)
       let found = try await pool.query(
         statement, customer.rawValue, filter.literals, Int64(Self.mostProperties + 1), begin[0], end?[0] ?? .max)
       for row in found { names.insert(UTF8String(try row.decode(String.self))) }
@@ -147,8 +151,6 @@ private final class ExportTurn: Sendable {
 
 /// So many rows in the order of their key, of which a filter can pass over most: what one statement looks at.
 private enum ExportWindow {
-  static let rows = 50_000
-
   /// What is known of the window of the next rows.
   enum Found: Sendable {
     /// Nothing yet.
@@ -161,7 +163,7 @@ private enum ExportWindow {
 
   /// The key of the window's last row; `nil` if the rows that are left are fewer.
   static func end(
-    after key: [Int64], _ customer: CustomerID, _ request: ExportRequest, in database: any Querying
+    after key: [Int64], _ customer: CustomerID, _ request: ExportRequest, rows: Int, in database: any Querying
   ) async throws -> [Int64]? {
     let skipped = Int64(rows - 1)
     let statement = ExportQueries.windowEnd(request.subject, ofSendout: request.sendout != nil)
@@ -192,6 +194,7 @@ extension ExportRequest {
 /// The pages of an export, in their order.
 package struct ExportPages: AsyncSequence, Sendable {
   fileprivate let pool: Pool
+  fileprivate let window: Int
   fileprivate let turn: ExportTurn
   fileprivate let customer: CustomerID
   fileprivate let request: ExportRequest
@@ -276,7 +279,7 @@ package struct ExportPages: AsyncSequence, Sendable {
   private func readOnce(
     after last: [Int64], _ known: ExportWindow.Found, _ limit: Int
   ) async throws -> (Copied, ExportWindow.Found) {
-    let names = columns.map { $0.property ?? "" }
+    let (names, rows) = (columns.map { $0.property ?? "" }, self.window)
     // One of the connections for reports, until the page is in memory.
     return try await pool.transaction(of: customer.rawValue) { transaction in
       var window = known
@@ -284,7 +287,7 @@ package struct ExportPages: AsyncSequence, Sendable {
       if !isFiltered {
         window = .rest
       } else if case .none = known {
-        let end = try await ExportWindow.end(after: last, customer, request, in: transaction)
+        let end = try await ExportWindow.end(after: last, customer, request, rows: rows, in: transaction)
         window = end.map { .upTo($0) } ?? .rest
       }
       try await transaction.query(ExportQueries.setTexts, filter.literals, names)
