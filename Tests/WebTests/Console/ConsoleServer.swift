@@ -29,9 +29,11 @@ struct ConsoleServer: Sendable {
   }
 
   /// A browser in which a new user has signed in.
-  func browser(_ role: Role = .owner, _ email: String = "mia@example.com") async throws -> ConsoleBrowser {
+  func browser(
+    _ role: Role = .owner, _ email: String = "mia@example.com", seesPersonal: Bool? = nil
+  ) async throws -> ConsoleBrowser {
     let browser = ConsoleBrowser(server)
-    let link = try await add(email, as: role) ?? ""
+    let link = try await add(email, as: role, seesPersonal: seesPersonal) ?? ""
     _ = try await browser.get(link)
     _ = try await browser.post(link, [("password", Self.password)])
     return browser

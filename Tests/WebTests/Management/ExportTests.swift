@@ -155,12 +155,10 @@ import Wire
       let begun = Mutex(0)
       let isTime = Mutex(false)
       let raw = try RawHTTP(managed.server.url)
-      func hold() async throws -> Bool {
-        try await raw.hold(
-          request, hasBegun: { begun.withLock { $0 += 1 } }, until: { isTime.withLock(\.self) })
-      }
-      async let first = hold()
-      async let second = hold()
+      async let first = raw.hold(
+        request, hasBegun: { begun.withLock { $0 += 1 } }, until: { isTime.withLock(\.self) })
+      async let second = raw.hold(
+        request, hasBegun: { begun.withLock { $0 += 1 } }, until: { isTime.withLock(\.self) })
       try await waitUntil { begun.withLock { $0 == 2 } }
       let third = try await managed.send("GET", "/api/v1/exports/\(path)")
       #expect(third.status == 429 && third.header("Retry-After") == "10", "\(third.text)")
