@@ -268,7 +268,7 @@ package struct ExportPages: AsyncSequence, Sendable {
     while true {
       do {
         return try await readOnce(after: last, window, limit)
-      } catch where DatabaseUnavailable(error) == .nothingDone {
+      } catch  where DatabaseUnavailable(error) == .nothingDone {
         failures += 1
         guard begun.duration(to: .now) < RetryPolicy.exports.giveUpAfter else { throw error }
         try await Task.sleep(for: RetryPolicy.exports.delay(after: failures))

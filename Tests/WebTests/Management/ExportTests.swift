@@ -139,7 +139,9 @@ import Wire
     }
   }
 
-  @Test func `While two exports of a customer are not read a third is refused, and others wait for nobody`() async throws {
+  @Test func `While two exports of a customer are not read a third is refused, and others wait for nobody`()
+    async throws
+  {
     // One connection for all transactions, so that an export that held it would be noticed.
     try await withManagementServer(database: { $0.dedicatedConnections = 1 }) { managed in
       // Twelve MiB: more than the system takes for a client.
@@ -204,7 +206,9 @@ import Wire
     }
   }
 
-  @Test func `A filter that few of many meet is asked window by window, and each of these few is there once`() async throws {
+  @Test func `A filter that few of many meet is asked window by window, and each of these few is there once`()
+    async throws
+  {
     try await withManagementServer { managed in
       try await managed.database.query(
         """

@@ -209,7 +209,9 @@ extension AnyOperation {
   fileprivate func requests(
     asking filters: [JSONValue], _ audiences: [JSONValue]
   ) -> [(RequestValues, JSONValue?)] {
-    let path = description.parameters.filter { $0.location == .path }.map { ($0.name, $0.example.text ?? $0.example.written) }
+    let path = description.parameters.filter { $0.location == .path }.map {
+      ($0.name, $0.example.text ?? $0.example.written)
+    }
     func values(_ query: [String: String] = [:]) -> RequestValues {
       RequestValues(path: Dictionary(uniqueKeysWithValues: path), query: QueryParameters(query))
     }

@@ -28,7 +28,8 @@ enum DownloadPages {
   // MARK: The form
 
   private static let fields = [
-    FormField("what", label: "What", kind: .choice(ExportRequest.Subject.allCases.map { choice($0) }), isRequired: true),
+    FormField(
+      "what", label: "What", kind: .choice(ExportRequest.Subject.allCases.map { choice($0) }), isRequired: true),
     segment,
     FormField(
       "filter", label: "Filter", kind: .area(rows: 2),

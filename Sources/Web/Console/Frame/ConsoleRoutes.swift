@@ -298,7 +298,8 @@ extension ManagementRoutes {
   func consoleParts(consoleURL: String, publicURL: String, commands: [String: String]) -> ConsoleParts {
     ConsoleParts(
       operations: operations.parts, replies: operations.endpoint.replies, messages: messages.messages,
-      upload: imports.upload, exports: exports.exports, consoleURL: consoleURL, publicURL: publicURL, commands: commands,
+      upload: imports.upload, exports: exports.exports, consoleURL: consoleURL, publicURL: publicURL,
+      commands: commands,
       forget: operations.forget)
   }
 }

@@ -153,7 +153,8 @@ enum ImportPages {
     let left = max(total - item.rows, 0)
     return [
       [
-        "rate": ChartText.grouped(max(Int(rate), 1)), "left": ChartText.grouped(left), "total": ChartText.grouped(total),
+        "rate": ChartText.grouped(max(Int(rate), 1)), "left": ChartText.grouped(left),
+        "total": ChartText.grouped(total),
         "time": left > 0 ? SendoutPages.duration(Int((Double(left) / rate).rounded(.up))) : "",
       ]
     ]
