@@ -268,9 +268,11 @@ package struct ExportPages: AsyncSequence, Sendable {
     while true {
       do {
         return try await readOnce(after: last, window, limit)
-      } catch  where DatabaseUnavailable(error) == .nothingDone {
+      } catch {
+        // Whether a transaction that only reads was committed makes no difference.
+        let isAway = [.nothingDone, .outcomeUnknown].contains(DatabaseUnavailable(error))
         failures += 1
-        guard begun.duration(to: .now) < RetryPolicy.exports.giveUpAfter else { throw error }
+        guard isAway, begun.duration(to: .now) < RetryPolicy.exports.giveUpAfter else { throw error }
         try await Task.sleep(for: RetryPolicy.exports.delay(after: failures))
       }
     }

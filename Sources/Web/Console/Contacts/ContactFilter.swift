@@ -53,7 +53,7 @@ struct ContactFilter {
       "row": [
         [
           "field": row.field, "value": row.value,
-          "ops": FilterRows.operators.map { ["op": $0, "isSelected": $0 == row.op] },
+          "ops": FilterRows.operators.map { ["op": $0, "isSelected": $0.hasSameBytes(as: row.op)] as [String: Any] },
           "problem": rowProblem.map { [["sentence": $0]] } ?? [], "isOpen": rowProblem != nil,
         ] as [String: Any]
       ],
