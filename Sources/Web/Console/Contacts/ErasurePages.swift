@@ -1,5 +1,6 @@
 import HTTPTypes
 import Operations
+import Registry
 import Wire
 
 /// What a person can ask for: all that is stored of them, and that it is erased.

@@ -1,6 +1,7 @@
 import DataInOut
 import HTTPTypes
 import Operations
+import Registry
 import Wire
 
 /// Exports: which contacts, devices or pushes become a file, and the file, made while the browser takes it.

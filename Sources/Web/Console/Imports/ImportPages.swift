@@ -155,7 +155,7 @@ enum ImportPages {
       [
         "rate": ChartText.grouped(max(Int(rate), 1)), "left": ChartText.grouped(left),
         "total": ChartText.grouped(total),
-        "time": left > 0 ? SendoutPages.duration(Int((Double(left) / rate).rounded(.up))) : "",
+        "time": left > 0 ? ConsoleCall.duration(Int((Double(left) / rate).rounded(.up))) : "",
       ]
     ]
   }

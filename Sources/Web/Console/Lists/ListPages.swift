@@ -1,3 +1,4 @@
+import DataInOut
 import Operations
 import Registry
 import Wire

@@ -1,3 +1,4 @@
+import DataInOut
 import HTTPTypes
 import Operations
 import Registry

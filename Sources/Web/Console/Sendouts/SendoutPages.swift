@@ -1,3 +1,4 @@
+import DataInOut
 import Delivery
 import FoundationEssentials
 import Operations
