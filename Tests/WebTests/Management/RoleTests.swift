@@ -75,7 +75,7 @@ import Wire
           if shown.contains(field) {
             #expect(try await SegmentOperations.count.run(blind, (), count).contacts == 0, "\(field.name)")
             for audience in audiences {
-              await #expect(throws: RegistryError.appUnknown, "\(field.name)") {
+              await #expect(throws: RegistryError.self, "\(field.name)") {
                 try await SendoutOperations.audience.run(
                   blind, (), AudienceRequest(appId: "com.acme.app", audience: audience))
               }
@@ -237,7 +237,7 @@ extension JSONValue {
       return fields.flatMap { field in
         let name = UTF8String(field.name)
         return (members[name] ?? .object([:])).replacing(filters, audiences, by: field.schema).map { part in
-          .object(members.merging([name: part]) { $1 })
+          JSONValue.object(members.merging([name: part]) { $1 })
         }
       }
     }
