@@ -6,6 +6,15 @@ import Support
 import Testing
 import Wire
 
+/// Clients that take the first bytes of their replies, and no more.
+private final class SlowReaders: Sendable {
+  let begun = Mutex(0)
+  /// Whether they leave.
+  let isTime = Mutex(false)
+
+  @Sendable func begin() { begun.withLock { $0 += 1 } }
+}
+
 @Suite struct ExportTests {
   private func export(_ path: String, _ managed: ManagementServer, key: String? = nil) async throws -> TestReply {
     try await managed.server.send("GET", "/api/v1/exports/\(path)", key: key ?? managed.key)
@@ -154,14 +163,11 @@ import Wire
       let request = """
         GET /api/v1/exports/\(path) HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \(managed.key)\r\n\r\n
         """
-      let begun = Mutex(0)
-      let isTime = Mutex(false)
+      let readers = SlowReaders()
       let raw = try RawHTTP(managed.server.url)
-      async let first = raw.hold(
-        request, hasBegun: { begun.withLock { $0 += 1 } }, until: { isTime.withLock(\.self) })
-      async let second = raw.hold(
-        request, hasBegun: { begun.withLock { $0 += 1 } }, until: { isTime.withLock(\.self) })
-      try await waitUntil { begun.withLock { $0 == 2 } }
+      async let first = raw.hold(request, hasBegun: readers.begin, until: { readers.isTime.withLock(\.self) })
+      async let second = raw.hold(request, hasBegun: readers.begin, until: { readers.isTime.withLock(\.self) })
+      try await waitUntil { readers.begun.withLock { $0 == 2 } }
       let third = try await managed.send("GET", "/api/v1/exports/\(path)")
       #expect(third.status == 429 && third.header("Retry-After") == "10", "\(third.text)")
       // Pages are read ahead until the system takes no more; then no transaction is open.
@@ -175,7 +181,7 @@ import Wire
       let other = try await export("contacts?columns=originalId", managed, key: managed.otherKey)
       #expect(other.status == 200 && other.text == "originalId\n", "\(other.text)")
       #expect(try await managed.send("GET", "/api/v1/reports/devices").status == 200)
-      isTime.withLock { $0 = true }
+      readers.isTime.withLock { $0 = true }
       let held = try await (first, second)
       #expect(held.0 && held.1)
       try await waitUntil { try await export("contacts?columns=originalId", managed).status == 200 }
