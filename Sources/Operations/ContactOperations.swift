@@ -29,20 +29,31 @@ package enum ContactOperations: ManagedOperations {
     numbers and names, each in alphabetical order. Without `query` all contacts, the newest first. A page can have fewer than `limit`, or \
     none, and still be followed by another one.
 
+    With `filter` those alone who meet it, in the same order. It is asked of one contact after the other: where few of millions meet it, a page \
+    takes long, and one that takes half a minute is refused.
+
     Letters from A to Z are compared without their case, but in original ids: these are found as they are typed, in lower case and in \
     upper case. Of a number only the digits count, without zeros before them; give three of them at least. A name is found by its \
     beginning, as in `lars jan`, and by the last name.
     """,
     at: Parameters.text("query", "How it begins: at most \(ContactSearch.maximumQuery) characters.", example: "lars")
       .and(.choice("field", "Look at this alone.", example: ContactSearchField.name))
+      .and(.filter("filter", "Who is meant: a line of text, or a tree as JSON.", example: "country = 'SE'"))
       .and(.namedPage(of: "contact", example: "1")),
     replies: .ok("A page of contacts.", Page<ContactDetails, String>(items: [.listedExample]))
   ) { call, target, _ in
-    let ((query, field), page) = target
+    let (((query, field), filter), page) = target
     // What else would be found tells the fields that are hidden.
-    return try await ContactSearch(call.database).contacts(
-      call.customer, beginningWith: query, in: call.seesPersonal ? field : .originalId, page
-    ).shown(to: call)
+    let shown = call.seesPersonal ? field : .originalId
+    guard let filter else {
+      return try await ContactSearch(call.database).contacts(call.customer, beginningWith: query, in: shown, page)
+        .shown(to: call)
+    }
+    let resolved = try await call.resolve(filter)
+    return try await call.parts.counts.turn(of: call.customer) {
+      try await ContactSearch(call.slowReads).contacts(
+        call.customer, beginningWith: query, in: shown, meeting: resolved.sql, page)
+    }.shown(to: call)
   }
 
   package static let show = Operation(

@@ -20,7 +20,7 @@ public enum ErrorReplies {
     case let error as HybridError: hybrid(error)
     case let error as SubscriptionsError: subscriptions(error)
     case let error as DataInOutError: dataInOut(error)
-    case let error as FilterError: .badRequest("filter \(error).")
+    case let error as FilterError: response(for: JSONProblem(error.description, at: "filter"))
     case is DeliveryError, is CancellationError: .busy
     case let problem as JSONProblem: .badRequest(problem.sentence + (problem.sentence.hasSuffix("?") ? "" : "."))
     default: DatabaseUnavailable(error).map(unavailable)
@@ -179,6 +179,11 @@ public enum ErrorReplies {
       .conflict("Import \(number) is \(state.rawValue), and cannot be \(wanted).")
     case .tooManyUploads(let limit):
       .conflict("\(limit) files of this customer are on their way already. Send this one when one of them has arrived.")
+    case .tooManyExports(let limit):
+      HTTPErrorResponse(
+        .tooManyRequests,
+        "\(limit) exports of this customer are on their way already. Try again when one of them has ended.",
+        headers: [.retryAfter: "10"])
     case .brokenOff: .badRequest("The file broke off. The import waits for it again.")
     case .overtaken:
       .conflict(

@@ -127,9 +127,11 @@ package struct Operation<Target: Sendable, Body: Sendable, Reply: APIObject>: Se
   /// What the audit log calls it; `nil` for what changes nothing.
   package var audit: AuditAction? { if case .change(let action, _) = work { action } else { nil } }
 
-  /// Does it.
+  /// Does it, unless it asks for what the caller does not see.
   /// - Parameter call: of a transaction, for what changes something.
   package func run(_ call: OperationCall, _ target: Target, _ body: Body) async throws -> Reply {
+    // Whom a filter finds, and how many, tells what it asks for: at once, or by the counts of what is saved.
+    if !call.seesPersonal { try await call.requireShown(AskedContacts(in: target, body)) }
     switch work {
     case .read(let read): return try await read(call, target, body)
     case .change(let action, let change):
@@ -266,11 +268,12 @@ package struct OperationCall: Sendable {
     change = nil
   }
 
-  package init(_ change: ManagementChange, _ parts: OperationParts) {
+  /// For an operation that changes something.
+  package init(_ change: ManagementChange, _ parts: OperationParts, seesPersonal: Bool = true) {
     customer = change.customer
     appID = nil
     database = change.transaction
-    seesPersonal = true
+    self.seesPersonal = seesPersonal
     self.parts = parts
     self.change = change
   }
@@ -340,5 +343,23 @@ package struct Changed<Reply: Sendable>: Sendable {
   /// The line shows the reply.
   package init(_ reply: Reply, _ target: String, before: Reply? = nil) where Reply: Encodable {
     self.init(reply, Line(target, before: before, after: reply))
+  }
+}
+
+/// The filters and audiences of a request, wherever they stand in it. Every operation is asked for them, so none can forget its own.
+struct AskedContacts {
+  private(set) var filters: [Filter] = []
+  private(set) var audiences: [Audience] = []
+
+  /// - Parameter values: what stands in path, query and body.
+  init(in values: Any...) { for value in values { add(value) } }
+
+  private mutating func add(_ value: Any) {
+    switch value {
+    case let filter as Filter: filters.append(filter)
+    case let audience as Audience: audiences.append(audience)
+    case is String: break
+    default: for part in Mirror(reflecting: value).children { add(part.value) }
+    }
   }
 }

@@ -122,6 +122,12 @@ extension Parameters {
     Self(.query(name, .string(), description, example: example), { $0.query.value(name) }, { $0 })
   }
 
+  /// A filter in the query: a line of text, or a tree as JSON.
+  package static func filter(_ name: String, _ description: String, example: JSONValue) -> Self where Value == Filter? {
+    Self(
+      .query(name, .string(), description, example: example), { try $0.query.filter(name) }, { $0?.text })
+  }
+
   /// A value of another kind in the query.
   /// - Parameter read: throws what becomes a 400.
   package static func query<Other>(

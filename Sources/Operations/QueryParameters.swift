@@ -40,6 +40,17 @@ package struct QueryParameters: Sendable {
     return flag
   }
 
+  /// The value as a filter, by a line of text or a tree; `nil` if absent.
+  /// - Throws: `JSONProblem`, as a body's filter does.
+  package func filter(_ name: String) throws -> Filter? {
+    guard let text = values[name] else { return nil }
+    do throws(FilterError) {
+      return try Filter(textOrTree: text)
+    } catch {
+      throw JSONProblem(error.description, at: name)
+    }
+  }
+
   /// The page of a list whose items are numbered.
   /// - Throws: `HTTPErrorResponse` (400), naming the parameter.
   package func page<ID: Identifier>(_: ID.Type = ID.self) throws -> PageRequest<ID> {

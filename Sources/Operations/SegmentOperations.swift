@@ -79,8 +79,9 @@ package enum SegmentOperations: ManagedOperations {
     replies: .ok("A page of contacts.", Page<ContactDetails, ContactID>(items: [.listedExample])), errors: [unknown]
   ) { call, target, _ in
     let (id, page) = target
-    let segment = try await call.segments.find(call.customer, id)
-    return try await call.contacts(.segment(.number(segment.segmentId.rawValue)), page)
+    let segment = Filter.segment(.number(try await call.segments.find(call.customer, id).segmentId.rawValue))
+    if !call.seesPersonal { try await call.requireShown(AskedContacts(in: segment)) }
+    return try await call.contacts(segment, page)
   }
 
   package static let changeContacts = Operation(
@@ -149,22 +150,20 @@ extension OperationCall {
   fileprivate var reading: Segments { Segments(slowReads, retentionDays: parts.retentionDays) }
 
   /// Looks up what a filter names.
-  /// - Throws: `HTTPErrorResponse.personalFilterRefused`, if the caller does not see what it asks for; `RegistryError.invalid`.
-  fileprivate func resolve(_ filter: Filter) async throws -> ResolvedFilter {
-    try shown(try await segments.resolve(customer, filter))
+  /// - Throws: `RegistryError.invalid`.
+  func resolve(_ filter: Filter) async throws -> ResolvedFilter {
+    try await segments.resolve(customer, filter)
   }
 
-  /// Makes sure that the caller sees what an audience asks for.
-  /// - Throws: as `resolve`.
-  package func requireShown(_ audience: Audience) async throws {
-    guard !seesPersonal else { return }
-    if let filter = try await segments.resolve(customer, audience).filter { _ = try shown(filter) }
-  }
-
-  /// The filter, unless it asks for what the caller does not see. Whom it finds, and how many, would tell that.
-  private func shown(_ filter: ResolvedFilter) throws(HTTPErrorResponse) -> ResolvedFilter {
-    guard seesPersonal || !filter.isPersonal else { throw .personalFilterRefused }
-    return filter
+  /// Makes sure that neither a filter or audience, nor a segment in it, asks for personal fields.
+  /// - Throws: `HTTPErrorResponse.personalFilterRefused`; `RegistryError.invalid`.
+  func requireShown(_ asked: AskedContacts) async throws {
+    var found: [ResolvedFilter] = []
+    for filter in asked.filters { found.append(try await segments.resolve(customer, filter)) }
+    for audience in asked.audiences {
+      if let filter = try await segments.resolve(customer, audience).filter { found.append(filter) }
+    }
+    if found.contains(where: \.isPersonal) { throw HTTPErrorResponse.personalFilterRefused }
   }
 
   /// A page of those who meet a filter, as the caller may see them.

@@ -147,6 +147,10 @@ extension RetryPolicy {
   /// A statement that another one kept from succeeding, such as by a deadlock. Callers wait for it.
   public static let conflicts = RetryPolicy(first: .milliseconds(2), longest: .milliseconds(250), jitter: .full)
 
+  /// A page of an export while the database is away, or too many wait for it. A client waits for the page.
+  public static let exports = RetryPolicy(
+    first: .milliseconds(250), longest: .seconds(5), jitter: .equal, giveUpAfter: .seconds(30))
+
   /// A statement that has to be run, however long the database is away.
   public static let outage = RetryPolicy(first: .milliseconds(50), longest: .seconds(2), jitter: .none)
 

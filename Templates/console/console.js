@@ -257,7 +257,8 @@ function fileInto(input) {
 }
 function once(form) {
   form.addEventListener("submit", (event) => {
-    if (event.submitter?.formTarget) return;
+    // A file is saved, and the page stays.
+    if (event.submitter?.formTarget || "download" in form.dataset) return;
     setTimeout(() => { for (const button of all("button[type=submit]", form)) button.disabled = true; });
     addEventListener("pageshow", () => { for (const button of all("button[type=submit]", form)) button.disabled = false; });
   });

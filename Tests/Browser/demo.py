@@ -153,4 +153,7 @@ class Demo:
                           f"/console/segments/{regulars['segmentId']}/remove", "/console/segments/new",
                           "/console/segments/new?filter=contry%20%3D%20'SE'",
                           "/console/contacts?filter=firstName%20is%20set", "/console/contacts?filter=contry%20is%20set",
+                          "/console/contacts?filter=has%20device%20and%20city%20is%20set&field=contry&op=is%20set",
+                          f"/console/exports?what=pushes&sendout={sent['sendoutId']}",
+                          "/console/exports?filter=contry%20is%20set",
                           f"/console/sendouts/{running}/pause", f"/console/sendouts/{running}/cancel"]

@@ -1,4 +1,6 @@
 """What a marketer does in the console, by mouse and by keys."""
+import urllib.parse
+
 TAB, ENTER, ESCAPE = "\ue004", "\ue007", "\ue00c"
 PASSWORD = "seven carts roll downhill"
 
@@ -62,6 +64,25 @@ def send(browser, demo, text, has_scripts=True):
         const lit = [...document.querySelectorAll("[data-phone]")].filter(phone => phone.innerText.includes(arguments[0]));
         return lit.length >= arguments[1];""", text, phones, again=not has_scripts)
     print(f"Sendout {draft} is on {phones} phones: {text}", flush=True)
+
+
+def erase(browser, demo, original_id):
+    """Finds a contact by a filter, and erases it once its original id is typed."""
+    demo.call("PUT", f"contacts/{urllib.parse.quote(original_id)}", {"city": "Lund"})
+    browser.open(f"{demo.url}/console/contacts?filter=" + urllib.parse.quote(f"originalId = '{original_id}'"))
+    browser.click("[data-row] a")
+    number = arrive(browser, r"/contacts/(\d+)")[1]
+    browser.click("a[href$='/erase']")
+    arrive(browser, f"/contacts/{number}/erase")
+    browser.type("[name=originalId]", "somebody else")
+    browser.click("main button.danger")
+    browser.wait("return !!document.querySelector('[name=originalId][aria-invalid=true]')")
+    browser.send(browser.element("[name=originalId]") + "/clear")
+    browser.type("[name=originalId]", original_id)
+    browser.click("main button.danger")
+    arrive(browser, "/contacts")
+    browser.wait("return document.body.innerText.includes(arguments[0])", f"Contact {number} is erased.")
+    print(f"Contact {number} is erased", flush=True)
 
 
 def skip(browser):

@@ -3,7 +3,7 @@ import re
 import urllib.parse
 
 # Pages to do something once, or of no use as a picture.
-LEFT_OUT = re.compile("/console/(assets/|welcome/|sign-out|imports/[0-9]+/rejects)")
+LEFT_OUT = re.compile("/console/(assets/|welcome/|sign-out|imports/[0-9]+/rejects|contacts/[0-9]+/data)")
 
 
 def kind(url):

@@ -42,7 +42,10 @@ import Testing
     // A location has no addresses of another one, be it within that or not.
     let locations = try House.text("deploy/nginx.conf").matches(of: #/(?m)^  location (.*) \{\n((?:    .*\n)*)  \}$/#)
     let closed = locations.filter { $0.2.contains("proxy_pass http://pushcart_operations;") }
-    #expect(closed.map { String($0.1) }.contains("/api/v1/exports/"))
+    for exports in ["/api/v1/exports/", "= /console/exports"] {
+      let location = try #require(closed.first { $0.1 == exports }, "\(exports)")
+      #expect(location.2.contains("proxy_buffering    off;"), "\(exports)")
+    }
     for location in closed {
       #expect(location.2.contains("    allow 10.0.0.0/8;\n    deny  all;\n"), "\(location.1)")
     }

@@ -36,6 +36,7 @@ CREATE TABLE import (
   removed          bigint      NOT NULL DEFAULT 0,
   error            text,
   created_at       timestamptz NOT NULL DEFAULT now(),
+  started_at       timestamptz,
   ended_at         timestamptz,
   cleared          boolean     NOT NULL DEFAULT true,
   PRIMARY KEY (customer_id, import_id),
@@ -80,6 +81,7 @@ COMMENT ON COLUMN import.devices     IS 'Tokens that were registered.';
 COMMENT ON COLUMN import.removed     IS 'Contacts that were taken off the list or out of the segment.';
 COMMENT ON COLUMN import.error       IS 'Why it failed, or was cancelled by an erasure; NULL for neither.';
 COMMENT ON COLUMN import.created_at  IS 'When it was made. Contacts and devices that were written since then keep what they have.';
+COMMENT ON COLUMN import.started_at  IS 'When work on its rows began: its file had come, or it was started out of its review. NULL until then.';
 COMMENT ON COLUMN import.ended_at    IS 'When it ended; NULL until then.';
 COMMENT ON COLUMN import.cleared     IS 'Whether none of its rows are staged. Until then a hub has something to do with it.';
 
@@ -146,3 +148,29 @@ COMMENT ON COLUMN import_reject.column_name IS 'The heading of the column that i
 COMMENT ON COLUMN import_reject.problem     IS 'What is wrong.';
 COMMENT ON COLUMN import_reject.raw         IS 'The row as it was in the file, in UTF-8.';
 COMMENT ON COLUMN import_reject.at          IS 'When it was rejected.';
+
+CREATE VIEW report.imports AS
+  SELECT customer_id, import_id, report.cell(name) AS name, mode, dry_run, state,
+         added + updated + unchanged + duplicates + skipped + rejected AS rows, added, updated, unchanged, duplicates, skipped, rejected,
+         devices, removed, report.cell(error) AS error, created_at, started_at, ended_at AS finished_at
+    FROM import;
+COMMENT ON VIEW   report.imports             IS 'Files of contacts that customers brought in, and what has become of their rows. Each is kept for a year.';
+COMMENT ON COLUMN report.imports.customer_id IS 'The customer.';
+COMMENT ON COLUMN report.imports.import_id   IS 'Number of the import.';
+COMMENT ON COLUMN report.imports.name        IS 'A name for people, as a cell; see report.exact. NULL if nobody gave one.';
+COMMENT ON COLUMN report.imports.mode        IS 'upsert, add, update, replace or suppress.';
+COMMENT ON COLUMN report.imports.dry_run     IS 'Whether rows are checked and counted, and nothing is merged.';
+COMMENT ON COLUMN report.imports.state       IS 'waiting, receiving, review, checking, merging, finished, failed or cancelled.';
+COMMENT ON COLUMN report.imports.rows        IS 'Rows with an outcome: the sum of the next six.';
+COMMENT ON COLUMN report.imports.added       IS 'Rows that became contacts.';
+COMMENT ON COLUMN report.imports.updated     IS 'Rows that changed a contact, its list or its segment.';
+COMMENT ON COLUMN report.imports.unchanged   IS 'Rows that changed nothing.';
+COMMENT ON COLUMN report.imports.duplicates  IS 'Rows of somebody whom a later row is about.';
+COMMENT ON COLUMN report.imports.skipped     IS 'Rows that the mode passes over.';
+COMMENT ON COLUMN report.imports.rejected    IS 'Rows that were wrong.';
+COMMENT ON COLUMN report.imports.devices     IS 'Tokens that were registered.';
+COMMENT ON COLUMN report.imports.removed     IS 'Contacts that were taken off the list or out of the segment.';
+COMMENT ON COLUMN report.imports.error       IS 'Why it failed, as a cell; NULL if it did not.';
+COMMENT ON COLUMN report.imports.created_at  IS 'When it was made.';
+COMMENT ON COLUMN report.imports.started_at  IS 'When work on its rows began; NULL until then.';
+COMMENT ON COLUMN report.imports.finished_at IS 'When it finished, failed or was cancelled; NULL until then.';

@@ -1,6 +1,8 @@
 import Audience
+import Locking
 package import Postgres
 import Registry
+import Retrying
 package import Wire
 
 /// What is exported, in which columns and form.
@@ -29,20 +31,32 @@ package struct ExportRequest: Sendable {
 ///
 /// Each page is a COPY of the next rows by key, in a transaction of its own. So none is open while a client does not read, and no more
 /// than a page is in memory. What is added or changed meanwhile may be in the file or not.
+///
+/// A customer has a few exports at a time, however slowly they are read. Between two pages an export holds nothing that others wait for, and a
+/// page looks at a bounded number of rows. So customers take turns with their pages, as the pool has it.
 package struct Exports: Sendable {
+  /// Most exports of a customer at a time.
+  package static let atOnce = 2
+
   private let pool: Pool
+  private let turns = ExportTurns(Exports.atOnce)
   /// Days for which the hub keeps the ledger; `nil` for ever.
   private let retentionDays: Int32?
+  private let window: Int
 
-  /// - Parameter pool: for what may take long.
-  package init(_ pool: Pool, retentionDays: Int32?) {
+  /// - Parameters:
+  ///   - pool: for what may take long.
+  ///   - window: rows that one statement looks at, where a filter can pass over most of them.
+  package init(_ pool: Pool, retentionDays: Int32?, window: Int = 50_000) {
     self.pool = pool
     self.retentionDays = retentionDays
+    self.window = window
   }
 
-  /// Checks a request, and begins with it.
-  /// - Throws: `DataInOutError.invalid`; `RegistryError.invalid`.
+  /// Checks a request, and begins with it. The export is one of the customer's few until its pages are read or released.
+  /// - Throws: `DataInOutError.invalid`, `.tooManyExports`; `RegistryError.invalid`.
   package func begin(_ customer: CustomerID, _ request: ExportRequest) async throws -> ExportPages {
+    let turn = try turns.take(customer)
     var filter = FilterSQL.everyone
     if let wanted = request.filter {
       filter = try await Segments(pool, retentionDays: retentionDays).resolve(customer, wanted).sql
@@ -64,7 +78,7 @@ package struct Exports: Sendable {
       columns.append(column)
     }
     if request.columns == nil, request.subject == .contacts {
-      let names = try await propertyNames(customer, filter)
+      let names = try await propertyNames(customer, request, filter)
       guard names.count <= Self.mostProperties else {
         throw DataInOutError.invalid(
           field: "columns", problem: "is missing: the contacts have more than \(Self.mostProperties) properties")
@@ -73,23 +87,115 @@ package struct Exports: Sendable {
     }
     guard !columns.isEmpty else { throw DataInOutError.invalid(field: "columns", problem: "is empty") }
     return ExportPages(
-      pool: pool, customer: customer, request: request, columns: columns, filter: filter,
+      pool: pool, window: window, turn: turn, customer: customer, request: request, columns: columns, filter: filter,
       isFiltered: request.filter != nil)
   }
 
   /// An import has 500 columns.
   private static let mostProperties = 450
 
-  private func propertyNames(_ customer: CustomerID, _ filter: FilterSQL) async throws -> [String] {
-    try await pool.limited(to: .seconds(600)).query(
-      ExportQueries.propertyNames(filter), customer.rawValue, filter.literals, Int64(Self.mostProperties + 1)
-    ).map { try $0.decode(String.self) }
+  /// The names of the properties of all contacts that are meant. It looks at the contacts window by window, so that no statement takes long:
+  /// a name that a contact gets or loses meanwhile may be missing or not.
+  private func propertyNames(
+    _ customer: CustomerID, _ request: ExportRequest, _ filter: FilterSQL
+  ) async throws -> [String] {
+    let statement = ExportQueries.propertyNames(filter)
+    var names: Set<UTF8String> = []
+    var last: [Int64]? = request.start
+    while let begin = last, names.count <= Self.mostProperties {
+      let end = try await ExportWindow.end(after: begin, customer, request, rows: window, in: pool)
+      let found = try await pool.query(
+        statement, customer.rawValue, filter.literals, Int64(Self.mostProperties + 1), begin[0], end?[0] ?? .max)
+      for row in found { names.insert(UTF8String(try row.decode(String.self))) }
+      last = end
+    }
+    return names.sorted().map(\.text)
   }
+}
+
+/// Who exports at the moment.
+private final class ExportTurns: Sendable {
+  private let limit: Int
+  private let running = Mutex<[CustomerID: Int]>([:])
+
+  /// - Parameter limit: exports of a customer at a time.
+  init(_ limit: Int) { self.limit = limit }
+
+  /// - Throws: `DataInOutError.tooManyExports`.
+  func take(_ customer: CustomerID) throws(DataInOutError) -> ExportTurn {
+    let isFree = running.withLock { running in
+      guard running[customer, default: 0] < limit else { return false }
+      running[customer, default: 0] += 1
+      return true
+    }
+    guard isFree else { throw .tooManyExports(limit: limit) }
+    return ExportTurn { [self] in
+      running.withLock { running in
+        let left = running[customer, default: 1] - 1
+        running[customer] = left == 0 ? nil : left
+      }
+    }
+  }
+}
+
+/// One of a customer's exports: until it ends, or nobody has it any more.
+private final class ExportTurn: Sendable {
+  private let giveBack: Mutex<(@Sendable () -> Void)?>
+
+  init(giveBack: @escaping @Sendable () -> Void) { self.giveBack = Mutex(giveBack) }
+
+  func end() { giveBack.withLock { $0.take() }?() }
+
+  deinit { end() }
+}
+
+/// So many rows in the order of their key, of which a filter can pass over most: what one statement looks at.
+private enum ExportWindow {
+  /// What is known of the window of the next rows.
+  enum Found: Sendable {
+    /// Nothing yet.
+    case none
+    /// The key of its last row.
+    case upTo([Int64])
+    /// It has all rows that are left.
+    case rest
+  }
+
+  /// The key of the window's last row; `nil` if the rows that are left are fewer.
+  static func end(
+    after key: [Int64], _ customer: CustomerID, _ request: ExportRequest, rows: Int, in database: any Querying
+  ) async throws -> [Int64]? {
+    let skipped = Int64(rows - 1)
+    let statement = ExportQueries.windowEnd(request.subject, ofSendout: request.sendout != nil)
+    let found =
+      switch (request.subject, request.sendout) {
+      case (.pushes, let sendout?):
+        try await database.query(statement, customer.rawValue, sendout.rawValue, key[1], skipped)
+      case (.pushes, nil): try await database.query(statement, customer.rawValue, key[0], key[1], skipped)
+      default: try await database.query(statement, customer.rawValue, key[0], skipped)
+      }
+    guard let row = found.first else { return nil }
+    let first: Int64 = try row.column(0)
+    guard request.subject == .pushes else { return [first] }
+    return [first, try row.column(1)]
+  }
+}
+
+extension ExportRequest.Subject {
+  /// Names of the columns that there are, but for properties of contacts.
+  package var columns: [String] { ExportColumn.list(of: self) }
+}
+
+extension ExportRequest {
+  /// The key before the first row.
+  fileprivate var start: [Int64] { subject == .pushes ? [sendout?.rawValue ?? 0, 0] : [0] }
 }
 
 /// The pages of an export, in their order.
 package struct ExportPages: AsyncSequence, Sendable {
   fileprivate let pool: Pool
+  fileprivate let window: Int
+  fileprivate let turn: ExportTurn
   fileprivate let customer: CustomerID
   fileprivate let request: ExportRequest
   fileprivate let columns: [ExportColumn]
@@ -113,6 +219,7 @@ package struct ExportPages: AsyncSequence, Sendable {
     private let pages: ExportPages
     /// The key of the last row that was given.
     private var last: [Int64]
+    private var window = ExportWindow.Found.none
     private var limit = 1000
     private var isOver = false
     private var isFirst = true
@@ -121,39 +228,79 @@ package struct ExportPages: AsyncSequence, Sendable {
 
     fileprivate init(pages: ExportPages) {
       self.pages = pages
-      last = pages.request.subject == .pushes ? [0, 0] : [0]
+      last = pages.request.start
     }
 
     /// About so many bytes are a page.
     private static let pageSize = 1 << 20
 
     package mutating func next() async throws -> [UInt8]? {
-      if isOver { return nil }
       var page: [UInt8] = []
       if isFirst, pages.request.format == .csv { page = pages.heading }
       isFirst = false
-      let (sql, literals) = (pages.copy(after: last, limit), pages.filter.literals)
-      let names = pages.columns.map { $0.property ?? "" }
-      // One of the connections for reports, until the page is in memory.
-      let copied = try await pages.pool.transaction(of: pages.customer.rawValue) { [keys = last.count] transaction in
-        try await transaction.query(ExportQueries.setTexts, literals, names)
-        var copied = Copied()
-        try await transaction.copyOut(sql) { row in copied.append(row, keys: keys) }
-        return copied
-      }
-      rows += copied.rows
-      if !copied.last.isEmpty { last = copied.last }
-      isOver = copied.rows < limit && !copied.isFull
-      if copied.rows > 0 {
+      // Where a filter passes over all rows of a window, the page has those of the next one.
+      while !isOver {
+        let copied: Copied
+        (copied, window) = try await pages.read(after: last, window, limit)
+        rows += copied.rows
+        if copied.rows == limit || copied.isFull {
+          last = copied.last
+        } else if case .upTo(let end) = window {
+          (last, window) = (end, .none)
+        } else {
+          isOver = true
+          pages.turn.end()
+        }
+        guard copied.rows > 0 else { continue }
         limit = Swift.max(50, Swift.min(10_000, Self.pageSize * copied.rows / Swift.max(1, copied.bytes.count)))
+        return page + copied.bytes
       }
-      page += copied.bytes
       return page.isEmpty ? nil : page
     }
   }
 
+  /// A page of rows, and the window that it is in. A database that is away for a moment is asked again, as nothing of the page has left.
+  fileprivate func read(
+    after last: [Int64], _ window: ExportWindow.Found, _ limit: Int
+  ) async throws -> (Copied, ExportWindow.Found) {
+    let begun = ContinuousClock.now
+    var failures = 0
+    while true {
+      do {
+        return try await readOnce(after: last, window, limit)
+      } catch {
+        // Whether a transaction that only reads was committed makes no difference.
+        let isAway = [.nothingDone, .outcomeUnknown].contains(DatabaseUnavailable(error))
+        failures += 1
+        guard isAway, begun.duration(to: .now) < RetryPolicy.exports.giveUpAfter else { throw error }
+        try await Task.sleep(for: RetryPolicy.exports.delay(after: failures))
+      }
+    }
+  }
+
+  private func readOnce(
+    after last: [Int64], _ known: ExportWindow.Found, _ limit: Int
+  ) async throws -> (Copied, ExportWindow.Found) {
+    let (names, rows) = (columns.map { $0.property ?? "" }, self.window)
+    // One of the connections for reports, until the page is in memory.
+    return try await pool.transaction(of: customer.rawValue) { transaction in
+      var window = known
+      // Without a filter the limit is the window.
+      if !isFiltered {
+        window = .rest
+      } else if case .none = known {
+        let end = try await ExportWindow.end(after: last, customer, request, rows: rows, in: transaction)
+        window = end.map { .upTo($0) } ?? .rest
+      }
+      try await transaction.query(ExportQueries.setTexts, filter.literals, names)
+      var copied = Copied()
+      try await transaction.copyOut(copy(after: last, window, limit)) { row in copied.append(row, keys: last.count) }
+      return (copied, window)
+    }
+  }
+
   /// Rows of a page, without their keys.
-  private struct Copied: Sendable {
+  fileprivate struct Copied: Sendable {
     var bytes: [UInt8] = []
     var rows = 0
     var last: [Int64] = []
@@ -193,9 +340,11 @@ package struct ExportPages: AsyncSequence, Sendable {
     return line + Array("\n".utf8)
   }
 
-  private func copy(after last: [Int64], _ limit: Int) -> String {
-    ExportQueries.copy(
-      customer, request, columns, isFiltered ? filter : nil, after: last, limit: limit)
+  private func copy(after last: [Int64], _ window: ExportWindow.Found, _ limit: Int) -> String {
+    var end: [Int64]?
+    if case .upTo(let key) = window { end = key }
+    return ExportQueries.copy(
+      customer, request, columns, isFiltered ? filter : nil, after: last, upTo: end, limit: limit)
   }
 }
 
@@ -232,6 +381,8 @@ struct ExportColumn: Sendable {
       return nil
     }
   }
+
+  fileprivate static func list(of subject: ExportRequest.Subject) -> [String] { all(of: subject).map(\.name) }
 
   static func names(of subject: ExportRequest.Subject) -> String {
     all(of: subject).map(\.name).joined(separator: ", ") + (subject == .contacts ? " or properties. with a name" : "")
@@ -301,24 +452,53 @@ enum ExportQueries {
   /// What stands between cells of NDJSON's rows, which JSON never has.
   static let delimiter: UInt8 = 2
 
-  /// The names of the properties of all contacts that meet the filter with the literals `$2`, at most `$3`.
+  /// The names of the properties of contacts that meet the filter with the literals `$2`, at most `$3`: of those behind the number `$4`, up to
+  /// the number `$5`.
   static func propertyNames(_ filter: FilterSQL) -> Statement {
     Statement(
       "export.property_names", .read,
       """
-      SELECT name FROM (
-        SELECT DISTINCT json_object_keys(contact.properties) AS name FROM contact
-         WHERE contact.customer_id = $1::bigint AND contact.properties::text <> '{}' AND $2::text[] IS NOT NULL
-           AND \(filter.sql(literals: "$2::text[]"))) AS names
-       ORDER BY name COLLATE "C" LIMIT $3::bigint
+      SELECT DISTINCT json_object_keys(contact.properties) FROM contact
+       WHERE contact.customer_id = $1::bigint AND contact.contact_id > $4::bigint AND contact.contact_id <= $5::bigint
+         AND contact.properties::text <> '{}' AND $2::text[] IS NOT NULL AND \(filter.sql(literals: "$2::text[]"))
+       LIMIT $3::bigint
       """)
   }
 
-  /// The rows behind the key `last`, each with its key before its columns.
+  /// The key of the last row of a window. Its parameters are the key before the window, and one row less than the window has.
+  static func windowEnd(_ subject: ExportRequest.Subject, ofSendout: Bool = false) -> Statement {
+    switch (subject, ofSendout) {
+    case (.contacts, _), (.devices, _):
+      let (table, key) = subject == .contacts ? ("contact", "contact_id") : ("device", "device_id")
+      return Statement(
+        "export.window_of_\(subject.rawValue)", .read,
+        """
+        SELECT \(key) FROM \(table) WHERE customer_id = $1::bigint AND \(key) > $2::bigint
+         ORDER BY \(key) OFFSET $3::bigint LIMIT 1
+        """)
+    case (.pushes, false):
+      return Statement(
+        "export.window_of_pushes", .read,
+        """
+        SELECT sendout_id, push_no FROM push
+         WHERE customer_id = $1::bigint AND (sendout_id, push_no) > ($2::bigint, $3::bigint)
+         ORDER BY sendout_id, push_no OFFSET $4::bigint LIMIT 1
+        """)
+    case (.pushes, true):
+      return Statement(
+        "export.window_of_sendout", .read,
+        """
+        SELECT sendout_id, push_no FROM push
+         WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND push_no > $3::bigint
+         ORDER BY push_no OFFSET $4::bigint LIMIT 1
+        """)
+    }
+  }
+
+  /// The rows behind the key `last`, up to the key `end` if there is one, each with its key before its columns.
   static func copy(
     _ customer: CustomerID, _ request: ExportRequest, _ columns: [ExportColumn], _ filter: FilterSQL?,
-    after last: [Int64],
-    limit: Int
+    after last: [Int64], upTo end: [Int64]?, limit: Int
   ) -> String {
     let (own, key, tables): (String, [String], String)
     let contact = "contact.customer_id = \(customer)"
@@ -339,6 +519,9 @@ enum ExportQueries {
       "\(own).customer_id = \(customer)",
       "(\(key.joined(separator: ", "))) > (\(last.map(\.description).joined(separator: ", ")))",
     ]
+    if let end {
+      conditions.append("(\(key.joined(separator: ", "))) <= (\(end.map(\.description).joined(separator: ", ")))")
+    }
     if request.subject == .devices { conditions.append("device.invalidated_at IS NULL") }
     if let sendout = request.sendout { conditions.append("push.sendout_id = \(sendout)") }
     if let filter {
@@ -384,5 +567,7 @@ enum ExportQueries {
     column.property == nil ? "'\(column.name)'" : "'properties.' || \(nameOfProperty(place))"
   }
 
-  static let all: [Statement] = [setTexts, propertyNames(.sample)]
+  static let all: [Statement] =
+    [setTexts, propertyNames(.sample), windowEnd(.pushes, ofSendout: true)]
+    + ExportRequest.Subject.allCases.map { windowEnd($0) }
 }

@@ -10,6 +10,8 @@ public enum DataInOutError: Error, Sendable, Hashable {
   case wrongState(ImportID, ImportState, wanted: String)
   /// So many files of the customer are on their way that there can be no further one.
   case tooManyUploads(limit: Int)
+  /// The customer has so many exports on their way that there can be no further one.
+  case tooManyExports(limit: Int)
   /// The file broke off, or is no whole gzip. The import waits for it again.
   case brokenOff
   /// Another request sends the import's file, or the import was cancelled, so this one is not read on.

@@ -18,7 +18,8 @@ enum ImportQueries {
         WHEN state = 'finished' THEN 100
         WHEN staged > 0 THEN (merged + registered) * 100 / (staged * CASE WHEN has_devices THEN 2 ELSE 1 END)
         ELSE 0 END AS percent,
-      columns, headings, delimiter, encoding, sample, error, created_at, ended_at
+      CASE WHEN state NOT IN ('waiting', 'receiving') AND staged > 0 THEN staged END AS total,
+      columns, headings, delimiter, encoding, sample, error, created_at, started_at, ended_at
     """
 
   // MARK: Managing
@@ -67,7 +68,7 @@ enum ImportQueries {
     UPDATE import SET state = 'checking', mode = $3::text, identity = $4::text, list_id = $5::bigint, segment_id = $6::bigint,
            dry_run = $7::bool, request = $8::json, columns = $9::json, has_devices = $10::bool, checked = 0, merged = 0,
            registered = 0, added = 0, updated = 0, unchanged = 0, duplicates = 0, skipped = 0, rejected = 0, devices = 0,
-           removed = 0, error = NULL
+           removed = 0, error = NULL, started_at = now()
      WHERE \(one) AND state = 'review'
     RETURNING \(reply)
     """)
@@ -132,6 +133,7 @@ enum ImportQueries {
            lease_until = NULL,
            received = $4::bigint, delimiter = $5::text, encoding = $6::text, columns = $7::json, sample = $8::json,
            has_devices = $9::bool, staged = $10::bigint, error = $11::text, headings = $12::text[],
+           started_at = CASE WHEN $11::text IS NULL AND NOT coalesce((request ->> 'review')::bool, false) THEN clock.at END,
            ended_at = CASE WHEN $11::text IS NOT NULL THEN clock.at END
       FROM (SELECT now() AS at OFFSET 0) AS clock
      WHERE \(one) AND attempt = $3::int4 AND state = 'receiving'

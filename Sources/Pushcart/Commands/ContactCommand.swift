@@ -17,18 +17,24 @@ struct ContactCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Look for contacts by the beginning of an original id, an e-mail address, a number or a name.",
       discussion: """
-        Without --query all contacts are listed, the newest first.
+        Without --query all contacts are listed, the newest first. --filter leaves those alone who meet it.
 
-        Example: pushcart contact list --customer 1 --query lars
+        Example: pushcart contact list --customer 1 --query lars --filter "country = 'SE'"
         """)
 
     @Option(help: "Number of the customer.") var customer: CustomerID
     @Option(parsing: .unconditional, help: "How it begins. (default: all contacts)") var query: String?
     @Option(help: "Look at this alone. (default: at all of them)") var field: ContactSearchField?
+    @Option(
+      parsing: .unconditional, help: "Those alone who meet this, a line or a tree as JSON.",
+      transform: { try Filter(textOrTree: $0) })
+    var filter: Filter?
     @OptionGroup var paging: PageOptions<String>
     @OptionGroup var options: ManagementOptions
 
-    var target: ((String?, ContactSearchField?), PageRequest<String>) { ((query, field), paging.request) }
+    var target: (((String?, ContactSearchField?), Filter?), PageRequest<String>) {
+      (((query, field), filter), paging.request)
+    }
 
     func text(_ page: Page<ContactDetails, String>) -> String {
       TextTable(ContactDetails.columns, of: page.items).text(empty: "Customer \(customer) has no such contacts.")

@@ -20,7 +20,9 @@ struct ExportCommand: ManagementCommand {
 
   @Argument(help: "What to export.") var subject: ExportRequest.Subject
   @Option(help: "Number of the customer.") var customer: CustomerID
-  @Option(parsing: .unconditional, help: "Whose rows. (default: everybody's)", transform: { try Filter(text: $0) })
+  @Option(
+    parsing: .unconditional, help: "Whose rows, as a line or a tree in JSON. (default: everybody's)",
+    transform: { try Filter(textOrTree: $0) })
   var filter: Filter?
   @Option(help: "Number of the sendout, of pushes.") var sendout: SendoutID?
   @Option(parsing: .unconditional, help: "Names of columns, with commas between them. (default: the usual ones)")
@@ -36,7 +38,7 @@ struct ExportCommand: ManagementCommand {
     request.columns = columns.map { $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init) }
     request.format = format
     request.isExact = exact
-    let exports = Exports(stores.pool, retentionDays: nil)
+    let exports = Exports(stores.pool, retentionDays: stores.settings.retentionDays)
     let pages = try await exports.begin(customer, request)
     try await stores.pool.transaction(of: customer.rawValue) { [subject] transaction in
       let change = ManagementChange(transaction, customer: customer, actor: ManagementStores.actor)

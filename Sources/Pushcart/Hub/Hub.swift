@@ -83,11 +83,12 @@ struct Hub: Sendable {
         + servers(try routes(parts, pins), whenListening: whenListening))
   }
 
-  /// Few connections, since what runs on them may take long. So reports wait for each other, and nobody else for them.
+  /// Few connections, since what runs on them may take long. So reports wait for each other, and nobody else for them. Exact counts, which take
+  /// minutes, leave one of the dedicated ones to pages of exports, which customers have by turns.
   private static func forReports(_ database: PoolConfiguration) -> PoolConfiguration {
     var reports = database
     reports.sharedConnections = 2
-    reports.dedicatedConnections = 1
+    reports.dedicatedConnections = 3
     reports.queueTimeout = .seconds(10)
     reports.plansOnce = false
     // None is sent behind another, which may take half a minute.

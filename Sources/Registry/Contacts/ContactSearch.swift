@@ -20,14 +20,16 @@ package struct ContactSearch: Sendable {
   ///   - query: what people typed. Letters are compared without their case: A to Z everywhere, others at the beginning of the text, or
   ///     where all are of one case. Original ids are compared as they are typed, and in lower and upper case. Of numbers only digits count.
   ///   - field: where to look; `nil` for everywhere.
+  ///   - filter: what they have to meet; `nil` for nothing. It is asked of one contact after the other, in the order of the page. So a page costs
+  ///     by those that are passed over, too.
   /// - Throws: `RegistryError.invalid`.
   package func contacts(
     _ customer: CustomerID, beginningWith query: String?, in field: ContactSearchField? = nil,
-    _ page: PageRequest<String> = PageRequest()
+    meeting filter: FilterSQL? = nil, _ page: PageRequest<String> = PageRequest()
   ) async throws -> Page<ContactDetails, String> {
     let rule = TextRule("query", maximum: Self.maximumQuery, allowsControls: true)
     let query = String(try rule.check(query ?? "").trimmed)
-    guard !query.isEmpty else { return try await newest(customer, page) }
+    guard !query.isEmpty else { return try await newest(customer, meeting: filter, page) }
     let ranges = SearchRange.all(for: query, in: field)
     var place = try page.after.map { try SearchPlace($0, in: ranges) } ?? SearchPlace(range: 0, contact: .min, key: "")
     var found: [ContactDetails] = []
@@ -35,9 +37,17 @@ package struct ContactSearch: Sendable {
     var read = 0
     while place.range < ranges.count {
       let range = ranges[place.range]
-      let rows = try await database.query(
-        ContactSearchQueries.statement(range.key), customer.rawValue, range.end,
-        max(UTF8String(place.key), UTF8String(range.start)).text, place.contact, Int64(page.limit + 1))
+      let begin = max(UTF8String(place.key), UTF8String(range.start)).text
+      let rows =
+        if let filter {
+          try await database.query(
+            ContactSearchQueries.statement(range.key, meeting: filter), customer.rawValue, range.end, begin,
+            place.contact, Int64(page.limit + 1), filter.literals)
+        } else {
+          try await database.query(
+            ContactSearchQueries.statement(range.key), customer.rawValue, range.end, begin, place.contact,
+            Int64(page.limit + 1))
+        }
       for row in rows {
         let keys: [String] = try row.get("search_keys")
         let contact: ContactDetails = try row.reply()
@@ -59,14 +69,22 @@ package struct ContactSearch: Sendable {
     return Page(items: found)
   }
 
-  private func newest(_ customer: CustomerID, _ page: PageRequest<String>) async throws -> Page<ContactDetails, String>
-  {
+  private func newest(
+    _ customer: CustomerID, meeting filter: FilterSQL?, _ page: PageRequest<String>
+  ) async throws -> Page<ContactDetails, String> {
     let after = try page.after.map { text in
       guard let contact = ContactID(text) else { throw SearchPlace.unknown }
       return contact.rawValue
     }
-    let rows = try await database.query(
-      ContactSearchQueries.newest, customer.rawValue, after ?? .max, Int64(page.limit + 1))
+    let rows =
+      if let filter {
+        try await database.query(
+          ContactSearchQueries.newest(meeting: filter), customer.rawValue, after ?? .max, Int64(page.limit + 1),
+          filter.literals)
+      } else {
+        try await database.query(
+          ContactSearchQueries.newest, customer.rawValue, after ?? .max, Int64(page.limit + 1))
+      }
     return page.page(of: try rows.map { try $0.reply(ContactDetails.self) }) { "\($0.contactId)" }
   }
 }
@@ -202,27 +220,44 @@ enum ContactSearchQueries {
   /// all keys of each, "" where there is none.
   static func statement(_ key: SearchKey) -> Statement { statements[key.rawValue] }
 
-  private static let statements = SearchKey.allCases.map { key in
+  private static let statements = SearchKey.allCases.map { search($0, "") }
+
+  /// As `statement`, of those who meet a filter with the literals `$6`.
+  static func statement(_ key: SearchKey, meeting filter: FilterSQL) -> Statement {
+    search(key, " AND \(filter.sql(literals: "$6::text[]"))")
+  }
+
+  private static func search(_ key: SearchKey, _ condition: String) -> Statement {
     Statement(
-      "contact.search_\(key.name)", .read,
+      "contact.search_\(key.name)\(condition.isEmpty ? "" : "_meeting")", .read,
       """
       SELECT \(columns), ARRAY[\(SearchKey.allCases.map { "coalesce(\($0.sql), '')" }.joined(separator: ", "))] AS search_keys
         FROM contact
        WHERE customer_id = $1::bigint AND \(key.condition) AND \(key.sql) < $2::text
-         AND (\(key.sql), contact_id) > ($3::text, $4::bigint)
+         AND (\(key.sql), contact_id) > ($3::text, $4::bigint)\(condition)
        ORDER BY \(key.sql), contact_id
        LIMIT $5::bigint
       """)
   }
 
   /// The newest first, from behind `$2`.
-  static let newest = Statement(
-    "contact.newest", .read,
-    """
-    SELECT \(columns) FROM contact
-     WHERE customer_id = $1::bigint AND contact_id < $2::bigint
-     ORDER BY contact_id DESC LIMIT $3::bigint
-    """)
+  static let newest = latest("")
 
-  static let all: [Statement] = statements + [newest]
+  /// As `newest`, of those who meet a filter with the literals `$4`.
+  static func newest(meeting filter: FilterSQL) -> Statement {
+    latest(" AND \(filter.sql(literals: "$4::text[]"))")
+  }
+
+  private static func latest(_ condition: String) -> Statement {
+    Statement(
+      "contact.newest\(condition.isEmpty ? "" : "_meeting")", .read,
+      """
+      SELECT \(columns) FROM contact
+       WHERE customer_id = $1::bigint AND contact_id < $2::bigint\(condition)
+       ORDER BY contact_id DESC LIMIT $3::bigint
+      """)
+  }
+
+  static let all: [Statement] =
+    statements + [newest, newest(meeting: .sample)] + SearchKey.allCases.map { statement($0, meeting: .sample) }
 }

@@ -37,6 +37,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
     var collected: (request: Head, body: ByteBuffer)?
     /// Whether Hummingbird's channel answers it.
     var isForwarded = false
+    /// Whether its reply is made as the client takes it.
+    var isStreamed = false
     /// What a large reply holds until its client has taken it, and until when that has to be.
     var memory: (held: any AnyObject & Sendable, until: NIODeadline)?
   }
@@ -244,6 +246,7 @@ extension ConnectionHandler {
     }
     switch part {
     case .head(let response):
+      current?.isStreamed = true
       context.writeAndFlush(wrapOutboundOut(.head(head(of: response, isStreamed: true))), promise: promise)
     case .body(let bytes):
       writtenBytes += bytes.readableBytes
@@ -367,7 +370,11 @@ extension ConnectionHandler {
 
   private func wait(_ context: ChannelHandlerContext) -> ProgressMonitor.Wait {
     let buffered = (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
-    if buffered > 0 { return .reply(request: state.requests, taken: writtenBytes - buffered) }
+    if buffered > 0 {
+      let taken = writtenBytes - buffered
+      return current?.isStreamed == true
+        ? .stream(request: state.requests, taken: taken) : .reply(request: state.requests, taken: taken)
+    }
     switch state.awaited {
     case .request: return headSince.map { .head(since: $0) } ?? .request(since: idleSince)
     case .body where isReading: return .body(request: state.requests, received: receivedBytes)

@@ -12,6 +12,8 @@ public struct ConnectionLimits: Sendable {
   public var minimumBytes = 4096
   /// How long a client may take for a large reply, whose memory its customer's others wait for.
   public var largeReply = Duration.seconds(60)
+  /// How long a client may take no byte of a reply that is made as it is taken. It holds nothing meanwhile that others wait for.
+  public var streamedReply = Duration.seconds(60)
   /// How long and how much input is discarded after the last reply, so that its client can read that.
   public var linger = Duration.seconds(5)
   public var lingerBytes = 8 * 1024 * 1024
@@ -35,21 +37,27 @@ struct ProgressMonitor {
     case body(request: Int, received: Int)
     /// To take the reply to the request with this number; so many bytes were taken so far.
     case reply(request: Int, taken: Int)
+    /// The same of a reply that is made as it is taken.
+    case stream(request: Int, taken: Int)
   }
 
   private let limits: ConnectionLimits
   private var previous = Wait.none
+  /// When what the client keeps the connection waiting for was seen first.
+  private var since = NIODeadline.distantPast
 
   init(_ limits: ConnectionLimits) { self.limits = limits }
 
   /// How long after one check the next is due.
-  var interval: TimeAmount { TimeAmount(min(limits.window, limits.idle, limits.head)) }
+  var interval: TimeAmount { TimeAmount(min(limits.window, limits.idle, limits.head, limits.streamedReply)) }
 
   /// - Returns: whether the connection has to be closed.
   mutating func isStalled(_ wait: Wait, at now: NIODeadline) -> Bool {
     defer { previous = wait }
+    if wait != previous { since = now }
     switch (previous, wait) {
     case (_, .none): return false
+    case (_, .stream): return now - since >= TimeAmount(limits.streamedReply)
     case (_, .request(let since)): return now - since >= TimeAmount(limits.idle)
     case (_, .head(let since)): return now - since >= TimeAmount(limits.head)
     case (.body(let before, let old), .body(let request, let new)),

@@ -31,30 +31,31 @@ struct ExportRoutes: RouteSet {
       try await change.record(.other(.export), subject.rawValue, after: pages.audited)
       return pages.audited
     }
-    return Response(
+    return pages.reply(of: subject)
+  }
+}
+
+extension ExportPages {
+  /// The file as a reply that is made while its client takes it.
+  func reply(of subject: ExportRequest.Subject) -> Response {
+    Response(
       status: .ok,
       headers: [
-        .contentType: pages.format.mediaType, .cacheControl: "no-store",
-        .contentDisposition: "attachment; filename=\"\(subject.rawValue).\(pages.format.rawValue)\"",
+        .contentType: format.mediaType, .cacheControl: "no-store", .xContentTypeOptions: "nosniff",
+        .contentDisposition: "attachment; filename=\"\(subject.rawValue).\(format.rawValue)\"",
       ],
       body: ResponseBody { writer in
-        for try await page in pages { try await writer.write(ByteBuffer(bytes: page)) }
+        for try await page in self { try await writer.write(ByteBuffer(bytes: page)) }
         try await writer.finish(nil)
       })
   }
 }
 
 extension ExportRequest {
-  /// - Throws: `HTTPErrorResponse` (400), naming the parameter; `DataInOutError.invalid`.
+  /// - Throws: `HTTPErrorResponse` (400), naming the parameter; `JSONProblem`.
   fileprivate init(_ subject: Subject, _ query: QueryParameters) throws {
     self.init(subject)
-    if let text = query.value("filter") {
-      do {
-        filter = try Filter(text: text)
-      } catch {
-        throw DataInOutError.invalid(field: "filter", problem: "is wrong \(error)")
-      }
-    }
+    filter = try query.filter("filter")
     sendout = try query.integer("sendout", in: 1...Int64.max).map { SendoutID($0) }
     columns = query.value("columns").map { $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init) }
     format = try query.choice("format") ?? .csv

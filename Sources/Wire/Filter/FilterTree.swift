@@ -16,6 +16,22 @@ extension Filter {
     self = filter
   }
 
+  /// Reads a filter as query parameters and options have it: a line of text, or a tree as JSON, which no line begins like.
+  /// - Throws: `FilterError`.
+  public init(textOrTree text: String) throws(FilterError) {
+    guard text.trimmed.utf8.first == UInt8(ascii: "{") else {
+      try self.init(text: text)
+      return
+    }
+    let tree: JSONValue
+    do throws(JSONProblem) {
+      tree = try JSONValue(json: Array(text.utf8))
+    } catch {
+      throw FilterError(.path(""), error.problem)
+    }
+    try self.init(tree: tree)
+  }
+
   /// The tree that `init(tree:)` reads as this filter.
   public var tree: JSONValue {
     switch self {

@@ -166,6 +166,7 @@ public struct ImportReply: APIObject, NumberedThing, Equatable {
   public var devices: Int
   public var removed: Int
   public var percent: Int
+  public var total: Int?
   public var columns: ImportColumns?
   public var headings: [String]?
   public var delimiter: String?
@@ -173,15 +174,16 @@ public struct ImportReply: APIObject, NumberedThing, Equatable {
   public var sample: [[String]]?
   public var error: String?
   public var createdAt: Timestamp
+  public var startedAt: Timestamp?
   public var endedAt: Timestamp?
 
   public init(
     importId: ImportID, name: String? = nil, state: ImportState, listId: ListID? = nil, segmentId: SegmentID? = nil,
     mode: ImportMode = .upsert, identity: ImportIdentity = .originalId, dryRun: Bool = false, rows: Int = 0,
     added: Int = 0, updated: Int = 0, unchanged: Int = 0, duplicates: Int = 0, skipped: Int = 0, rejected: Int = 0,
-    devices: Int = 0, removed: Int = 0, percent: Int = 0, columns: ImportColumns? = nil, headings: [String]? = nil,
-    delimiter: String? = nil, encoding: ImportEncoding? = nil, sample: [[String]]? = nil, error: String? = nil,
-    createdAt: Timestamp, endedAt: Timestamp? = nil
+    devices: Int = 0, removed: Int = 0, percent: Int = 0, total: Int? = nil, columns: ImportColumns? = nil,
+    headings: [String]? = nil, delimiter: String? = nil, encoding: ImportEncoding? = nil, sample: [[String]]? = nil,
+    error: String? = nil, createdAt: Timestamp, startedAt: Timestamp? = nil, endedAt: Timestamp? = nil
   ) {
     self.importId = importId
     self.name = name
@@ -201,6 +203,7 @@ public struct ImportReply: APIObject, NumberedThing, Equatable {
     self.devices = devices
     self.removed = removed
     self.percent = percent
+    self.total = total
     self.columns = columns
     self.headings = headings
     self.delimiter = delimiter
@@ -208,6 +211,7 @@ public struct ImportReply: APIObject, NumberedThing, Equatable {
     self.sample = sample
     self.error = error
     self.createdAt = createdAt
+    self.startedAt = startedAt
     self.endedAt = endedAt
   }
 
@@ -217,10 +221,10 @@ public struct ImportReply: APIObject, NumberedThing, Equatable {
   public static let schemaDescription = "A file of contacts that a customer brings in, and what has become of its rows."
   public static let example = ImportReply(
     importId: ImportID(1), name: "Customers of November", state: .finished, listId: ListID(1_000_000_005), rows: 1000,
-    added: 800, updated: 120, unchanged: 60, duplicates: 15, rejected: 5, percent: 100,
+    added: 800, updated: 120, unchanged: 60, duplicates: 15, rejected: 5, percent: 100, total: 1000,
     columns: ImportColumns(["Kundnr": "originalId", "Färg": "properties.colour", "Intern": nil]),
     headings: ["Kundnr", "Färg", "Intern"], delimiter: ";", encoding: .windows1252,
-    sample: [["1001", "röd", ""]], createdAt: .example, endedAt: .example)
+    sample: [["1001", "röd", ""]], createdAt: .example, startedAt: .example, endedAt: .example)
 
   public static let fieldTable: FieldTable = [
     "importId": "The import's number.",
@@ -279,9 +283,11 @@ public struct ImportReply: APIObject, NumberedThing, Equatable {
     "devices": .count("Tokens that are registered."),
     "removed": .count("Contacts that `replace` took off the list or out of the segment."),
     "percent": FieldDescription("How much of it is done.", limits: 0...100),
+    "total": .count("Rows of the file, once all of it has come."),
     "sample": "The cells of the first rows, as they are read.",
     "error": "Why it failed.",
     "createdAt": "When the import was made. What somebody registered since then is newer than the file.",
+    "startedAt": "When work on its rows began. With `rows`, it tells how many become contacts in a second.",
     "endedAt": "When it ended.",
   ]
 }

@@ -64,7 +64,8 @@ extension APIOperation {
   package var queries: [String] {
     let queried = parameters.filter { $0.location == .query }
     func query(_ parameters: [APIParameter]) -> String {
-      parameters.isEmpty ? "" : "?" + parameters.map { "\($0.name)=\($0.example.plain)" }.joined(separator: "&")
+      parameters.isEmpty
+        ? "" : "?" + parameters.map { "\($0.name)=\(PercentEncoding.encode($0.example.plain))" }.joined(separator: "&")
     }
     let needed = queried.filter(\.isRequired)
     return [query(needed)] + queried.filter { !$0.isRequired }.map { query(needed + [$0]) }

@@ -29,6 +29,20 @@ import Testing
     for (wait, isStalled) in waits { #expect(monitor.isStalled(wait, at: start) == isStalled) }
   }
 
+  @Test func `A reply that is made as it is taken may rest for a minute, and any byte begins another one`() {
+    var monitor = ProgressMonitor(limits)
+    let checks: [(seconds: Int64, taken: Int, isStalled: Bool)] = [
+      (0, 0, false), (15, 0, false), (59, 0, false), (60, 1, false), (75, 1, false), (119, 1, false), (120, 1, true),
+    ]
+    for check in checks {
+      let isStalled = monitor.isStalled(.stream(request: 1, taken: check.taken), at: start + .seconds(check.seconds))
+      #expect(isStalled == check.isStalled, "\(check)")
+    }
+    // The next reply has a minute of its own.
+    let isNextStalled = monitor.isStalled(.stream(request: 2, taken: 1), at: start + .seconds(121))
+    #expect(!isNextStalled)
+  }
+
   @Test func `A request and its head have a time of their own`() {
     var monitor = ProgressMonitor(limits)
     for (seconds, isStalled) in [(74, false), (75, true)] {

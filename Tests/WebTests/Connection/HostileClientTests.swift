@@ -45,6 +45,15 @@ import Web
     }
   }
 
+  @Test func `A client that takes none of a reply that is made as it is taken is cut off`() async throws {
+    var settings = settings
+    settings.limits.streamedReply = .milliseconds(200)
+    try await withTestWebServer([Slow()], settings: settings) { server in
+      let raw = try RawHTTP(server.url)
+      #expect(try await raw.isCutOff("GET /stream HTTP/1.1\r\nHost: x\r\n\r\n"))
+    }
+  }
+
   @Test(arguments: ["/healthz", "/fast/x", "/long"])
   func `A client that pipelines requests and reads nothing is cut off`(path: String) async throws {
     try await withTestWebServer([HealthRoutes { nil }, Slow()], settings: settings) { server in
@@ -216,6 +225,14 @@ private struct Slow: RouteSet {
     }
     routes.get("/long") { _, _ in
       Response(status: .ok, body: ResponseBody(byteBuffer: ByteBuffer(repeating: 0x7E, count: 1 << 25)))
+    }
+    routes.get("/stream") { _, _ in
+      Response(
+        status: .ok,
+        body: ResponseBody { writer in
+          for _ in 0..<100 { try await writer.write(ByteBuffer(repeating: 0x7E, count: 1 << 20)) }
+          try await writer.finish(nil)
+        })
     }
     routes.fast(.get, "/fast/{name}", bound: .noKey) { _, answer in
       answer { Response(status: .ok, body: .init(byteBuffer: ByteBuffer(repeating: 0x7E, count: 1000))) }

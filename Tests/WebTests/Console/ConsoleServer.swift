@@ -31,10 +31,12 @@ struct ConsoleServer: Sendable {
 
   /// A browser in which a new user has signed in.
   func browser(
-    _ role: Role = .owner, _ email: String = "mia@example.com", of customer: CustomerID? = nil, isOperator: Bool = true
+    _ role: Role = .owner, _ email: String = "mia@example.com", of customer: CustomerID? = nil, seesPersonal: Bool? = nil,
+    isOperator: Bool = true
   ) async throws -> ConsoleBrowser {
     let browser = ConsoleBrowser(server)
-    let link = try await add(email, as: role, of: customer, isOperator: isOperator) ?? ""
+    let link =
+      try await add(email, as: role, of: customer, seesPersonal: seesPersonal, isOperator: isOperator) ?? ""
     _ = try await browser.get(link)
     _ = try await browser.post(link, [("password", Self.password)])
     return browser

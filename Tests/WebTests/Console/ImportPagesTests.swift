@@ -1,4 +1,5 @@
 import DataInOut
+import Foundation
 import Postgres
 import Registry
 import Support
@@ -157,6 +158,63 @@ import Wire
         #expect(sent.status == 403, "\(role)")
       }
       #expect(try await console.database.query("SELECT FROM import").count == 1)
+    }
+  }
+
+  @Test func `A page shows the first hundred rejects by line, column and problem, and says how fast the rest goes`()
+    async throws
+  {
+    try await withConsole { console in
+      let browser = try await console.browser(.marketer)
+      let long = String(repeating: "x", count: 200)
+      let rows = (1...130).map { "\($0 > 5 ? "" : "\($0)"),\(long)\r\n" }.joined()
+      let path = try await send(browser, file: "originalId,lastName\r\n" + rows)
+      let fields = [
+        ("identity", "originalId"), ("mode", "upsert"), ("column.0", "originalId"), ("column.1", "lastName"),
+      ]
+      #expect(try await browser.post("\(path)/start", fields + [("run", "import")]).status == 303)
+      // As a hub is half-way.
+      try await console.database.query(
+        """
+        UPDATE import SET state = 'merging', staged = 130, merged = 65, added = 5, rejected = 60, started_at = now() - interval '13 seconds'
+        """)
+      let moving = try await browser.get(path).text
+      #expect(moving.contains("rows a second; 65 of 130 rows are left, which take about "), "\(moving)")
+      try await console.database.query(
+        """
+        UPDATE import SET state = 'checking', merged = 0, added = 0, rejected = 0
+        """)
+      try await work(console)
+      let page = try await browser.get(path).text
+      #expect(page.contains("The first rejected rows") && page.utf8.count < 60 * 1024, "\(page.utf8.count)")
+      #expect(page.components(separatedBy: #"data-label="Line" class="num""#).count == 101, "\(page)")
+      #expect(
+        page.contains(#"<td data-label="Line" class="num">7</td><td data-label="Column"><bdi>originalId</bdi></td>"#))
+      #expect(!page.contains(long) && !page.contains("rows a second"))
+      #expect(try await browser.get("\(path)/rejects").text.contains(long))
+    }
+  }
+
+  @Test func `Imports stand in a view for psql, with their rows by outcome and their moments`() async throws {
+    try await withConsole { console in
+      let browser = try await console.browser(.marketer)
+      let fields = [("mode", "upsert"), ("name", "=Friday")]
+      let path = try await send(browser, fields, file: "originalId,lastName\r\n1,A\r\n,B\r\n")
+      func row() async throws -> String {
+        try await console.database.query(
+          """
+          SELECT concat_ws(' ', name, state, rows, added, rejected, coalesce(started_at >= created_at, false),
+                           coalesce(finished_at >= started_at, false))
+            FROM report.imports WHERE customer_id = $1::bigint
+          """, console.customer.rawValue)[0].decode(String.self)
+      }
+      #expect(try await row() == "'=Friday review 0 0 0 f f")
+      let columns = [
+        ("identity", "originalId"), ("mode", "upsert"), ("column.0", "originalId"), ("column.1", "lastName"),
+      ]
+      #expect(try await browser.post("\(path)/start", columns + [("run", "import")]).status == 303)
+      try await work(console)
+      #expect(try await row() == "'=Friday finished 2 1 1 t t")
     }
   }
 }

@@ -1,3 +1,4 @@
+import Embedded
 import Postgres
 import Registry
 import Support
@@ -269,7 +270,7 @@ import Wire
       let found = try await browser.get("/console/contacts?filter=country%20%3D%20'SE'").text
       #expect(found.contains(#"href="/console/contacts/1""#) && !found.contains(#"href="/console/contacts/3""#))
       #expect(found.contains("/console/segments/new?filter=country%20%3D%20%27SE%27"), "\(found)")
-      #expect(found.contains("/console/new-sendout?filter=") && found.contains("/api/v1/contacts/search"))
+      #expect(found.contains("/console/new-sendout?filter=") && found.contains("/api/v1/contacts?filter=country"))
       let both = try await browser.get("/console/contacts?query=mia&filter=country%20%3D%20'SE'").text
       #expect(both.contains(#"href="/console/contacts/2""#) && !both.contains(#"href="/console/contacts/1""#))
       let wrong = try await browser.get("/console/contacts?filter=contry%20%3D%20'SE'")
@@ -278,6 +279,54 @@ import Wire
       #expect(nobody.contains("Nobody meets this filter"))
       let new = try await browser.get("/console/segments/new?filter=country%20%3D%20'SE'").text
       #expect(new.contains(#"<strong class="num">2</strong> contacts"#), "\(new)")
+    }
+  }
+
+  @Test func `Conditions of the contacts' filter are chips, of which each is taken away and another one is added`()
+    async throws
+  {
+    try await withConsole { console in
+      try await settle(console)
+      let browser = try await console.browser(.marketer)
+      let added = try await browser.get(
+        "/console/contacts?filter=country%20%3D%20'SE'&field=firstName&op=starts%20with&value=M"
+      ).text
+      #expect(
+        added.contains("\n\(Markup.escaped("country = 'SE' and firstName starts with 'M'"))</textarea>"), "\(added)")
+      #expect(added.contains(#"href="/console/contacts/2""#) && !added.contains(#"href="/console/contacts/1""#))
+      let rest = PercentEncoding.encode("country = 'SE'")
+      #expect(added.contains(#"href="/console/contacts?filter=\#(rest)""#))
+      #expect(
+        added.contains(#"href="/console/contacts?filter=\#(PercentEncoding.encode("firstName starts with 'M'"))""#))
+      // Of one condition, nothing is left.
+      let one = try await browser.get("/console/contacts?query=mia&filter=has%20device").text
+      #expect(
+        one.contains(#"<code class="wrap"><bdi>has device</bdi></code> <a href="/console/contacts?query=mia""#),
+        "\(one)")
+      let wrong = try await browser.get("/console/contacts?filter=has%20device&field=contry&op=%3D&value=x")
+      #expect(wrong.status == 200 && wrong.text.contains("did you mean country?"), "\(wrong.text)")
+      #expect(wrong.text.contains(#"value="contry""#) && wrong.text.contains("\nhas device</textarea>"))
+      #expect(!wrong.text.contains(#"href="/console/contacts/1""#))
+    }
+  }
+
+  @Test func `Who may not see personal fields asks for others, and saves no filter that would tell them`() async throws
+  {
+    try await withConsole { console in
+      try await settle(console)
+      let blind = try await console.browser(.marketer, "blind@example.com", seesPersonal: false)
+      let found = try await blind.get("/console/contacts?filter=has%20device").text
+      #expect(found.contains(#"href="/console/contacts/1""#) && !found.contains(#"href="/console/contacts/2""#))
+      let refused = try await blind.get("/console/contacts?filter=country%20%3D%20'SE'")
+      #expect(refused.status == 200 && refused.text.contains("asks for personal fields"), "\(refused.text)")
+      #expect(!refused.text.contains(#"href="/console/contacts/1""#))
+      _ = try await blind.get("/console/segments/new")
+      let saved = try await blind.post("/console/segments/new", form(Self.swedes))
+      #expect(saved.status == 403 && saved.text.contains("asks for personal fields"), "\(saved.text)")
+      // What was typed is still there.
+      #expect(saved.text.contains(#"value="Swedes""#))
+      #expect(try await console.database.query("SELECT FROM segment").isEmpty)
+      #expect(try await blind.post("/console/segments/new", form("has device")).status == 303)
     }
   }
 }

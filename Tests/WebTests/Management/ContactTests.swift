@@ -117,6 +117,52 @@ import Wire
     }
   }
 
+  @Test func `Contacts are those who meet a filter and begin so, by a line or a tree, page by page`() async throws {
+    try await withManagementServer { managed in
+      for (id, json) in [
+        ("lars1", #"{"country":"SE","properties":{"visits":3}}"#), ("lars2", #"{"country":"NO"}"#),
+        ("mia", #"{"country":"SE"}"#), ("lars3", #"{"country":"SE","firstName":"lars3"}"#),
+      ] {
+        #expect(try await managed.send("PUT", "/api/v1/contacts/\(id)", json: json).status == 200)
+      }
+      #expect(
+        try await managed.send("PUT", "/api/v1/contacts/lars9", key: managed.otherKey, json: #"{"country":"SE"}"#)
+          .status == 200)
+      func list(_ query: [(String, String)]) async throws -> JSONValue {
+        let query = query.map { "\($0)=\(PercentEncoding.encode($1))" }.joined(separator: "&")
+        let reply = try await managed.send("GET", "/api/v1/contacts?\(query)")
+        #expect(reply.status == 200, "\(reply.text)")
+        return try reply.json
+      }
+      func ids(_ page: JSONValue) -> [String] { page.array("items")?.compactMap { $0.string("originalId") } ?? [] }
+      let swedes = [("filter", "country = 'SE'")]
+      // The newest first, as without a filter.
+      #expect(ids(try await list(swedes)) == ["lars3", "mia", "lars1"])
+      let tree = [("filter", #"{"field":"country","op":"=","value":"SE"}"#)]
+      #expect(ids(try await list(tree)) == ["lars3", "mia", "lars1"])
+      #expect(ids(try await list(swedes + [("query", "lars")])) == ["lars1", "lars3"])
+      #expect(ids(try await list([("filter", "properties.visits >= 3"), ("query", "lars")])) == ["lars1"])
+      #expect(ids(try await list([("filter", "country = 'XX'")])).isEmpty)
+      for further in [[], [("query", "lars")]] as [[(String, String)]] {
+        var (found, after): ([String], String?) = ([], nil)
+        repeat {
+          let page = try await list(swedes + further + [("limit", "1")] + (after.map { [("after", $0)] } ?? []))
+          found += ids(page)
+          after = page.string("next")
+        } while after != nil && found.count < 10
+        #expect(found == (further.isEmpty ? ["lars3", "mia", "lars1"] : ["lars1", "lars3"]))
+      }
+      for (filter, error) in [
+        ("contry = 'SE'", "filter at 1: no field is called contry; did you mean country?"),
+        (#"{"field":"contry","op":"is set"}"#, "filter at field: "), ("{", "filter at the top: "),
+        ("in segment 'VIP'", "filter names segment 'VIP', and there is none of this name."),
+      ] {
+        let reply = try await managed.send("GET", "/api/v1/contacts?filter=\(PercentEncoding.encode(filter))")
+        #expect(reply.status == 400 && reply.error?.hasPrefix(error) == true, "\(reply.text)")
+      }
+    }
+  }
+
   @Test func `A device is retired once, and valid again when its app registers it`() async throws {
     try await withManagementServer { managed in
       try await managed.addApp()
@@ -198,11 +244,11 @@ import Wire
       #expect(shown.timeline == nil)
       for query in ["secretive", "Secretive", "31612"] {
         for field in [nil, ContactSearchField.name, .emailAddress, .mobileNumber] {
-          let page = try await ContactOperations.list.run(call, ((query, field), PageRequest()), ())
+          let page = try await ContactOperations.list.run(call, (((query, field), nil), PageRequest()), ())
           #expect(page.items.isEmpty, "\(query)")
         }
       }
-      let all = try await ContactOperations.list.run(call, (("u", nil), PageRequest()), ())
+      let all = try await ContactOperations.list.run(call, ((("u", nil), nil), PageRequest()), ())
       #expect(all.items.count == 1 && all.items[0].texts.isEmpty)
     }
   }

@@ -1,9 +1,19 @@
 import DataInOut
+import Locking
 import Postgres
 import Registry
 import Support
 import Testing
 import Wire
+
+/// Clients that take the first bytes of their replies, and no more.
+private final class SlowReaders: Sendable {
+  let begun = Mutex(0)
+  /// Whether they leave.
+  let isTime = Mutex(false)
+
+  @Sendable func begin() { begun.withLock { $0 += 1 } }
+}
 
 @Suite struct ExportTests {
   private func export(_ path: String, _ managed: ManagementServer, key: String? = nil) async throws -> TestReply {
@@ -92,7 +102,9 @@ import Wire
   @Test func `A wrong parameter is named`() async throws {
     try await withManagementServer { managed in
       for (query, word) in [
-        ("contacts?columns=nope", "nope"), ("contacts?filter=contry%20%3D%20'SE'", "contry"),
+        ("contacts?columns=nope", "nope"),
+        ("contacts?filter=contry%20%3D%20'SE'", "filter at 1: no field is called contry; did you mean country?"),
+        ("contacts?filter=%7B%22everyone%22:false%7D", "filter at"), ("contacts?filter=%7Bx", "filter at the top"),
         ("contacts?sendout=1", "sendout"),
         ("contacts?format=xml", "format"), ("devices?columns=originalId,originalId", "twice"),
         ("pushes?exact=maybe", "exact"),
@@ -124,6 +136,189 @@ import Wire
         String(decoding: row.prefix { $0 != UInt8(ascii: ",") }, as: UTF8.self)
       }
       #expect(ids == (1...200).map { "c\($0)" })
+    }
+  }
+
+  @Test func `A filter may be a tree`() async throws {
+    try await withManagementServer { managed in
+      try await put("a", #"{"country":"SE"}"#, managed)
+      try await put("b", #"{"country":"NO"}"#, managed)
+      let tree = PercentEncoding.encode(#"{"field":"country","op":"=","value":"NO"}"#)
+      #expect(try await export("contacts?columns=originalId&filter=\(tree)", managed).text == "originalId\nb\n")
+    }
+  }
+
+  @Test func `While two exports of a customer are not read a third is refused, and others wait for nobody`()
+    async throws
+  {
+    // One connection for all transactions, so that an export that held it would be noticed.
+    try await withManagementServer(database: { $0.dedicatedConnections = 1 }) { managed in
+      // Twelve MiB: more than the system takes for a client.
+      try await managed.database.query(
+        """
+        INSERT INTO contact (customer_id, original_id, properties)
+        SELECT $1::bigint, 'c' || number, ('{"p":"' || repeat('x', 60000) || '"}')::json FROM generate_series(1, 200) AS number
+        """, managed.customer.rawValue)
+      let path = "contacts?columns=originalId,properties.p"
+      let request = """
+        GET /api/v1/exports/\(path) HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \(managed.key)\r\n\r\n
+        """
+      let readers = SlowReaders()
+      let raw = try RawHTTP(managed.server.url)
+      async let first = raw.hold(request, hasBegun: readers.begin, until: { readers.isTime.withLock(\.self) })
+      async let second = raw.hold(request, hasBegun: readers.begin, until: { readers.isTime.withLock(\.self) })
+      try await waitUntil { readers.begun.withLock { $0 == 2 } }
+      let third = try await managed.send("GET", "/api/v1/exports/\(path)")
+      #expect(third.status == 429 && third.header("Retry-After") == "10", "\(third.text)")
+      // Pages are read ahead until the system takes no more; then no transaction is open.
+      try await waitUntil {
+        try await managed.database.query(
+          """
+          SELECT count(*) FROM pg_stat_activity
+           WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start IS NOT NULL
+          """)[0].decode(Int64.self) == 0
+      }
+      let other = try await export("contacts?columns=originalId", managed, key: managed.otherKey)
+      #expect(other.status == 200 && other.text == "originalId\n", "\(other.text)")
+      #expect(try await managed.send("GET", "/api/v1/reports/devices").status == 200)
+      readers.isTime.withLock { $0 = true }
+      let held = try await (first, second)
+      #expect(held.0 && held.1)
+      try await waitUntil { try await export("contacts?columns=originalId", managed).status == 200 }
+    }
+  }
+
+  @Test func `An export that ends, breaks off or is refused makes room for the next one`() async throws {
+    try await withManagementServer { managed in
+      let exports = Exports(managed.database.pool, retentionDays: nil)
+      var request = ExportRequest(.contacts)
+      request.columns = ["originalId"]
+      for _ in 0..<5 {
+        var wrong = request
+        wrong.columns = ["nope"]
+        await #expect(throws: DataInOutError.self) { try await exports.begin(managed.customer, wrong) }
+        _ = try await exports.begin(managed.customer, request)
+      }
+      let held = try await exports.begin(managed.customer, request)
+      let read = try await exports.begin(managed.customer, request)
+      await #expect(throws: DataInOutError.tooManyExports(limit: 2)) {
+        try await exports.begin(managed.customer, request)
+      }
+      _ = try await exports.begin(managed.other, request)
+      for try await _ in read {}
+      // It has been read to its end, though it is still there.
+      _ = try await exports.begin(managed.customer, request)
+      withExtendedLifetime((held, read)) {}
+    }
+  }
+
+  @Test func `A filter that few of many meet is asked window by window, and each of these few is there once`()
+    async throws
+  {
+    try await withManagementServer { managed in
+      try await managed.database.query(
+        """
+        INSERT INTO contact (customer_id, original_id, city)
+        SELECT customer_id, 'c' || n, CASE WHEN n % 777 = 0 THEN 'Lund' END
+          FROM generate_series(1, 4321) AS n CROSS JOIN unnest(ARRAY[$1::bigint, $2::bigint]) AS customer_id
+        """, managed.customer.rawValue, managed.other.rawValue)
+      for window in [1, 100, 777, 4321, 5000] {
+        let exports = Exports(managed.database.pool, retentionDays: nil, window: window)
+        var request = ExportRequest(.contacts)
+        request.columns = ["originalId"]
+        request.filter = try Filter(text: "city = 'Lund'")
+        var bytes: [UInt8] = []
+        for try await page in try await exports.begin(managed.customer, request) { bytes += page }
+        let expected = ["originalId"] + (1...5).map { "c\($0 * 777)" }
+        #expect(String(decoding: bytes, as: UTF8.self) == expected.map { $0 + "\n" }.joined(), "\(window)")
+      }
+    }
+  }
+
+  @Test func `Every property that a contact has becomes a column, wherever it stands`() async throws {
+    try await withManagementServer { managed in
+      try await managed.database.query(
+        """
+        INSERT INTO contact (customer_id, original_id, country, properties)
+        SELECT $1::bigint, 'c' || n, CASE WHEN n < 900 THEN 'SE' END,
+               CASE n WHEN 1 THEN '{"food":"x"}' WHEN 500 THEN '{"a b":1}' WHEN 1000 THEN '{"Ö":true}' ELSE '{}' END::json
+          FROM generate_series(1, 1000) AS n
+        """, managed.customer.rawValue)
+      for (filter, names) in [
+        (nil, ["a b", "food", "Ö"]), ("country = 'SE'", ["a b", "food"]), ("country = 'NO'", []),
+      ] as [(String?, [String])] {
+        for window in [1, 99, 1000, 50_000] {
+          var request = ExportRequest(.contacts)
+          request.filter = try filter.map { try Filter(text: $0) }
+          let pages = try await Exports(managed.database.pool, retentionDays: nil, window: window).begin(
+            managed.customer, request)
+          guard case .array(let columns)? = pages.audited["columns"] else {
+            Issue.record("no columns")
+            continue
+          }
+          let found = columns.compactMap(\.text).filter { $0.hasPrefix("properties.") }
+          #expect(found == names.map { "properties.\($0)" }, "\(filter ?? "") \(window)")
+        }
+      }
+    }
+  }
+
+  @Test func `Devices and pushes that meet a filter are found window by window`() async throws {
+    try await withManagementServer { managed in
+      let app = try await managed.addApp()
+      try await managed.database.query(
+        """
+        WITH made AS (
+          INSERT INTO contact (customer_id, original_id, city)
+          SELECT 1, 'c' || n, CASE WHEN n % 50 = 0 THEN 'Lund' END FROM generate_series(1, 300) AS n
+          RETURNING contact_id, original_id)
+        INSERT INTO device (customer_id, push_app_id, contact_id, token, token_key)
+        SELECT 1, $1::bigint, contact_id, 'token of ' || original_id, decode(md5(original_id), 'hex') FROM made
+        """, app)
+      for window in [1, 70, 1000] {
+        var request = ExportRequest(.devices)
+        request.columns = ["originalId"]
+        request.filter = try Filter(text: "city = 'Lund'")
+        var bytes: [UInt8] = []
+        let exports = Exports(managed.database.pool, retentionDays: nil, window: window)
+        for try await page in try await exports.begin(managed.customer, request) { bytes += page }
+        let rows = String(decoding: bytes, as: UTF8.self).split(separator: "\n").dropFirst().sorted()
+        #expect(rows == ["c100", "c150", "c200", "c250", "c300", "c50"], "\(window)")
+        for sendout in [nil, SendoutID(1)] {
+          var pushes = ExportRequest(.pushes)
+          (pushes.columns, pushes.filter, pushes.sendout) = (["originalId"], request.filter, sendout)
+          var none: [UInt8] = []
+          for try await page in try await exports.begin(managed.customer, pushes) { none += page }
+          #expect(String(decoding: none, as: UTF8.self) == "originalId\n")
+        }
+      }
+    }
+  }
+
+  @Test func `An export goes on after its connection is lost between two pages`() async throws {
+    try await withManagementServer { managed in
+      try await managed.database.query(
+        """
+        INSERT INTO contact (customer_id, original_id)
+        SELECT $1::bigint, 'c' || n FROM generate_series(1, 2500) AS n
+        """, managed.customer.rawValue)
+      var request = ExportRequest(.contacts)
+      request.columns = ["originalId"]
+      let pages = try await Exports(managed.database.pool, retentionDays: nil).begin(managed.customer, request)
+      var (bytes, count): ([UInt8], Int) = ([], 0)
+      for try await page in pages {
+        bytes += page
+        count += 1
+        guard count == 1 else { continue }
+        _ = try? await managed.database.query(
+          """
+          SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+           WHERE datname = current_database() AND pid <> pg_backend_pid()
+          """)
+      }
+      #expect(count > 1)
+      let ids = String(decoding: bytes, as: UTF8.self).split(separator: "\n").dropFirst().map(String.init)
+      #expect(ids == (1...2500).map { "c\($0)" })
     }
   }
 }

@@ -74,7 +74,12 @@ import Wire
           let audiences: [Audience] = [.filter(filter), .excluding(.originalIds(["lars"]), filter)]
           if shown.contains(field) {
             #expect(try await SegmentOperations.count.run(blind, (), count).contacts == 0, "\(field.name)")
-            for audience in audiences { try await blind.requireShown(audience) }
+            for audience in audiences {
+              await #expect(throws: RegistryError.self, "\(field.name)") {
+                try await SendoutOperations.audience.run(
+                  blind, (), AudienceRequest(appId: "com.acme.app", audience: audience))
+              }
+            }
             continue
           }
           #expect(try await SegmentOperations.count.run(seeing, (), count).contacts == 0, "\(field.name)")
@@ -107,6 +112,36 @@ import Wire
       let device = Filter.device(.compare(.device(.country), .isSet))
       #expect(
         try await SegmentOperations.count.run(blind, (), SegmentCountRequest(filter: device)).contacts == 0)
+    }
+  }
+
+  @Test func `Every operation that takes a filter or an audience refuses personal ones to whoever does not see them`()
+    async throws
+  {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      let blind = OperationCall(reading: .of(database), of: customer, seesPersonal: false)
+      let asked = Filter.or([.compare(.contact(.city), .isSet), .compare(.createdAt, .isSet)])
+      let segment = try await Segments(database.pool).add(customer, SegmentRequest(name: "Towns", filter: asked))
+      let filters = [asked.tree, .string(asked.text), ["segment": .integer(segment.segmentId.rawValue)]]
+      let audiences: [JSONValue] =
+        filters.flatMap { [["filter": $0], ["all": true, "exclude": $0]] as [JSONValue] }
+        + [["segmentId": .integer(segment.segmentId.rawValue)]]
+      var found: Set<String> = []
+      for operation in ManagementOperations.all {
+        let requests = operation.requests(asking: filters, audiences)
+        for (values, body) in requests {
+          let work = try operation.prepare(values, body?.json ?? [])
+          let id = operation.description.id
+          await #expect(throws: HTTPErrorResponse.personalFilterRefused, "\(id) \(body?.written ?? "")") {
+            _ = try await work(blind)
+          }
+        }
+        if !requests.isEmpty { found.insert(operation.description.id) }
+      }
+      #expect(
+        found.isSuperset(of: ["listContacts", "addSegment", "countSegment", "countAudience", "addSendout"]),
+        "\(found.sorted())")
     }
   }
 
@@ -166,5 +201,45 @@ extension OperationParts {
       statusAddresses: { _ in throw HTTPErrorResponse.unavailable }, suppressionKey: { _ in .ofTests },
       checkCredentials: { _ in nil },
       messages: { throw HTTPErrorResponse.unavailable })
+  }
+}
+
+extension AnyOperation {
+  /// Its examples, with each of these in turn where its description has a filter or an audience.
+  fileprivate func requests(
+    asking filters: [JSONValue], _ audiences: [JSONValue]
+  ) -> [(RequestValues, JSONValue?)] {
+    let path = description.parameters.filter { $0.location == .path }.map {
+      ($0.name, $0.example.text ?? $0.example.written)
+    }
+    func values(_ query: [String: String] = [:]) -> RequestValues {
+      RequestValues(path: Dictionary(uniqueKeysWithValues: path), query: QueryParameters(query))
+    }
+    let queries = description.parameters.filter { $0.location == .query && $0.name == "filter" }.flatMap { _ in
+      filters.map { (values(["filter": $0.text ?? $0.written]), nil as JSONValue?) }
+    }
+    guard let content = description.requestBody, let example = content.examples.first else { return queries }
+    return queries
+      + example.replacing(filters, audiences, by: content.schema).map { (values(), $0) }
+  }
+}
+
+extension JSONValue {
+  /// This, as the schema describes it, with each of these in turn in place of every filter and audience.
+  fileprivate func replacing(_ filters: [JSONValue], _ audiences: [JSONValue], by schema: Schema) -> [JSONValue] {
+    switch schema.name {
+    case Filter.schema.name: return filters
+    case Audience.schema.name: return audiences
+    default:
+      guard case .object(let fields, _, _) = schema.shape else { return [] }
+      var members: [UTF8String: JSONValue] = [:]
+      if case .object(let own) = self { members = own }
+      return fields.flatMap { field in
+        let name = UTF8String(field.name)
+        return (members[name] ?? .object([:])).replacing(filters, audiences, by: field.schema).map { part in
+          JSONValue.object(members.merging([name: part]) { $1 })
+        }
+      }
+    }
   }
 }

@@ -3,6 +3,19 @@ import Testing
 import Wire
 
 @Suite struct FilterTreeTests {
+  @Test func `A parameter or option has a line or a tree, and its errors are those of both`() throws {
+    let filter = try Filter(text: "country = 'SE' and has device")
+    #expect(try Filter(textOrTree: filter.text) == filter)
+    #expect(try Filter(textOrTree: " \n\(String(decoding: filter.tree.json, as: UTF8.self))") == filter)
+    for (text, place) in [
+      ("contry = 'SE'", FilterError.Place.character(1)), ("{", .path("")),
+      (#"{"and":[{"everyone":true},{"field":"contry","op":"is set"}]}"#, .path("and[1].field")),
+    ] {
+      let error = #expect(throws: FilterError.self) { try Filter(textOrTree: text) }
+      #expect(error?.place == place, "\(text)")
+    }
+  }
+
   @Test(arguments: [
     (#"{"and":[{"everyone":true},{"list":7}]}"#, "everyone and in list 7"),
     (#"{"or":[{"everyone":true},{"segment":3}]}"#, "everyone or in segment 3"),

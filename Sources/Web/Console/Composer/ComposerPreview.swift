@@ -28,7 +28,7 @@ struct ComposerPreview: Sendable {
     if call.allows(ContactOperations.list), call.allows(MessageOperations.preview) {
       let query = form.values.text(ComposerForm.Own.contact)
       let found = try await call.read(
-        ContactOperations.list, ((query, nil), PageRequest(limit: Self.shownContacts))
+        ContactOperations.list, (((query, nil), nil), PageRequest(limit: Self.shownContacts))
       ).items
       contact = found.first { query?.hasSameBytes(as: $0.originalId) == true } ?? found.first
       others = found.filter { $0.contactId != contact?.contactId }

@@ -1,3 +1,4 @@
+import DataInOut
 import HTTPTypes
 import Operations
 import Registry
@@ -9,76 +10,49 @@ enum ContactPages {
   static let pages = [search, contact, edit, message]
   static let actions = [change, send, retire, suppress, lift]
 
+  private static let path = "/console/contacts"
   /// Most events of a timeline at first, and at all.
   private static let events = (few: 50, most: 1000)
 
   private static let search = ConsolePage(
-    path: "/console/contacts", title: "Contacts", section: .contacts, reads: [AnyOperation(ContactOperations.list)],
-    query: ["query", "filter", "after"]
+    path: path, title: "Contacts", section: .contacts, reads: [AnyOperation(ContactOperations.list)],
+    query: ["query", "filter", "after"] + ContactFilter.row
   ) { call in
-    let query = call.given("query")
-    if let filter = call.given("filter"), call.allows(SegmentOperations.search) {
-      return try await found(FilterLine(filter), query, call)
+    let (query, after) = (call.given("query"), call.query.value("after"))
+    let asked = ContactFilter(call)
+    var (rows, next, problem): ([[String: Any]], String?, String) = ([], nil, "")
+    if asked.isReadable {
+      do {
+        let page = try await call.read(
+          ContactOperations.list, (((query, nil), asked.filter), PageRequest(after: after, limit: 50)))
+        (rows, next) = (page.items.map { row($0, call) }, page.next)
+      } catch {
+        // A filter that cannot be answered stays on the page, to be changed.
+        guard asked.filter != nil, let refusal = ErrorReplies.response(for: error) else { throw error }
+        problem = refusal.sentence
+      }
     }
-    let page = try await call.read(
-      ContactOperations.list, ((query, nil), PageRequest(after: call.query.value("after"), limit: 50)))
-    let isEmpty = page.items.isEmpty && page.next == nil
+    let isEmpty = rows.isEmpty && next == nil && problem.isEmpty && asked.isReadable
+    let isFiltered = asked.filter != nil
+    let kept: KeyValuePairs<String, String?> = ["query": query, "filter": asked.given]
+    var values = asked.values(query)
+    values.merge([
+      "tabs": ContactTabs.tabs(call, path), "query": query ?? "", "rows": rows, "hasRows": !rows.isEmpty,
+      "pager": ConsolePath.pager(path, kept, after: after, next), "hidesPersonal": !call.user.seesPersonal,
+      "problem": problem, "noneMeets": isEmpty && isFiltered, "nobody": isEmpty && !isFiltered && query != nil,
+      "first": isEmpty && !isFiltered && query == nil && after == nil ? [firstSteps(call)] : [],
+      "save": isFiltered && call.allows(SegmentOperations.add)
+        ? ConsolePath.path("/console/segments/new", ["filter": asked.given]) : "",
+      "send": isFiltered && call.allows(SendoutOperations.add)
+        ? ConsolePath.path("/console/new-sendout", ["filter": asked.given]) : "",
+      "export": asked.isReadable ? DownloadPages.link(call, .contacts, filter: asked.given) : "",
+    ]) { $1 }
     return ConsoleView(
-      title: "Contacts", template: "contacts",
-      values: [
-        "tabs": ContactTabs.tabs(call, "/console/contacts"),
-        "query": query ?? "", "rows": page.items.map { row($0, call) }, "hasRows": !page.items.isEmpty,
-        "pager": ConsolePath.pager("/console/contacts", ["query": query], after: call.query.value("after"), page.next),
-        "hidesPersonal": !call.user.seesPersonal, "mayFilter": call.allows(SegmentOperations.search), "filter": "",
-        "nobody": isEmpty && query != nil,
-        "first": isEmpty && query == nil && call.query.value("after") == nil ? [firstSteps(call)] : [],
-      ],
+      title: "Contacts", template: "contacts", values: values,
       sql: """
         SELECT contact_id, original_id, first_name, last_name, email_address, mobile_number, created_at
           FROM contact WHERE customer_id = \(call.customer) ORDER BY contact_id DESC LIMIT 50;
         """)
-  }
-
-  /// The contacts who meet a filter, and begin with the text where there is one.
-  private static func found(_ line: FilterLine, _ query: String?, _ call: ConsoleCall) async throws -> ConsoleView {
-    var (rows, next, problem): ([[String: Any]], String?, String) = ([], nil, "")
-    var calls: [ConsoleLink] = []
-    if let filter = line.filter {
-      let whole = query.map { Filter.and([filter, beginning(with: $0)]) } ?? filter
-      calls.append(
-        ConsoleLink(api: call.posting("/api/v1/contacts/search", ["filter": .string(whole.text)]), command: nil))
-      do {
-        let after: ContactID? = try call.query.page().after
-        let page = try await call.change(
-          SegmentOperations.search, (), ContactSearchRequest(filter: whole, after: after, limit: 50))
-        (rows, next) = (page.items.map { row($0, call) }, page.next?.description)
-      } catch {
-        guard let refusal = ErrorReplies.response(for: error), refusal.status.code < 500 else { throw error }
-        problem = refusal.sentence
-      }
-    }
-    let mayAdd = call.allows(SegmentOperations.add)
-    return ConsoleView(
-      title: "Contacts", template: "contacts",
-      values: [
-        "query": query ?? "", "filter": line.text, "mayFilter": true, "rows": rows, "hasRows": !rows.isEmpty,
-        "pager": ConsolePath.pager(
-          "/console/contacts", ["query": query, "filter": line.text], after: call.query.value("after"), next),
-        "hidesPersonal": !call.user.seesPersonal, "wrong": line.wrong, "problem": problem,
-        "noneMeets": rows.isEmpty && next == nil && problem.isEmpty && line.filter != nil,
-        "save": line.filter != nil && mayAdd
-          ? ConsolePath.path("/console/segments/new", ["filter": line.text]) : "",
-        "send": line.filter != nil && call.allows(SendoutOperations.add)
-          ? ConsolePath.path("/console/new-sendout", ["filter": line.text]) : "",
-      ], calls: calls)
-  }
-
-  /// Who is found by the beginning of a text, as far as a filter can say it.
-  private static func beginning(with text: String) -> Filter {
-    let fields: [FilterField] =
-      [.originalId]
-      + [ContactField.emailAddress, .mobileNumber, .firstName, .lastName].map { FilterField.contact($0) }
-    return .or(fields.map { .compare($0, .startsWith(UTF8String(text))) })
   }
 
   /// Says how contacts come in.
@@ -108,7 +82,7 @@ enum ContactPages {
   // MARK: One contact
 
   /// Addresses of pages have numbers of contacts, as their originalIds stand in no log. The API names contacts by those.
-  private static func originalID(_ call: ConsoleCall) async throws -> String {
+  static func originalID(_ call: ConsoleCall) async throws -> String {
     try await ContactStore(call.parts.operations.database).originalID(call.customer, of: try call.number())
   }
 
@@ -122,6 +96,7 @@ enum ContactPages {
       "id": contact.contactId, "originalId": contact.originalId, "name": contact.fullName ?? "",
       "fields": fields(of: contact), "since": call.zone.time(contact.createdAt),
       "changed": call.zone.time(contact.updatedAt), "hidesPersonal": !call.user.seesPersonal,
+      "mayErase": ErasurePages.isOpen(to: call), "seesData": call.allows(ContactOperations.data),
       "mayChange": mayChange, "maySend": mayChange && contact.devices?.contains { $0.invalidatedAt == nil } == true,
       "apps": apps(of: contact, call), "lists": try await lists(of: contact, call),
       "seesTimeline": call.user.seesPersonal,

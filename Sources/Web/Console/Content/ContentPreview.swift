@@ -21,7 +21,7 @@ struct ContentPreview: Sendable {
   init(_ call: ConsoleCall, _ request: PagePreviewRequest, contact query: String?) async throws {
     var request = request
     if call.user.seesPersonal, call.allows(ContactOperations.list) {
-      let found = try await call.read(ContactOperations.list, ((query, nil), PageRequest(limit: 1))).items
+      let found = try await call.read(ContactOperations.list, (((query, nil), nil), PageRequest(limit: 1))).items
       contact = found.first
       request.originalId = contact?.originalId
     }

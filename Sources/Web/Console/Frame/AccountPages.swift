@@ -73,6 +73,7 @@ extension ConsoleRoutes {
         switch done {
         case .see(let path, let notice):
           return ConsoleReply.see(path, setting: cookies + (notice.map { [visit.setting(.notice, $0, for: 60)] } ?? []))
+        case .export(let pages, let subject): return pages.reply(of: subject)
         case .show(let view): return ConsoleReply.html(render(view, section: nil, call, visit), setting: cookies)
         }
       } catch {

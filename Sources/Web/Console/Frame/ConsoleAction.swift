@@ -1,3 +1,4 @@
+import DataInOut
 import Operations
 
 /// A form's POST. Its page shows the form again with the errors at their fields if it is refused.
@@ -77,4 +78,6 @@ enum ConsoleDone {
   case see(String, notice: String? = nil)
   /// Shows something once, such as the token of a new key.
   case show(ConsoleView)
+  /// A file that is made while the browser takes it. The page with the form stays.
+  case export(ExportPages, ExportRequest.Subject)
 }

@@ -54,7 +54,8 @@ struct ConsoleCall: Sendable {
         OperationCall(reading: parts.operations, of: customer, seesPersonal: user.seesPersonal), target, body)
     }
     let reply = try await parts.replies.change(customer, by: author, limit: operation.statementLimit) { change in
-      try await operation.run(OperationCall(change, parts.operations), target, body)
+      try await operation.run(
+        OperationCall(change, parts.operations, seesPersonal: user.seesPersonal), target, body)
     }
     if let cache = operation.outdates { await parts.forget(cache) }
     return reply
@@ -120,6 +121,7 @@ struct ConsoleParts: Sendable {
   let messages: MessageService
   /// Receives files of imports.
   let upload: ImportUpload
+  let exports: Exports
   /// Of console and management API, without a slash at its end.
   let consoleURL: String
   /// Of what apps and their back ends ask for, without a slash at its end.

@@ -6,8 +6,10 @@ enum ConsolePages {
   private static let parts: [(pages: [ConsolePage], actions: [ConsoleAction])] = [
     (OverviewPages.pages, OverviewPages.actions),
     (SendoutPages.pages, SendoutPages.actions), (ComposerPages.pages, ComposerPages.actions),
-    (ContactPages.pages, ContactPages.actions), (ListPages.pages, ListPages.actions),
-    (ImportPages.pages, ImportPages.actions), (SuppressionPages.pages, SuppressionPages.actions),
+    (ContactPages.pages, ContactPages.actions), (ErasurePages.pages, ErasurePages.actions),
+    (ListPages.pages, ListPages.actions),
+    (ImportPages.pages, ImportPages.actions), (DownloadPages.pages, DownloadPages.actions),
+    (SuppressionPages.pages, SuppressionPages.actions),
     (SegmentPages.pages, SegmentPages.actions),
     (TriggerPages.pages, TriggerPages.actions), (MessagePages.pages, MessagePages.actions),
     (ContentPages.pages, ContentPages.actions), (AppPages.pages, AppPages.actions),

@@ -1,3 +1,4 @@
+import DataInOut
 import Embedded
 import HTTPTypes
 import Hummingbird
@@ -164,6 +165,7 @@ public struct ConsoleRoutes: RouteSet {
     switch done {
     case .see(let path, let notice):
       ConsoleReply.see(path, setting: notice.map { [visit.setting(.notice, $0, for: 60)] } ?? [])
+    case .export(let pages, let subject): pages.reply(of: subject)
     case .show(let view): reply(view, ConsolePages.all.first { $0.path == action.form }, call, visit)
     }
   }
@@ -216,7 +218,7 @@ public struct ConsoleRoutes: RouteSet {
     _ action: ConsoleAction, _ call: ConsoleCall, _ visit: ConsoleVisit, _ error: any Error
   ) async throws -> Response {
     guard let refusal = ErrorReplies.response(for: error) else { throw error }
-    guard [400, 404, 409, 413, 422, 429, 503].contains(refusal.status.code),
+    guard [400, 404, 409, 413, 422, 429, 503].contains(refusal.status.code) || refusal == .personalFilterRefused,
       let page = ConsolePages.all.first(where: { $0.path == action.form })
     else { return try problem(error, visit, call) }
     var call = call
@@ -296,7 +298,8 @@ extension ManagementRoutes {
   func consoleParts(consoleURL: String, publicURL: String, commands: [String: String]) -> ConsoleParts {
     ConsoleParts(
       operations: operations.parts, replies: operations.endpoint.replies, messages: messages.messages,
-      upload: imports.upload, consoleURL: consoleURL, publicURL: publicURL, commands: commands,
+      upload: imports.upload, exports: exports.exports, consoleURL: consoleURL, publicURL: publicURL,
+      commands: commands,
       forget: operations.forget)
   }
 }

@@ -1,4 +1,5 @@
 import DataInOut
+import FoundationEssentials
 import Operations
 import Registry
 import Wire
@@ -26,7 +27,7 @@ enum ImportPages {
         "pager": ConsolePath.pager("/console/imports", after: page.after?.description, found.next?.description),
         "first": found.items.isEmpty && page.after == nil ? [firstSteps(call)] : [],
       ],
-      sql: "SELECT * FROM import WHERE customer_id = \(call.customer) ORDER BY import_id DESC LIMIT 50;",
+      sql: "SELECT * FROM report.imports WHERE customer_id = \(call.customer) ORDER BY import_id DESC LIMIT 50;",
       isLive: found.items.contains { $0.state.isMoving })
   }
 
@@ -87,8 +88,10 @@ enum ImportPages {
 
   // MARK: One
 
+  /// Characters of a rejected row on the page.
+  private static let longestRow = 120
   /// How many rejects a page shows.
-  private static let rejectsShown = 20
+  private static let rejectsShown = 100
 
   private static let one = ConsolePage(
     path: path, title: "Import", section: .contacts, reads: [AnyOperation(ImportOperations.show)]
@@ -101,6 +104,7 @@ enum ImportPages {
     values["percent"] = item.percent
     values["progress"] = Figures.bar([("s1", item.percent)], of: 100, label: "\(item.percent) % done")
     values["isMoving"] = item.state.isMoving
+    values["pace"] = pace(item)
     values["error"] = item.error ?? ""
     values["counts"] = counts(item)
     values["hasRows"] = item.rows > 0
@@ -123,17 +127,37 @@ enum ImportPages {
         ["column": $0.column ?? "", "problem": $0.problem, "rows": ChartText.grouped($0.rows)]
       }
       values["rejects"] = try await imports.firstRejects(call.customer, id, limit: rejectsShown).map {
-        ["line": $0.line, "column": $0.column ?? "", "problem": $0.problem, "row": $0.row]
+        ["line": $0.line, "column": $0.column ?? "", "problem": $0.problem, "row": shortened($0.row)]
       }
       values["isPart"] = item.rejected > rejectsShown
     }
     return ConsoleView(
       title: name(of: item), template: "import", values: values,
       sql: """
-        SELECT * FROM import WHERE customer_id = \(call.customer) AND import_id = \(id);
+        SELECT * FROM report.imports WHERE customer_id = \(call.customer) AND import_id = \(id);
         SELECT line_no, column_name, problem, raw FROM import_reject
          WHERE customer_id = \(call.customer) AND import_id = \(id) ORDER BY row_no;
         """, isLive: item.state.isMoving)
+  }
+
+  /// A row as the page shows it: the download has all of it.
+  private static func shortened(_ row: String) -> String {
+    let shown = row.unicodeScalars.prefix(longestRow + 1)
+    return shown.count > longestRow ? String(String.UnicodeScalarView(shown.dropLast())) + "…" : row
+  }
+
+  /// How fast it goes, and what is left, once some rows are merged.
+  private static func pace(_ item: ImportReply) -> [[String: Any]] {
+    guard item.state == .merging, item.rows > 0, let total = item.total, let started = item.startedAt else { return [] }
+    let rate = Double(item.rows) / max(Date().timeIntervalSince(started.date), 1)
+    let left = max(total - item.rows, 0)
+    return [
+      [
+        "rate": ChartText.grouped(max(Int(rate), 1)), "left": ChartText.grouped(left),
+        "total": ChartText.grouped(total),
+        "time": left > 0 ? ConsoleCall.duration(Int((Double(left) / rate).rounded(.up))) : "",
+      ]
+    ]
   }
 
   /// What has become of the rows: the counts sum to them.
@@ -230,7 +254,7 @@ enum ImportPages {
 /// The pages of contacts, as tabs.
 enum ContactTabs {
   static func tabs(_ call: ConsoleCall, _ current: String) -> [[String: Any]] {
-    call.tabs([ContactPages.pages, ImportPages.pages, SuppressionPages.pages], current)
+    call.tabs([ContactPages.pages, ImportPages.pages, DownloadPages.pages, SuppressionPages.pages], current)
   }
 }
 

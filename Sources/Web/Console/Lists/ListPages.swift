@@ -1,3 +1,4 @@
+import DataInOut
 import Operations
 import Registry
 import Wire
@@ -71,6 +72,7 @@ enum ListPages {
         "count": count == ListReply.mostCounted ? "10,000+" : "\(count)", "isOne": count == 1,
         "rows": page.items.map { ContactPages.row($0, call) }, "hasRows": !page.items.isEmpty,
         "mayImport": call.allows(ImportOperations.add) && call.allows(ImportOperations.show),
+        "export": DownloadPages.link(call, .contacts, filter: "in list \(id)"),
         "pager": ConsolePath.pager("/console/lists/\(id)", after: after?.description, page.next?.description),
         "empty": page.items.isEmpty && after == nil
           ? [

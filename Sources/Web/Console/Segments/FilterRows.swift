@@ -23,6 +23,9 @@ struct FilterRows {
       "in", "contains", "starts with", "ends with", "is set", "is not set", "within last", "within next",
     ]
 
+  /// Names that a row can have, of which properties are but the beginning.
+  static let fieldNames = FilterField.ofContacts.map(\.name) + ["properties."]
+
   init(rows: [Row], isAny: Bool = false) {
     self.rows = rows
     self.isAny = isAny

@@ -1,3 +1,4 @@
+import DataInOut
 import HTTPTypes
 import Operations
 import Registry
@@ -112,7 +113,7 @@ struct SegmentEditor: Sendable {
     var values: [String: Any] = [
       "path": path, "form": form, "isNew": segment == nil, "isStatic": isStatic, "mayChange": mayChange,
       "line": line.text, "wrong": line.wrong, "customer": call.customer.description,
-      "fieldNames": Self.fieldNames.map { ["name": $0] }, "rowProblem": rowProblem.map(Self.values) ?? [],
+      "fieldNames": FilterRows.fieldNames.map { ["name": $0] }, "rowProblem": rowProblem.map(Self.values) ?? [],
       "mayExplain": !isStatic && call.allows(SegmentOperations.explain),
       "isPlain": rows != nil, "isMore": rows == nil && line.filter != nil,
     ]
@@ -132,9 +133,6 @@ struct SegmentEditor: Sendable {
       sql: segment.map { "SELECT * FROM report.segment_contacts(\(call.customer), \($0.segmentId)) LIMIT 20;" },
       calls: calls)
   }
-
-  /// Names that a row can have, of which properties are but the beginning.
-  private static let fieldNames = FilterField.ofContacts.map(\.name) + ["properties."]
 
   private static func values(_ problem: FilterRowProblem) -> [[String: Any]] {
     [["number": problem.number, "problem": problem.problem]]
@@ -221,6 +219,7 @@ struct SegmentEditor: Sendable {
       "users": try await users(of: segment.segmentId), "mayRemove": call.allows(SegmentOperations.remove),
       "all": ConsolePath.path("/console/contacts", ["filter": "in segment \(segment.segmentId)"]),
       "seesAll": call.allows(SegmentOperations.search),
+      "export": DownloadPages.link(call, .contacts, segment: segment.segmentId),
       "send": call.allows(SendoutOperations.add) ? "/console/new-sendout?segment=\(segment.segmentId)" : "",
     ]
     values.merge(SegmentPages.members.values(call)) { $1 }

@@ -1,3 +1,4 @@
+import DataInOut
 import Delivery
 import FoundationEssentials
 import Operations
@@ -83,6 +84,8 @@ enum SendoutPages {
     ].compactMap { label, at -> [String: Any]? in at.map { ["label": label, "at": call.zone.time($0)] } }
     values["unknown"] = sendout.unknownOriginalIds.map { $0 > 0 ? ChartText.grouped($0) : "" } ?? ""
     values["verbs"] = verbs(sendout, call)
+    values["export"] =
+      sendout.state == .draft ? "" : DownloadPages.link(call, .pushes, sendout: sendout.sendoutId)
     // A verb that its state does not allow any more.
     values["form"] = call.formView([])
     values["hasRecipients"] =
@@ -247,7 +250,7 @@ extension ConsoleCall {
   }
 
   /// As in `3 min`.
-  private static func duration(_ seconds: Int) -> String {
+  static func duration(_ seconds: Int) -> String {
     switch seconds {
     case ..<60: "\(seconds) s"
     case ..<3600: "\((seconds + 59) / 60) min"

@@ -36,12 +36,13 @@ enum ExportOperations {
       summary: summary,
       description: """
         The reply is made as it is taken, of any length, in the order of the hub's numbers. What changes meanwhile may be in it or not. A reply that \
-        breaks off ends without its last chunk. An import reads a file of contacts or devices back.
+        breaks off ends without its last chunk. An import reads a file of contacts or devices back. A customer has \(Exports.atOnce) exports at a \
+        time; a client that takes no byte for a minute is cut off.
 
         \(columns)
         """,
       parameters: [
-        .query("filter", .string(), "Of whom, as a line of text.", example: "country = 'SE'"),
+        .query("filter", .string(), "Of whom: a line of text, or a tree as JSON.", example: "country = 'SE'"),
         .query(
           "columns", .string(), "Names with commas between them; the usual ones if absent.", example: "originalId"),
         .query("format", .string(), "`csv`, which is the default, or `ndjson`.", example: "csv"),
@@ -56,7 +57,8 @@ enum ExportOperations {
           content: .text(["text/csv", "application/x-ndjson"], example: example))
       ],
       errors: [
-        .error("A parameter is wrong.", DataInOutError.invalid(field: "columns", problem: "is empty"))
+        .error("A parameter is wrong.", DataInOutError.invalid(field: "columns", problem: "is empty")),
+        .error("Others of the customer are on their way.", DataInOutError.tooManyExports(limit: Exports.atOnce)),
       ])
   }
 }
