@@ -31,8 +31,8 @@ struct ConsoleServer: Sendable {
 
   /// A browser in which a new user has signed in.
   func browser(
-    _ role: Role = .owner, _ email: String = "mia@example.com", of customer: CustomerID? = nil, seesPersonal: Bool? = nil,
-    isOperator: Bool = true
+    _ role: Role = .owner, _ email: String = "mia@example.com", of customer: CustomerID? = nil,
+    seesPersonal: Bool? = nil, isOperator: Bool = true
   ) async throws -> ConsoleBrowser {
     let browser = ConsoleBrowser(server)
     let link =
