@@ -179,6 +179,12 @@ public enum ErrorReplies {
       .conflict("Import \(number) is \(state.rawValue), and cannot be \(wanted).")
     case .tooManyUploads(let limit):
       .conflict("\(limit) files of this customer are on their way already. Send this one when one of them has arrived.")
+    case .tooMuchStaged(let limit):
+      .conflict(
+        """
+        The rows of this customer's imports that are not done have more than \(limit >> 30) GiB. Wait until others are merged, or cancel those in \
+        review. Then send this file again.
+        """)
     case .brokenOff: .badRequest("The file broke off. The import waits for it again.")
     case .overtaken:
       .conflict(

@@ -10,6 +10,8 @@ public enum DataInOutError: Error, Sendable, Hashable {
   case wrongState(ImportID, ImportState, wanted: String)
   /// So many files of the customer are on their way that there can be no further one.
   case tooManyUploads(limit: Int)
+  /// The rows of the customer's imports that are not done have more bytes than that. The import waits for its file again.
+  case tooMuchStaged(limit: Int64)
   /// The file broke off, or is no whole gzip. The import waits for it again.
   case brokenOff
   /// Another request sends the import's file, or the import was cancelled, so this one is not read on.
