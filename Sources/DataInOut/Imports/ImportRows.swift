@@ -185,18 +185,9 @@ struct ImportRows {
       ?? "is no date that can be read in one way only: name the form in dateFormat, such as DD.MM.YYYY"
   }
 
-  /// A cell as it is meant; `nil` for one that the row has not. Exports put an apostrophe before what a spreadsheet would take for a formula,
-  /// and before such a text that has one already. It is taken off again.
+  /// A cell as it is meant; `nil` for one that the row has not.
   private func cell(_ row: CSVRow, _ place: Int) -> UnsafeBufferPointer<UInt8>? {
-    guard place < row.count else { return nil }
-    let cell = row[place]
-    let apostrophe = UInt8(ascii: "'")
-    guard cell.first == apostrophe else { return cell }
-    switch cell.first(where: { $0 != apostrophe }) {
-    case UInt8(ascii: "="), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "@"):
-      return UnsafeBufferPointer(rebasing: cell.dropFirst())
-    default: return cell
-    }
+    place < row.count ? CSVCell.exact(row[place]) : nil
   }
 
   private static func text(_ cell: UnsafeBufferPointer<UInt8>) -> String { String(decoding: cell, as: UTF8.self) }

@@ -15,8 +15,9 @@ package struct ImportUpload: Sendable {
   /// Most files of a customer that arrive at the same time.
   package static let atOnce = 4
 
-  /// Most bytes of rows that a customer has staged, of all its imports that are not done: those of four of the largest files.
-  package static let mostStaged = 4 * ImportFile.largest
+  /// Most bytes of rows that a customer has staged, of all its imports that are not done: those of four of the largest files, as a row has its
+  /// cells and itself.
+  package static let mostStaged = 8 * ImportFile.largest
 
   /// What files are limited to. Tests choose smaller values.
   struct Limits {

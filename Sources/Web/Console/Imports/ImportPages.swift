@@ -98,8 +98,11 @@ enum ImportPages {
     let imports = Imports(call.parts.operations.database)
     var values = row(item, call)
     values["id"] = id
-    values["percent"] = item.percent
-    values["progress"] = Figures.bar([("s1", item.percent)], of: 100, label: "\(item.percent) % done")
+    values["done"] =
+      item.percent.map {
+        [["percent": $0, "bar": Figures.bar([("s1", $0)], of: 100, label: "\($0) % done")] as [String: Any]]
+      } ?? []
+    values["arrived"] = item.state == .receiving ? [["rows": ChartText.grouped(item.arrived)]] : []
     values["isMoving"] = item.state.isMoving
     values["error"] = item.error ?? ""
     values["counts"] = counts(item)
