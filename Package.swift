@@ -258,7 +258,9 @@ let package = Package(
         "PushcartClient", "Subscriptions", "Delivery", "Registry", "Providers", "Simulator", "Postgres", "Wire",
         "Locking", crypto,
       ] + nio),
-    tests(of: "DataInOut", imports: ["DataInOut", "Audience", "Registry", "Postgres", "Wire", "Locking", logging]),
+    tests(
+      of: "DataInOut",
+      imports: ["DataInOut", "Audience", "Registry", "Postgres", "Wire", "Locking", "Retrying", logging]),
     tests(
       of: "Web",
       imports: [
