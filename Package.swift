@@ -265,9 +265,8 @@ let package = Package(
       of: "Web",
       imports: [
         "Web", "Operations", "Embedded", "Hybrid", "Subscriptions", "DataInOut", "Sendouts", "Delivery", "Registry",
-        "Content", "Providers", "Simulator", "Postgres", "Wire", "Locking", crypto, httpClient, httpTypes, hummingbird,
-        logging,
-        nioCore,
+        "Content", "Providers", "Simulator", "Postgres", "Wire", "Locking", "Retrying", crypto, httpClient, httpTypes,
+        hummingbird, logging, nioCore,
       ]),
     tests(
       of: "Simulator",
