@@ -33,7 +33,9 @@ import Wire
     try await database.query("SELECT failures FROM import")[0].decode(Int32.self)
   }
 
-  @Test func `An import whose step fails for ever has failed after so many tries, and what was merged stays`() async throws {
+  @Test func `An import whose step fails for ever has failed after so many tries, and what was merged stays`()
+    async throws
+  {
     try await withDatabase { database in
       let bench = try await ImportBench(database, portion: 2)
       let number = try await bench.send(Array("originalId\na\nb\nc\nd\n".utf8)).importId

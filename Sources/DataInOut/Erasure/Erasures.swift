@@ -70,7 +70,8 @@ package struct Erasures: Sendable {
 
   /// Erasures that do not get on, as their next steps fail again and again.
   package static func failing(_ customer: CustomerID, in database: any Querying) async throws -> [FailingErasure] {
-    try await database.query(ErasureQueries.failing, customer.rawValue, Int32(RetryPolicy.mostStepFailures)).map { row in
+    try await database.query(ErasureQueries.failing, customer.rawValue, Int32(RetryPolicy.mostStepFailures)).map {
+      row in
       let (number, contact, failure, since) = try row.decode(Int64.self, Int64.self, String.self, Date.self)
       return FailingErasure(
         number: ErasureID(number), contact: ContactID(contact), failure: failure, since: Timestamp(since))

@@ -130,7 +130,8 @@ final class ImportFile {
   private func take(_ row: CSVRow) throws {
     guard headings == nil else {
       guard count < mostRows else {
-        throw UnusableFile("The file has more than \(mostRows) rows: line \(row.line) begins one more. Send it in parts.")
+        throw UnusableFile(
+          "The file has more than \(mostRows) rows: line \(row.line) begins one more. Send it in parts.")
       }
       rows?.append(row)
       return

@@ -171,7 +171,8 @@ enum ImportQueries {
     Portions.delete(from: "import", by: "created_at", before: "now() - interval '1 year'", "AND cleared"))
 
   static let all: [Statement] = [
-    add, find, list, segment, cancel, request, reviewed, start, problems, rejects, begin, extend, relax, received, brokeOff,
+    add, find, list, segment, cancel, request, reviewed, start, problems, rejects, begin, extend, relax, received,
+    brokeOff,
     forgetRejects, forgetSamples, forgetReviews, forget,
   ]
 }

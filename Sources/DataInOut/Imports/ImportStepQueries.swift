@@ -185,7 +185,8 @@ enum ImportStepQueries {
        AND r.row_no < first.row_no + 10000
     """)
 
-  static let cleared = Statement("import.cleared", .write, "UPDATE import SET cleared = true, staged_bytes = 0 WHERE \(one)")
+  static let cleared = Statement(
+    "import.cleared", .write, "UPDATE import SET cleared = true, staged_bytes = 0 WHERE \(one)")
 
   static let all: [Statement] =
     steps.all + [

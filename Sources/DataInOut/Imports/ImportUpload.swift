@@ -121,7 +121,8 @@ package struct ImportUpload: Sendable {
     try await pool.transaction(of: customer.rawValue, isLong: true) { transaction in
       try await transaction.query(ImportQueries.relax)
       let held = try await transaction.query(
-        ImportQueries.extend, customer.rawValue, number.rawValue, attempt, received, Self.lease, count, Int64(rows.count))
+        ImportQueries.extend, customer.rawValue, number.rawValue, attempt, received, Self.lease, count,
+        Int64(rows.count))
       guard let staged = try held.first?.decode(Int64.self) else { throw DataInOutError.overtaken }
       guard staged <= limits.staged else { throw DataInOutError.tooMuchStaged(limit: limits.staged) }
       guard !rows.isEmpty else { return }

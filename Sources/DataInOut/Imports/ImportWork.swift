@@ -138,7 +138,9 @@ package struct ImportWork: SteppedWork {
     func run() async throws -> Bool {
       switch progress.state {
       case .receiving:
-        if progress.isExpired { try await transaction.query(ImportStepQueries.expire, customer.rawValue, number.rawValue) }
+        if progress.isExpired {
+          try await transaction.query(ImportStepQueries.expire, customer.rawValue, number.rawValue)
+        }
         return progress.isExpired
       case .waiting, .finished, .failed, .cancelled: return try await clear()
       case .review: return false
@@ -220,7 +222,8 @@ package struct ImportWork: SteppedWork {
 
     private func markDuplicates() async throws {
       try await transaction.query(ImportStepQueries.joinByHash)
-      try await transaction.query(ImportStepQueries.markDuplicates, customer.rawValue, number.rawValue, progress.attempt)
+      try await transaction.query(
+        ImportStepQueries.markDuplicates, customer.rawValue, number.rawValue, progress.attempt)
       if progress.identity != .originalId {
         try await transaction.query(
           ImportStepQueries.markSameOriginalIDs, customer.rawValue, number.rawValue, progress.attempt)

@@ -73,7 +73,8 @@ struct Hub: Sendable {
       [
         runner(parts), parts.messages, outbox(parts),
         StepRunner(
-          ImportWork(pool, suppressions: parts.suppressions, endpoints: settings.pushServices.endpoints), logger: logger),
+          ImportWork(pool, suppressions: parts.suppressions, endpoints: settings.pushServices.endpoints), logger: logger
+        ),
         StepRunner(ErasureWork(pool, PersonalTables.all), logger: logger),
         NotificationRunner(pool, dispatcher: parts.dispatcher, vault: vault, logger: logger),
         housekeeping, parts.readiness,

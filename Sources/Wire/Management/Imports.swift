@@ -180,7 +180,8 @@ public struct ImportReply: APIObject, Equatable {
     importId: ImportID, name: String? = nil, state: ImportState, listId: ListID? = nil, segmentId: SegmentID? = nil,
     mode: ImportMode = .upsert, identity: ImportIdentity = .originalId, dryRun: Bool = false, arrived: Int = 0,
     rows: Int = 0, added: Int = 0, updated: Int = 0, unchanged: Int = 0, duplicates: Int = 0, skipped: Int = 0,
-    rejected: Int = 0, devices: Int = 0, removed: Int = 0, percent: Int? = nil, columns: ImportColumns? = nil, headings: [String]? = nil,
+    rejected: Int = 0, devices: Int = 0, removed: Int = 0, percent: Int? = nil, columns: ImportColumns? = nil,
+    headings: [String]? = nil,
     delimiter: String? = nil, encoding: ImportEncoding? = nil, sample: [[String]]? = nil, error: String? = nil,
     createdAt: Timestamp, endedAt: Timestamp? = nil
   ) {

@@ -167,14 +167,18 @@ import Wire
       let database = managed.database
       for (id, city) in [("sendout", "Ownville"), ("Stockholm", "Ownville"), ("1", "Ownville"), ("b", "Stockholm")] {
         try await database.query(
-          "INSERT INTO contact (customer_id, original_id, city) VALUES ($1, $2, $3)", managed.customer.rawValue, id, city)
+          "INSERT INTO contact (customer_id, original_id, city) VALUES ($1, $2, $3)", managed.customer.rawValue, id,
+          city)
       }
       // Things that are called so, with lines in the audit log.
       for (path, json) in [
         ("lists", #"{"name":"Stockholm"}"#), ("lists", #"{"name":"sendout"}"#), ("lists", #"{"name":"1"}"#),
         ("segments", #"{"name":"Stockholm","static":true}"#),
         ("segments", #"{"name":"S","filter":"city = 'Stockholm'"}"#),
-        ("sendouts", #"{"name":"Stockholm","appId":"com.acme.app","audience":{"all":true},"message":{"alert":"sendout"}}"#),
+        (
+          "sendouts",
+          #"{"name":"Stockholm","appId":"com.acme.app","audience":{"all":true},"message":{"alert":"sendout"}}"#
+        ),
         ("sendouts", #"{"name":"1","appId":"com.acme.app","audience":{"originalIds":["b"]},"message":{"alert":"1"}}"#),
       ] {
         let reply = try await managed.send("POST", "/api/v1/\(path)", json: json)
@@ -193,7 +197,8 @@ import Wire
       let wrong = "originalId,city,language\nb,Stockholm,no language\nc,1,no language\nd,sendout,no language,more\n"
       try await merge(try await importFile(wrong, managed), managed)
       // The person's own.
-      let own = "originalId,city,language\n\(word),Ownville,sv\n\(word),Ownville,no language\n\(word),Ownville,sv,more\n"
+      let own =
+        "originalId,city,language\n\(word),Ownville,sv\n\(word),Ownville,no language\n\(word),Ownville,sv,more\n"
       try await merge(try await importFile(own + "b,Stockholm,no language\n", managed), managed)
       _ = try await importFile(own + "b,Stockholm,sv\n", managed)
       _ = try await importFile("Kundnr,city\n\(word),Ownville\nb,Stockholm\n", managed, json: #"{"review":true}"#)
@@ -254,7 +259,8 @@ import Wire
       let row = try await managed.database.query(
         "SELECT target, before ->> 'number', before ->> 'reason', after::text FROM audit_log WHERE action = 'x'")[0]
       let (target, number, reason, after) = try row.decode(String.self, String.self, String.self, String.self)
-      #expect(target == "number (erased)" && number == "(erased)" && reason == "(erased)" && after == #"{"number":"31"}"#)
+      #expect(
+        target == "number (erased)" && number == "(erased)" && reason == "(erased)" && after == #"{"number":"31"}"#)
     }
   }
 
