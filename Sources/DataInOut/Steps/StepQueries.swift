@@ -1,4 +1,4 @@
-package import Postgres
+import Postgres
 
 /// Statements on a table whose rows any hub works on step by step: when a row is due, and how often its next step has failed.
 ///

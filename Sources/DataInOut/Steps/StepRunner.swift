@@ -3,7 +3,7 @@ import Outbox
 package import Postgres
 import Registry
 import Retrying
-package import ServiceLifecycle
+import ServiceLifecycle
 package import Wire
 
 /// What any hub does step by step, such as imports: of customers' rows of a table, which are known by their numbers.
