@@ -27,8 +27,9 @@ package struct StepQueries: Sendable {
     noteFailure = Statement(
       "\(table).note_failure", .write,
       """
-      UPDATE \(table) SET failures = failures + 1, failing_since = coalesce(failing_since, now()), failure = $4::text,
+      UPDATE \(table) SET failures = failures + 1, failing_since = coalesce(failing_since, clock.at), failure = $4::text,
              try_at = now() + make_interval(secs => $5::float8)
+        FROM (SELECT now() AS at OFFSET 0) AS clock
        WHERE \(one) AND failures = $3::int4
       RETURNING failures
       """)
