@@ -62,13 +62,15 @@ $$;
 COMMENT ON FUNCTION json_names_person IS 'Whether a text in a JSON value names a person. Names of members do not count.';
 
 -- The audit log has texts of all kinds: a list can be called as somebody's id is. So a text that is such a word counts only in a member that
--- says whom a line is about.
+-- says whom a line is about. One that is as long as a telephone number or a token counts in all of them.
 CREATE FUNCTION erased_json(value json, names text[], is_about_people boolean DEFAULT false) RETURNS json
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 BEGIN
   RETURN CASE json_typeof(value)
     WHEN 'string' THEN
-      CASE WHEN holds_name(value #>> '{}', names) OR is_about_people AND (value #>> '{}') COLLATE "C" = ANY (names) THEN '"(erased)"'::json END
+      CASE WHEN holds_name(value #>> '{}', names)
+             OR (value #>> '{}') COLLATE "C" = ANY (names) AND (is_about_people OR value #>> '{}' ~ '^([0-9]{9,}|.{32,})$')
+           THEN '"(erased)"'::json END
     WHEN 'array' THEN (
       SELECT CASE WHEN bool_or(erased IS NOT NULL) THEN json_agg(coalesce(erased, part) ORDER BY place) END
         FROM json_array_elements(value) WITH ORDINALITY AS parts (part, place), erased_json(part, names, is_about_people) AS erased)
