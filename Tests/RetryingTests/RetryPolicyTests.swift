@@ -48,7 +48,7 @@ import Testing
     #expect((900...1200).contains(delays.reduce(0, +)))
     let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent()
-    for name in ["imports.md", "privacy.md"] {
+    for name in ["imports.md", "privacy.md", "design/states.md"] {
       let page = try String(contentsOf: root.appending(path: "docs/\(name)"), encoding: .utf8)
       #expect(page.contains("\(RetryPolicy.mostStepFailures) times in a row"), "\(name)")
     }

@@ -11,6 +11,7 @@ enum ImportQueries {
       rejected, devices, removed,
       CASE WHEN state = 'receiving' THEN CASE WHEN expected > 0 THEN least(100, received * 100 / expected) END
         WHEN state = 'finished' THEN 100
+        WHEN state = 'checking' AND checked > 0 THEN checked * 100 / staged
         WHEN staged > 0 THEN (merged + registered) * 100 / (staged * CASE WHEN has_devices THEN 2 ELSE 1 END)
         ELSE 0 END AS percent,
       columns, headings, delimiter, encoding, sample, error, created_at, ended_at
