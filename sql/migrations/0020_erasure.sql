@@ -90,6 +90,17 @@ RETURN CASE WHEN holds_name(target, names) OR target LIKE 'number %' AND substr(
   THEN split_part(target, ' ', 1) || ' (erased)' END;
 COMMENT ON FUNCTION erased_target IS 'What a line of the audit log is about, with "(erased)" behind its kind if it names a person; NULL if it does not.';
 
+-- Most lines name nobody who is being erased, and reading their JSON part by part takes a hundred times as long as this.
+CREATE FUNCTION audit_line_may_name(target text, before json, after json, names text[]) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT EXISTS (
+    SELECT FROM concat_ws(' ', target, before::jsonb::text, after::jsonb::text) AS line (text),
+                unnest(names) AS n (name), to_json(n.name) AS quoted (json)
+     WHERE strpos(line.text COLLATE "C", n.name COLLATE "C") > 0
+        OR strpos(line.text COLLATE "C", substr(quoted.json::text, 2, length(quoted.json::text) - 2) COLLATE "C") > 0)
+$$;
+COMMENT ON FUNCTION audit_line_may_name IS 'Whether a name of a person stands anywhere in a line of the audit log, be it as a part of another word.';
+
 -- Erasing reads the cells of rows that no hub has read by their columns: those of a review, and those that are no rows.
 CREATE FUNCTION csv_cells(line text, delimiter text) RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT array_agg(coalesce(replace(cell[1], '""', '"'), ltrim(cell[2], '"')) ORDER BY place)
@@ -125,7 +136,9 @@ BEGIN
   UPDATE audit_log AS line
      SET target = coalesce(erased.target, line.target), before = coalesce(erased.before, line.before), after = coalesce(erased.after, line.after)
     FROM (SELECT audit_log_id, erased_target(target, who) AS target, erased_json(before, who) AS before, erased_json(after, who) AS after
-            FROM audit_log WHERE customer_id = of_customer AND audit_log_id > after_id AND audit_log_id <= last_id OFFSET 0) AS erased
+            FROM audit_log
+           WHERE customer_id = of_customer AND audit_log_id > after_id AND audit_log_id <= last_id
+             AND audit_line_may_name(target, before, after, who) OFFSET 0) AS erased
    WHERE line.customer_id = of_customer AND line.audit_log_id = erased.audit_log_id
      AND num_nonnulls(erased.target, erased.before, erased.after) > 0;
   RETURN last_id;

@@ -16,6 +16,7 @@ package enum RegistryPersonalTables {
       showing: """
         SELECT at, action, target, before, after FROM audit_log
          WHERE customer_id = $1::bigint
+           AND audit_line_may_name(target, before, after, $3::text[])
            AND num_nonnulls(erased_target(target, $3::text[]), erased_json(before, $3::text[]), erased_json(after, $3::text[])) > 0
          ORDER BY audit_log_id
         """),
