@@ -158,7 +158,9 @@ let package = Package(
       ]),
     room(
       "DataInOut",
-      imports: ["CZlib", "Registry", "Outbox", "Audience", "Postgres", "Wire", "Locking", "Retrying", lifecycle, logging]),
+      imports: [
+        "CZlib", "Registry", "Outbox", "Audience", "Postgres", "Wire", "Locking", "Retrying", lifecycle, logging,
+      ]),
 
     // 6th floor
     room(

@@ -21,8 +21,8 @@ package struct ErasureWork: SteppedWork {
   /// An erasure is never given up. One whose step has failed too often has an alarm (`Erasures.failing`).
   package func giveUp(_ customer: CustomerID, _ number: ErasureID, after failures: Int, _ fault: String) {}
 
-  /// How long a statement may take: a step looks at all rows of an import.
-  private static let limit = Duration.seconds(600)
+  /// How long a statement may take: a step looks at all rows of an import, of which there can be fifty million.
+  private static let limit = Duration.seconds(3600)
   private static let start: [Int64] = [0, 0]
 
   /// Erases the next portion.

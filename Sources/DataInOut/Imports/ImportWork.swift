@@ -115,8 +115,8 @@ package struct ImportWork: SteppedWork {
     }
   }
 
-  /// How long a statement may take: those that look at all rows of a file, or of a list, take seconds.
-  private static let limit = Duration.seconds(600)
+  /// How long a statement may take: those that look at all rows of a file, or of a list, take seconds for each million.
+  private static let limit = Duration.seconds(3600)
 
   private static func isRaced(_ error: any Error) -> Bool {
     if error is Raced || ImportedDevices.isRaced(error) { return true }
