@@ -232,7 +232,7 @@ import Wire
         try await managed.database.query(
           """
           INSERT INTO audit_log (customer_id, os_user, action, target, after)
-          VALUES ($1, 'root', 'x', 'template ' || $2, json_build_object('to', $2::text))
+          VALUES ($1, 'root', 'x', 'template ' || $2::text, json_build_object('to', $2::text))
           """, managed.customer.rawValue, other)
       }
       let log = "SELECT audit_log_id, audit_log::text FROM audit_log WHERE action = 'x' ORDER BY 1"
