@@ -158,7 +158,9 @@ let package = Package(
       ]),
     room(
       "DataInOut",
-      imports: ["CZlib", "Registry", "Audience", "Postgres", "Wire", "Locking", "Retrying", lifecycle, logging]),
+      imports: [
+        "CZlib", "Registry", "Outbox", "Audience", "Postgres", "Wire", "Locking", "Retrying", lifecycle, logging,
+      ]),
 
     // 6th floor
     room(
@@ -258,14 +260,15 @@ let package = Package(
         "PushcartClient", "Subscriptions", "Delivery", "Registry", "Providers", "Simulator", "Postgres", "Wire",
         "Locking", crypto,
       ] + nio),
-    tests(of: "DataInOut", imports: ["DataInOut", "Audience", "Registry", "Postgres", "Wire", "Locking", logging]),
+    tests(
+      of: "DataInOut",
+      imports: ["DataInOut", "Audience", "Registry", "Postgres", "Wire", "Locking", "Retrying", logging]),
     tests(
       of: "Web",
       imports: [
         "Web", "Operations", "Embedded", "Hybrid", "Subscriptions", "DataInOut", "Sendouts", "Delivery", "Registry",
-        "Content", "Providers", "Simulator", "Postgres", "Wire", "Locking", crypto, httpClient, httpTypes, hummingbird,
-        logging,
-        nioCore,
+        "Content", "Providers", "Simulator", "Postgres", "Wire", "Locking", "Retrying", crypto, httpClient, httpTypes,
+        hummingbird, logging, nioCore,
       ]),
     tests(
       of: "Simulator",

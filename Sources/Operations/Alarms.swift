@@ -1,3 +1,4 @@
+import DataInOut
 import Delivery
 import Hybrid
 import Registry
@@ -17,7 +18,7 @@ struct Alarms {
 
   /// The newest first.
   func all() async throws -> [AlarmReply] {
-    let alarms = try await apps() + hybridApps() + webhooks() + sendouts()
+    let alarms = try await apps() + hybridApps() + webhooks() + sendouts() + erasures()
     return alarms.sorted { $1.since < $0.since }
   }
 
@@ -82,6 +83,18 @@ struct Alarms {
           command: "pushcart sendout resume \(sendout.sendoutId) --customer \(customer)",
           since: sendout.startedAt ?? sendout.createdAt, sendoutId: sendout.sendoutId)
       }
+    }
+  }
+
+  private func erasures() async throws -> [AlarmReply] {
+    try await Erasures.failing(customer, in: database).map { failing in
+      AlarmReply(
+        kind: .erasure, title: "The erasure of contact \(failing.contact) does not get on", reason: failing.failure,
+        fix: """
+          Look for erasure \(failing.number) in the hub's log, which has the whole error. The hub tries again every few minutes, and goes on \
+          by itself once the cause is gone.
+          """,
+        since: failing.since)
     }
   }
 }

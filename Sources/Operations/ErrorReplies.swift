@@ -184,6 +184,12 @@ public enum ErrorReplies {
         .tooManyRequests,
         "\(limit) exports of this customer are on their way already. Try again when one of them has ended.",
         headers: [.retryAfter: "10"])
+    case .tooMuchStaged(let limit):
+      .conflict(
+        """
+        The rows of this customer's imports that are not done have more than \(limit >> 30) GiB. Wait until others are merged, or cancel those in \
+        review. Then send this file again.
+        """)
     case .brokenOff: .badRequest("The file broke off. The import waits for it again.")
     case .overtaken:
       .conflict(

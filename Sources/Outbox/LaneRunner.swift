@@ -4,12 +4,13 @@ import Locking
 import ServiceLifecycle
 package import Wire
 
-/// What is sent as a whole, such as all that is due to one address.
+/// What is done by one task at a time, such as sending all that is due to one address.
 package protocol DueLane: Hashable, Sendable {
   var customer: CustomerID { get }
 }
 
 /// Sends what is due, each lane by a task of its own, so that one whose receiver is slow holds up no other. Any number of hubs can run it.
+/// Whatever else is due by customer can run on it, too, such as steps of imports.
 ///
 /// It is woken by NOTIFY, and asks `scanEvery` what is due, which finds what a lost notification would have told. Lanes for which there is no
 /// place wait for one. They get it as soon as a lane ends, or has sent a portion: those of customers with the fewest lanes under way first.
@@ -23,14 +24,16 @@ package final class LaneRunner<Lane: DueLane>: Sendable {
   private let due: @Sendable () async throws -> [Lane]
   private let send: Send
   private let logger: Logger
-  private let lanes = Mutex(DueLanes<Lane>())
+  private let lanes: Mutex<DueLanes<Lane>>
 
   /// - Parameters:
   ///   - due: the lanes in which something is due, of all customers.
   ///   - send: called for one lane by one task at a time.
   package init(
-    scanEvery: Duration, logger: Logger, due: @escaping @Sendable () async throws -> [Lane], send: @escaping Send
+    scanEvery: Duration, places: LanePlaces = LanePlaces(), logger: Logger,
+    due: @escaping @Sendable () async throws -> [Lane], send: @escaping Send
   ) {
+    lanes = Mutex(DueLanes(places))
     self.scanEvery = scanEvery
     self.logger = logger
     self.due = due
@@ -114,13 +117,21 @@ package final class LaneRunner<Lane: DueLane>: Sendable {
   }
 }
 
+/// How many lanes a hub has under way.
+package struct LanePlaces: Sendable {
+  package let most: Int
+  package let ofCustomer: Int
+  /// Places that only customers get who have none.
+  package let reserve: Int
+
+  package init(most: Int = 512, ofCustomer: Int = 32, reserve: Int = 64) {
+    (self.most, self.ofCustomer, self.reserve) = (most, ofCustomer, reserve)
+  }
+}
+
 /// The lanes that this hub sends now, and those that wait for a place.
 struct DueLanes<Lane: DueLane> {
-  /// Most lanes under way.
-  static var most: Int { 512 }
-  static var mostOfCustomer: Int { 32 }
-  /// Places that only customers get who have none.
-  static var reserve: Int { 64 }
+  private let places: LanePlaces
 
   private struct Waiting {
     let lane: Lane
@@ -134,6 +145,8 @@ struct DueLanes<Lane: DueLane> {
   /// Those of each customer in the order of their tickets.
   private var waiting: [CustomerID: [Waiting]] = [:]
   private var lastTicket = 0
+
+  init(_ places: LanePlaces = LanePlaces()) { self.places = places }
 
   /// Takes what has been found due in place of all that waited; what waited already keeps its turn. A lane that is under way is looked at once
   /// more.
@@ -167,7 +180,7 @@ struct DueLanes<Lane: DueLane> {
   }
 
   private func mayBegin(_ customer: CustomerID, besides own: Int, of all: Int) -> Bool {
-    own == 0 ? all < Self.most : own < Self.mostOfCustomer && all < Self.most - Self.reserve
+    own == 0 ? all < places.most : own < places.ofCustomer && all < places.most - places.reserve
   }
 
   /// Whether a lane that waits would have a place if this one ended.

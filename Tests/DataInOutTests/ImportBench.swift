@@ -11,15 +11,19 @@ struct ImportBench: Sendable {
   let database: TestDatabase
   let customer: CustomerID
   /// Rows of a portion.
-  var portion: Int64 = 2000
+  let portion: Int64
+  let limits: ImportUpload.Limits
 
   var pool: Pool { database.pool }
   var work: ImportWork { ImportWork(pool, suppressions: .ofTests, endpoints: EndpointRules(), portion: portion) }
-  var upload: ImportUpload { ImportUpload(pool, endpoints: EndpointRules()) }
+  var upload: ImportUpload { ImportUpload(pool, endpoints: EndpointRules(), limits: limits) }
 
-  init(_ database: TestDatabase, portion: Int64 = 2000) async throws {
+  init(
+    _ database: TestDatabase, portion: Int64 = 2000, limits: ImportUpload.Limits = ImportUpload.Limits()
+  ) async throws {
     self.database = database
     self.portion = portion
+    self.limits = limits
     customer = try await database.customer()
   }
 

@@ -195,17 +195,7 @@ import Wire
           try $0.decode(String.self)
         } == ["'quoted'|x", "=A1|'=A1"])
       #expect(try await bench.rejects(reply.importId).hasSuffix("\"3,'+46,x,y\"\r\n"))
-      #expect(Self.cell("=1") == "'=1")
-      #expect(Self.cell("'=1") == "''=1")
-      #expect(Self.cell("'quoted'") == "'quoted'")
-      #expect(Self.cell("-a,b") == "\"'-a,b\"")
     }
-  }
-
-  private static func cell(_ text: String) -> String {
-    var bytes: [UInt8] = []
-    CSVCell.append(text, to: &bytes)
-    return String(decoding: bytes, as: UTF8.self)
   }
 
   @Test func `What somebody registered after the import was added stays`() async throws {

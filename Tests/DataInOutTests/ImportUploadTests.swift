@@ -189,4 +189,69 @@ import Wire
       #expect(Counts(kept) == Counts(added: 1, rejected: 1))
     }
   }
+
+  @Test func `A file with too many rows fails, and says so`() async throws {
+    try await withDatabase { database in
+      let bench = try await ImportBench(database, limits: .init(rows: 3))
+      #expect(try await bench.run("originalId\na\nb\nc\n").state == .finished)
+      let failed = try await bench.run("originalId\nd\ne\nf\ng\nh\n")
+      #expect(failed.state == .failed)
+      #expect(failed.error == "The file has more than 3 rows: line 5 begins one more. Send it in parts.")
+      #expect(try await bench.contacts() == ["a", "b", "c"])
+      #expect(try await stagedRows(database) == 0)
+      #expect(ImportUpload.Limits().rows == 50_000_000)
+    }
+  }
+
+  @Test func `What a customer has staged is bounded, and others have a bound of their own`() async throws {
+    try await withDatabase { database in
+      // Each of these rows has about a hundred bytes.
+      let limits = ImportUpload.Limits(staged: 1500)
+      let bench = try await ImportBench(database, limits: limits)
+      let file = Array(("originalId\n" + (1...10).map { "x\($0)\n" }.joined()).utf8)
+      let reviewed = try await bench.send(file, ImportRequest(review: true))
+      #expect(reviewed.state == .review)
+      let number = try await Imports(bench.pool).add(bench.customer, ImportRequest()).importId
+      await #expect(throws: DataInOutError.tooMuchStaged(limit: 1500)) {
+        _ = try await bench.upload.receive(bench.customer, number, ImportBench.chunks(file), length: nil)
+      }
+      #expect(try await Imports(bench.pool).find(bench.customer, number).state == .waiting)
+      let other = try await ImportBench(database, limits: limits)
+      #expect(try await other.finish(try await other.send(file).importId).state == .finished)
+      // What is done counts no more.
+      _ = try await Imports(bench.pool).cancel(bench.customer, reviewed.importId)
+      _ = try await bench.finish(reviewed.importId)
+      let received = try await bench.upload.receive(bench.customer, number, ImportBench.chunks(file), length: nil)
+      _ = try await Imports(bench.pool).finish(bench.customer, received)
+      #expect(Counts(try await bench.finish(number)) == Counts(added: 10))
+      #expect(try await database.query("SELECT FROM import WHERE staged_bytes > 0").isEmpty)
+    }
+  }
+
+  @Test(arguments: [nil, 10_000_000] as [Int64?])
+  func `While a file arrives its rows are counted, and a percentage is told if its length is known`(length: Int64?)
+    async throws
+  {
+    try await withDatabase { database in
+      let bench = try await ImportBench(database)
+      let imports = Imports(database.pool)
+      let number = try await imports.add(bench.customer, ImportRequest()).importId
+      #expect(try await imports.find(bench.customer, number).percent == 0)
+      let (chunks, sender) = AsyncStream.makeStream(of: [UInt8].self)
+      async let received = bench.upload.receive(bench.customer, number, chunks, length: length)
+      sender.yield(Array("originalId,firstName\n".utf8))
+      // More than a portion.
+      sender.yield(Array((1...30_000).map { "x\($0),Lars Larsson of Lund\n" }.joined().utf8))
+      try await waitUntil { try await imports.find(bench.customer, number).arrived > 0 }
+      let arriving = try await imports.find(bench.customer, number)
+      #expect(arriving.state == .receiving && arriving.arrived <= 30_000 && arriving.rows == 0)
+      #expect((arriving.percent == nil) == (length == nil))
+      #expect((0..<100).contains(arriving.percent ?? 0))
+      sender.finish()
+      let ended = try await imports.finish(bench.customer, try await received)
+      #expect(ended.arrived == 30_000 && ended.percent == 0)
+      let finished = try await bench.finish(number)
+      #expect(finished.arrived == 30_000 && finished.rows == 30_000 && finished.percent == 100)
+    }
+  }
 }

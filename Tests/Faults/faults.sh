@@ -83,13 +83,17 @@ alive() { # or the run ends here
   [ $SECONDS -lt $deadline ] || { echo "${PGDATABASE}: no end within $PATIENCE seconds" >&2 && exit 1; }
 }
 
-# Stops everything but PostgreSQL, and loads what arrived. From here on, SQL tells.
-finish() {
+stop_all() { # but PostgreSQL
   local port
   for port in "${!hubs[@]}"; do kill -TERM "${hubs[$port]}" && wait "${hubs[$port]}" || true; done
   hubs=()
   kill -TERM "$simulator" && wait "$simulator" || true
   simulator=
+}
+
+# Stops everything but PostgreSQL, and loads what arrived. From here on, SQL tells.
+finish() {
+  stop_all
   psql -q <<'END'
 CREATE TABLE arrival (connection int, stream int, token text, apns_id text, reply text);
 \copy arrival FROM arrivals
@@ -317,6 +321,124 @@ database_away() { # for 15 seconds, which is longer than the lease
       AND (SELECT count(DISTINCT apns_id) FROM arrival WHERE reply = '200') = (SELECT count(*) FROM push)
       AND (SELECT count(*) - count(DISTINCT apns_id) FROM arrival WHERE reply = '200')
         <= least($WINDOW, (SELECT count(*) FROM push WHERE attempts > 1 AND resent_because IS NOT NULL))"
+}
+
+until_true() { # until_true CONDITION: of SQL
+  until [ "$(value "$1" 2>/dev/null)" = t ]; do sleep 0.05 && alive; done
+}
+
+kill_when() { # kill_when hub|postgres CONDITION: kills it once the condition is true, and starts it again
+  until_true "$2"
+  case $1 in
+  hub)
+    kill_hub $HUB_PORT
+    start_hub_at $HUB_PORT
+    ;;
+  postgres)
+    kill_postgres
+    restart_postgres
+    ;;
+  esac
+  kills=$((kills + 1))
+}
+
+api() { # api PATH [OPTION…]: of curl
+  local path=$1
+  shift
+  curl -sSf -H "Authorization: Bearer $KEY" "$@" "http://127.0.0.1:$HUB_PORT/api/v1/$path"
+}
+
+json() { api "$1" -H 'Content-Type: application/json' -d "$2"; } # json PATH BODY
+
+send_file() { # send_file RATE: so many bytes a second
+  api "imports/$import/file" -T people.csv -H 'Content-Type: text/csv' --limit-rate "$1" >/dev/null 2>&1
+}
+
+# A file of contacts with tokens: half of them are known, every tenth is there twice, and every thousandth row is wrong. It is received in three
+# attempts, of which kills cut off two; then its rows are checked by the columns that are chosen, merged, and their tokens registered.
+import_killed() {
+  begin "$OTHERS"
+  local kills=0 import sender victim all=$((2 * size)) told
+  awk -v n=$all 'BEGIN {
+    print "Kundnr,firstName,dateOfBirth,deviceToken"
+    for (i = 1; i <= n; i++) {
+      if (i % 10 == 0) printf "user%d,Old%d,,\n", i, i
+      if (i % 1000 == 0) printf "bad%d,Bad,never,\n", i
+      printf "user%d,New%d,,e%063x\n", i, i, i
+    }
+  }' >people.csv
+  start_hub_at $HUB_PORT
+  import=$(json imports '{"review":true,"appId":"com.example.bench"}' | field importId)
+  for victim in hub postgres; do
+    send_file 1M &
+    sender=$!
+    kill_when $victim "(SELECT state = 'receiving' AND attempt = $((kills + 1)) AND staged > 0 FROM import)"
+    wait $sender || true
+  done
+  until send_file 1G; do sleep 1 && alive; done
+  json "imports/$import/start" '{"columns":{"Kundnr":"originalId"}}' >/dev/null
+  kill_when hub "(SELECT state = 'checking' AND checked BETWEEN staged / 4 AND staged - 1 FROM import)"
+  kill_when postgres "(SELECT state = 'checking' AND checked BETWEEN staged / 2 AND staged - 1 FROM import)"
+  kill_when hub "(SELECT state = 'merging' AND merged BETWEEN staged / 4 AND staged - 1 FROM import)"
+  kill_when postgres "(SELECT state = 'merging' AND merged BETWEEN staged / 2 AND staged - 1 FROM import)"
+  kill_when hub "(SELECT state = 'merging' AND registered BETWEEN staged / 4 AND staged - 1 FROM import)"
+  kill_when postgres "(SELECT state = 'merging' AND registered BETWEEN staged / 2 AND staged - 1 FROM import)"
+  until_true "(SELECT cleared AND state IN ('finished', 'failed') FROM import)"
+  stop_all
+  told=$(value "concat_ws(', ', state, added || ' added', updated || ' updated', duplicates || ' duplicates', rejected || ' rejected',
+    devices || ' tokens') FROM import")
+  check "an import under $kills kills of hub and PostgreSQL, in each of its states: counts are exact" "$told" "
+    (SELECT state = 'finished' AND ARRAY[staged, added, updated, unchanged, duplicates, skipped, rejected, devices]
+        = ARRAY[$all + $all / 10 + $all / 1000, $size, $size, 0, $all / 10, 0, $all / 1000, $all]::bigint[] FROM import)"
+  check "an import under kills: each contact, token and reject is there once, as the file's last row has it" \
+    "$(value "count(*) FROM contact WHERE customer_id = 1") contacts, $(
+      value "count(*) FROM device WHERE customer_id = 1 AND token LIKE 'e%'") tokens, $(
+      value "count(*) FROM import_reject") rejects, $(value "count(*) FROM import_row") rows left" "
+    (SELECT count(*) = $all AND bool_and(first_name = 'New' || substr(original_id, 5)) FROM contact WHERE customer_id = 1)
+      AND (SELECT count(*) = $all AND bool_and(original_id = 'user' || ('x' || right(token, 8))::bit(32)::int)
+             FROM device JOIN contact USING (customer_id, contact_id) WHERE customer_id = 1 AND token LIKE 'e%')
+      AND (SELECT count(*) = $all / 1000 AND count(DISTINCT row_no) = count(*) FROM import_reject)
+      AND NOT EXISTS (SELECT FROM import_row)"
+}
+
+# The person is named in one of ten lines of the audit log, and in one of ten rejects; all others stay as they are.
+erasure_killed() {
+  begin "$OTHERS"
+  local kills=0 left
+  psql -qv ON_ERROR_STOP=1 -v size="$size" <<'END'
+INSERT INTO contact (customer_id, original_id, first_name, email_address) VALUES (1, 'canary@example.com', 'Canaria', 'canary@example.com');
+INSERT INTO import (customer_id, mode, identity, dry_run, request, state, ended_at, headings, columns)
+VALUES (1, 'upsert', 'originalId', false, '{}', 'finished', now(), '{originalId,city}', '{"originalId":"originalId","city":"city"}');
+INSERT INTO import_reject (customer_id, import_id, row_no, line_no, original_id, problem, raw)
+SELECT 1, import_id, i, i + 1, id, 'is wrong', id || ',Lund'
+FROM import, generate_series(1, :size) i, LATERAL (SELECT CASE WHEN i % 10 = 0 THEN 'canary@example.com' ELSE 'user' || i END AS id) t;
+INSERT INTO audit_log (customer_id, os_user, action, target, after)
+SELECT 1, 'root', 'x', 'x ' || id, json_build_object('to', id, 'n', i)
+FROM generate_series(1, 5 * :size) i, LATERAL (SELECT CASE WHEN i % 10 = 0 THEN 'canary@example.com' ELSE 'user' || i END AS id) t;
+CREATE TABLE before AS
+  SELECT audit_log::text AS line FROM audit_log WHERE target NOT LIKE '%canary%'
+  UNION ALL SELECT import_reject::text FROM import_reject WHERE original_id NOT LIKE 'canary%';
+ANALYZE;
+END
+  start_hub_at $HUB_PORT
+  api contacts/canary%40example.com -X DELETE >/dev/null
+  kill_when hub "(SELECT ended_at IS NULL FROM erasure)"
+  kill_when postgres "(SELECT step = 'audit_log' AND cursor[1] > $size FROM erasure)"
+  kill_when hub "(SELECT step = 'audit_log' AND cursor[1] > 2 * $size FROM erasure)"
+  kill_when postgres "(SELECT step = 'audit_log' AND cursor[1] > 3 * $size FROM erasure)"
+  until_true "(SELECT ended_at IS NOT NULL FROM erasure)"
+  stop_all
+  left=$("$PG_BIN/pg_dump" --data-only "$PGDATABASE" | grep -ci canar || true)
+  check "an erasure under $kills kills of hub and PostgreSQL: nothing of the person is left in a dump" "$left lines" "$left = 0"
+  check "an erasure under kills: its own lines and rejects alone are changed, each once" \
+    "$(value "count(*) FROM audit_log WHERE target = 'x (erased)'") lines erased, $(
+      value "count(*) FROM import_reject") rejects left, $(
+      value "count(*) FROM (SELECT line FROM before EXCEPT ALL
+        (SELECT audit_log::text FROM audit_log UNION ALL SELECT import_reject::text FROM import_reject)) AS other") others changed" "
+    (SELECT count(*) = 5 * $size / 10 AND bool_and(after ->> 'to' = '(erased)') FROM audit_log WHERE target = 'x (erased)')
+      AND (SELECT count(*) = $size - $size / 10 FROM import_reject)
+      AND NOT EXISTS (SELECT line FROM before EXCEPT ALL
+        (SELECT audit_log::text FROM audit_log UNION ALL SELECT import_reject::text FROM import_reject))"
 }
 
 table() {

@@ -26,7 +26,7 @@ enum House {
       "Registry", "Content", "Providers", "Delivery", "Outbox", "Sendouts", "Postgres", "Wire", "Locking", "Retrying",
     ],
     "Subscriptions": ["Registry", "Delivery", "Outbox", "Postgres", "Wire", "Locking", "Retrying"],
-    "DataInOut": ["CZlib", "Registry", "Audience", "Postgres", "Wire", "Locking", "Retrying"],
+    "DataInOut": ["CZlib", "Registry", "Outbox", "Audience", "Postgres", "Wire", "Locking", "Retrying"],
     "Operations": [
       "Registry", "Content", "Delivery", "Audience", "Sendouts", "Hybrid", "Subscriptions", "DataInOut", "Wire",
       "Retrying",

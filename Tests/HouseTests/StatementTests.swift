@@ -57,7 +57,8 @@ import Testing
       places == [
         "FreezeQueries.swift", "HistoryQueries.swift", "LedgerQueries.swift", "BatchQueries.swift",
         "MessageQueries.swift", "NumberedTable.swift", "PushAppQueries.swift", "ReportQueries.swift",
-        "SealedColumn.swift", "Audiences.swift", "ContactSearch.swift", "ContactStore.swift", "ImportQueries.swift",
+        "SealedColumn.swift", "Audiences.swift", "ContactSearch.swift", "ContactStore.swift", "ImportStepQueries.swift",
+        "StepQueries.swift",
         "UserQueries.swift", "RegisterQueries.swift", "ListedContacts.swift", "PersonalTable.swift",
         "HybridPersonalTables.swift", "RegistryPersonalTables.swift",
         "Listener.swift",

@@ -65,7 +65,7 @@ import Wire
         underWay.append(lane)
         turns[lane, default: 0] += 1
       }
-      #expect(underWay.count == DueLanes<Receivers.Lane>.most)
+      #expect(underWay.count == LanePlaces().most)
       let lane = underWay.removeFirst()
       #expect(lanes.othersWait(for: lane))
       lanes.end(lane, mayBeMore: true)
@@ -100,7 +100,8 @@ import Wire
   func `Whatever is due, ends and goes on, bounds are kept, and each lane that waits has its turn`(seed: UInt64) throws
   {
     var random = SeededGenerator(seed: seed)
-    var lanes = DueLanes<Receivers.Lane>()
+    let places = seed.isMultiple(of: 2) ? LanePlaces() : LanePlaces(most: 2, ofCustomer: 1, reserve: 0)
+    var lanes = DueLanes<Receivers.Lane>(places)
     var underWay: [Receivers.Lane] = []
     let all = (1...40).flatMap { customer in
       (1...Int.random(in: 1...60, using: &random)).map {
@@ -112,7 +113,7 @@ import Wire
         #expect(!underWay.contains(lane))
         underWay.append(lane)
         let own = underWay.count { $0.customer == lane.customer }
-        #expect(underWay.count <= DueLanes<Receivers.Lane>.most && own <= DueLanes<Receivers.Lane>.mostOfCustomer)
+        #expect(underWay.count <= places.most && own <= places.ofCustomer)
       }
     }
     for _ in 1...50 {

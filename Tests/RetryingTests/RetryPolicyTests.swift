@@ -42,6 +42,18 @@ import Testing
     #expect(RetryPolicy.unavailable.delay(after: 1, atLeast: .seconds(60)) == .seconds(60))
   }
 
+  @Test func `A step that fails for ever is tried for about a quarter of an hour`() throws {
+    let delays = Self.seconds(.steps, 1...RetryPolicy.mostStepFailures - 1, random: 1)
+    #expect(delays == [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300])
+    #expect((900...1200).contains(delays.reduce(0, +)))
+    let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent()
+    for name in ["imports.md", "privacy.md", "design/states.md"] {
+      let page = try String(contentsOf: root.appending(path: "docs/\(name)"), encoding: .utf8)
+      #expect(page.contains("\(RetryPolicy.mostStepFailures) times in a row"), "\(name)")
+    }
+  }
+
   @Test func `The page of CM Hybrid says how posts of the outbox are tried again`() throws {
     let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent()

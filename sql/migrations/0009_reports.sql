@@ -4,10 +4,11 @@
 CREATE SCHEMA report;
 COMMENT ON SCHEMA report IS 'Views for psql and reporting tools, readable by role pushcart_report. Days and hours are UTC. Free text is a cell that is safe in a spreadsheet; report.exact gives its exact value.';
 
--- Spreadsheets run a cell that begins with = + - or @ as a formula. Free text of tenants, apps and push services could hold one.
--- The two functions are inverse to each other, so programs can restore the exact value.
+-- Spreadsheets run a cell that begins with = + - or @ as a formula, and some pass over a tab or return before it. Free text of tenants, apps and
+-- push services could hold one. The two functions are inverse to each other, so programs can restore the exact value. Exports use them, and
+-- CSVCell.swift, by which imports read such a cell, is held against them by a test. As it has its argument once, report.cell costs what its expression does.
 CREATE FUNCTION report.cell(value text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN value ~ '^''*[=+@\t\r-]' THEN '''' || value ELSE value END;
+RETURN regexp_replace(value, '^''*[=+@\t\r-]', '''\&');
 COMMENT ON FUNCTION report.cell IS 'The text with an apostrophe before a leading = + - @ tab or return, so that no spreadsheet takes it for a formula.';
 
 CREATE FUNCTION report.exact(cell text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE

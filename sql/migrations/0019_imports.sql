@@ -23,6 +23,7 @@ CREATE TABLE import (
   sample           json,
   has_devices      boolean     NOT NULL DEFAULT false,
   staged           bigint      NOT NULL DEFAULT 0,
+  staged_bytes     bigint      NOT NULL DEFAULT 0,
   checked          bigint,
   merged           bigint      NOT NULL DEFAULT 0,
   registered       bigint      NOT NULL DEFAULT 0,
@@ -35,6 +36,10 @@ CREATE TABLE import (
   devices          bigint      NOT NULL DEFAULT 0,
   removed          bigint      NOT NULL DEFAULT 0,
   error            text,
+  failures         int4        NOT NULL DEFAULT 0,
+  failing_since    timestamptz,
+  try_at           timestamptz,
+  failure          text,
   created_at       timestamptz NOT NULL DEFAULT now(),
   started_at       timestamptz,
   ended_at         timestamptz,
@@ -67,7 +72,8 @@ COMMENT ON COLUMN import.columns     IS 'What the columns are, by their headings
 COMMENT ON COLUMN import.headings    IS 'The columns'' headings, in their order.';
 COMMENT ON COLUMN import.sample      IS 'The cells of the first rows. Erasing one of these people clears it.';
 COMMENT ON COLUMN import.has_devices IS 'Whether the file has a column of tokens.';
-COMMENT ON COLUMN import.staged      IS 'Rows of the file.';
+COMMENT ON COLUMN import.staged      IS 'Rows of the file; while it is received, those that have come.';
+COMMENT ON COLUMN import.staged_bytes IS 'Bytes of rows that are staged, those of earlier attempts too. What a customer may have staged is limited.';
 COMMENT ON COLUMN import.checked     IS 'The last row that is checked by the columns with which the import was started out of its review; NULL if rows need no further check.';
 COMMENT ON COLUMN import.merged      IS 'The last row that is merged.';
 COMMENT ON COLUMN import.registered  IS 'The last row whose token is registered.';
@@ -80,6 +86,10 @@ COMMENT ON COLUMN import.rejected    IS 'Rows that were wrong.';
 COMMENT ON COLUMN import.devices     IS 'Tokens that were registered.';
 COMMENT ON COLUMN import.removed     IS 'Contacts that were taken off the list or out of the segment.';
 COMMENT ON COLUMN import.error       IS 'Why it failed, or was cancelled by an erasure; NULL for neither.';
+COMMENT ON COLUMN import.failures    IS 'How often in a row its next step failed by its own fault. An outage of the database does not count.';
+COMMENT ON COLUMN import.failing_since IS 'When that step failed first; NULL if it has not.';
+COMMENT ON COLUMN import.try_at      IS 'When it is tried again; NULL for at once.';
+COMMENT ON COLUMN import.failure     IS 'Why it failed last.';
 COMMENT ON COLUMN import.created_at  IS 'When it was made. Contacts and devices that were written since then keep what they have.';
 COMMENT ON COLUMN import.started_at  IS 'When work on its rows began: its file had come, or it was started out of its review. NULL until then.';
 COMMENT ON COLUMN import.ended_at    IS 'When it ended; NULL until then.';
@@ -129,6 +139,7 @@ CREATE TABLE import_reject (
   row_no      bigint NOT NULL,
   line_no     bigint NOT NULL,
   original_id text   COLLATE "C",
+  identity    text   COLLATE "C",
   column_name text,
   problem     text   NOT NULL,
   raw         text   NOT NULL,
@@ -144,6 +155,7 @@ COMMENT ON COLUMN import_reject.import_id   IS 'The import.';
 COMMENT ON COLUMN import_reject.row_no      IS 'Number of the row, from 1, without the headings.';
 COMMENT ON COLUMN import_reject.line_no     IS 'The physical line of the file on which it begins.';
 COMMENT ON COLUMN import_reject.original_id IS 'The original id that it names; NULL if it names none. Erasing that contact deletes the row.';
+COMMENT ON COLUMN import_reject.identity    IS 'Whom it is about, as in import_row. Erasing that contact deletes the row.';
 COMMENT ON COLUMN import_reject.column_name IS 'The heading of the column that is wrong; NULL if it is the row as a whole.';
 COMMENT ON COLUMN import_reject.problem     IS 'What is wrong.';
 COMMENT ON COLUMN import_reject.raw         IS 'The row as it was in the file, in UTF-8.';

@@ -7,6 +7,10 @@ CREATE TABLE erasure (
   names       text[],
   step        text,
   cursor      bigint[]    NOT NULL DEFAULT '{0,0}',
+  failures    int4        NOT NULL DEFAULT 0,
+  failing_since timestamptz,
+  try_at      timestamptz,
+  failure     text,
   created_at  timestamptz NOT NULL DEFAULT now(),
   ended_at    timestamptz,
   PRIMARY KEY (customer_id, erasure_id),
@@ -18,49 +22,105 @@ COMMENT ON TABLE  erasure             IS 'Contacts that were erased. Whoever wor
 COMMENT ON COLUMN erasure.customer_id IS 'The customer whose contact it was.';
 COMMENT ON COLUMN erasure.erasure_id  IS 'Number of the erasure.';
 COMMENT ON COLUMN erasure.contact_id  IS 'The number that the contact had. Pushes still have it, and it leads nowhere.';
-COMMENT ON COLUMN erasure.names       IS 'What names the person: original id, addresses, numbers and tokens. NULL as soon as everything is erased.';
+COMMENT ON COLUMN erasure.names       IS 'What names the person: the original id first, then addresses, numbers and tokens. NULL as soon as everything is erased.';
 COMMENT ON COLUMN erasure.step        IS 'The table that is being erased from; NULL before the first one and after the last.';
 COMMENT ON COLUMN erasure.cursor      IS 'How far it has come in that table: what this means, the step says.';
+COMMENT ON COLUMN erasure.failures    IS 'How often in a row its next step failed by its own fault. An outage of the database does not count.';
+COMMENT ON COLUMN erasure.failing_since IS 'When that step failed first; NULL if it has not.';
+COMMENT ON COLUMN erasure.try_at      IS 'When it is tried again; NULL for at once.';
+COMMENT ON COLUMN erasure.failure     IS 'Why it failed last.';
 COMMENT ON COLUMN erasure.created_at  IS 'When the contact was erased.';
 COMMENT ON COLUMN erasure.ended_at    IS 'When all else was; NULL until then.';
 
--- A short name, such as the id 7, is found only where it is all of a text: it stands within many texts that are about others. A longer one is
--- found within a text, where no letter or digit is beside it.
-CREATE FUNCTION names_person(value text, names text[]) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+-- E-mail addresses and numbers with their plus are nobody else's wherever they stand, so they are found within a text, too. No character may be
+-- beside one that would make another address or number of it.
+CREATE FUNCTION holds_name(value text, names text[]) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT EXISTS (
     SELECT FROM unnest(names) AS n (name)
-     WHERE n.name COLLATE "C" = value COLLATE "C"
-        OR length(n.name) >= 6 AND strpos(value COLLATE "C", n.name COLLATE "C") > 0
-           AND value COLLATE "C" ~ ('(^|[^A-Za-z0-9])' || regexp_replace(n.name, '([][\\.^$*+?(){}|/-])', '\\\1', 'g') || '([^A-Za-z0-9]|$)'))
+     WHERE strpos(value COLLATE "C", n.name COLLATE "C") > 0
+       AND n.name COLLATE "C" ~ '[^@]@[^@]|^\+[0-9]{6}'
+       AND value COLLATE "C" ~ (
+         '(^|[^A-Za-z0-9._%+\u0080-\U0010FFFF-])' || regexp_replace(n.name, '([][\\.^$*+?(){}|/-])', '\\\1', 'g')
+         || '($|[^A-Za-z0-9.\u0080-\U0010FFFF-]|\.($|[^A-Za-z0-9]))'))
 $$;
-COMMENT ON FUNCTION names_person IS 'Whether a text is a name of a person, or has one of at least six characters in it.';
+COMMENT ON FUNCTION holds_name IS 'Whether an e-mail address of a person, or a number with its plus, stands in a text.';
 
-CREATE FUNCTION erased_json(value json, names text[]) RETURNS json LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
-BEGIN
-  RETURN CASE json_typeof(value)
-    WHEN 'string' THEN CASE WHEN names_person(value #>> '{}', names) THEN '"(erased)"'::json ELSE value END
-    WHEN 'array' THEN (
-      SELECT coalesce(json_agg(erased_json(part, names) ORDER BY place), '[]')
-        FROM json_array_elements(value) WITH ORDINALITY AS parts (part, place))
-    WHEN 'object' THEN (
-      SELECT coalesce(json_object_agg(CASE WHEN names_person(key, names) THEN '(erased)' ELSE key END, erased_json(part, names)), '{}')
-        FROM json_each(value) AS parts (key, part))
-    ELSE value END;
-END
-$$;
-COMMENT ON FUNCTION erased_json IS 'A JSON value with "(erased)" in place of each text that names a person.';
+-- Any other name, such as the id Stockholm, may be a word of everybody's. It counts only as all of a text.
+CREATE FUNCTION names_person(value text, names text[]) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN value COLLATE "C" = ANY (names) OR holds_name(value, names);
+COMMENT ON FUNCTION names_person IS 'Whether a text is a name of a person, or holds one that is nobody else''s.';
 
 CREATE FUNCTION json_names_person(value json, names text[]) RETURNS boolean LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 BEGIN
   RETURN CASE json_typeof(value)
     WHEN 'string' THEN names_person(value #>> '{}', names)
     WHEN 'array' THEN (SELECT coalesce(bool_or(json_names_person(part, names)), false) FROM json_array_elements(value) AS parts (part))
-    WHEN 'object' THEN (
-      SELECT coalesce(bool_or(names_person(key, names) OR json_names_person(part, names)), false) FROM json_each(value) AS parts (key, part))
+    WHEN 'object' THEN (SELECT coalesce(bool_or(json_names_person(part, names)), false) FROM json_each(value) AS parts (key, part))
     ELSE false END;
 END
 $$;
-COMMENT ON FUNCTION json_names_person IS 'Whether a text in a JSON value names a person.';
+COMMENT ON FUNCTION json_names_person IS 'Whether a text in a JSON value names a person. Names of members do not count.';
+
+-- The audit log has texts of all kinds: a list can be called as somebody's id is. So a text that is such a word counts only in a member that
+-- says whom a line is about. One that is as long as a telephone number or a token counts in all of them.
+CREATE FUNCTION erased_json(value json, names text[], is_about_people boolean DEFAULT false) RETURNS json
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+BEGIN
+  RETURN CASE json_typeof(value)
+    WHEN 'string' THEN
+      CASE WHEN holds_name(value #>> '{}', names)
+             OR (value #>> '{}') COLLATE "C" = ANY (names) AND (is_about_people OR value #>> '{}' ~ '^([0-9]{9,}|.{32,})$')
+           THEN '"(erased)"'::json END
+    WHEN 'array' THEN (
+      SELECT CASE WHEN bool_or(erased IS NOT NULL) THEN json_agg(coalesce(erased, part) ORDER BY place) END
+        FROM json_array_elements(value) WITH ORDINALITY AS parts (part, place), erased_json(part, names, is_about_people) AS erased)
+    WHEN 'object' THEN (
+      SELECT CASE WHEN bool_or(erased IS NOT NULL OR holds_name(key, names)) THEN
+               json_object_agg(CASE WHEN holds_name(key, names) THEN '(erased)' ELSE key END, coalesce(erased, part) ORDER BY place) END
+        FROM json_each(value) WITH ORDINALITY AS parts (key, part, place),
+             erased_json(part, names, key IN (
+               'originalId', 'originalIds', 'contact', 'emailAddress', 'mobileNumber', 'number', 'to', 'recipient', 'deviceToken')) AS erased)
+    END;
+END
+$$;
+COMMENT ON FUNCTION erased_json IS 'A JSON value of the audit log with "(erased)" in place of texts that name a person; NULL if none does.';
+
+CREATE FUNCTION erased_target(target text, names text[]) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN holds_name(target, names) OR target LIKE 'number %' AND substr(target, 8) COLLATE "C" = ANY (names)
+  THEN split_part(target, ' ', 1) || ' (erased)' END;
+COMMENT ON FUNCTION erased_target IS 'What a line of the audit log is about, with "(erased)" behind its kind if it names a person; NULL if it does not.';
+
+-- Most lines name nobody who is being erased, and reading their JSON part by part takes a hundred times as long as this.
+CREATE FUNCTION audit_line_may_name(target text, before json, after json, names text[]) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT EXISTS (
+    SELECT FROM concat_ws(' ', target, before::jsonb::text, after::jsonb::text) AS line (text),
+                unnest(names) AS n (name), to_json(n.name) AS quoted (json)
+     WHERE strpos(line.text COLLATE "C", n.name COLLATE "C") > 0
+        OR strpos(line.text COLLATE "C", substr(quoted.json::text, 2, length(quoted.json::text) - 2) COLLATE "C") > 0)
+$$;
+COMMENT ON FUNCTION audit_line_may_name IS 'Whether a name of a person stands anywhere in a line of the audit log, be it as a part of another word.';
+
+-- Erasing reads the cells of rows that no hub has read by their columns: those of a review, and those that are no rows.
+CREATE FUNCTION csv_cells(line text, delimiter text) RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT array_agg(coalesce(replace(cell[1], '""', '"'), ltrim(cell[2], '"')) ORDER BY place)
+    FROM regexp_matches(
+           delimiter || line,
+           replace('[\r\n{}](?:"((?:[^"]|"")*)"(?=$|[\r\n{}])|([^\r\n{}]*))', '{}', regexp_replace(delimiter, '([^A-Za-z0-9 ])', '\\\1')),
+           'g') WITH ORDINALITY AS cells (cell, place)
+$$;
+COMMENT ON FUNCTION csv_cells IS 'The cells of a row of CSV, in quotes or without. A quote that is never closed stands for itself.';
+
+CREATE FUNCTION naming_places(headings text[], columns json) RETURNS bigint[] LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT array_agg(place) FROM unnest(headings) WITH ORDINALITY AS h (heading, place)
+   WHERE coalesce(columns ->> heading, 'originalId') IN ('originalId', 'emailAddress', 'mobileNumber', 'deviceToken')
+$$;
+COMMENT ON FUNCTION naming_places IS 'Which columns of a file say whom a row is about, or may do so as nobody has said what they are.';
+
+CREATE FUNCTION cells_name_person(cells text[], places bigint[], names text[]) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT EXISTS (SELECT FROM unnest(places) AS p (place) WHERE report.exact(cells[place]) COLLATE "C" = ANY (names))
+$$;
+COMMENT ON FUNCTION cells_name_person IS 'Whether a cell in one of the columns is a name of a person.';
 
 -- A hub cannot change lines of the audit log. This changes only texts that name somebody who is being erased at the time.
 CREATE FUNCTION erase_from_audit_log(of_customer bigint, of_erasure bigint, after_id bigint, portion int4) RETURNS bigint
@@ -74,10 +134,13 @@ BEGIN
   SELECT max(audit_log_id) INTO last_id FROM (
     SELECT audit_log_id FROM audit_log WHERE customer_id = of_customer AND audit_log_id > after_id ORDER BY audit_log_id LIMIT portion) AS lines;
   UPDATE audit_log AS line
-     SET target = CASE WHEN names_person(line.target, who) THEN '(erased)' ELSE line.target END,
-         before = erased_json(line.before, who), after = erased_json(line.after, who)
-   WHERE line.customer_id = of_customer AND line.audit_log_id > after_id AND line.audit_log_id <= last_id
-     AND (names_person(line.target, who) OR json_names_person(line.before, who) OR json_names_person(line.after, who));
+     SET target = coalesce(erased.target, line.target), before = coalesce(erased.before, line.before), after = coalesce(erased.after, line.after)
+    FROM (SELECT audit_log_id, erased_target(target, who) AS target, erased_json(before, who) AS before, erased_json(after, who) AS after
+            FROM audit_log
+           WHERE customer_id = of_customer AND audit_log_id > after_id AND audit_log_id <= last_id
+             AND audit_line_may_name(target, before, after, who) OFFSET 0) AS erased
+   WHERE line.customer_id = of_customer AND line.audit_log_id = erased.audit_log_id
+     AND num_nonnulls(erased.target, erased.before, erased.after) > 0;
   RETURN last_id;
 END
 $$;

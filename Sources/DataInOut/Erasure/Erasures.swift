@@ -1,11 +1,13 @@
+import FoundationEssentials
 package import Postgres
 package import Registry
+import Retrying
 package import Wire
 
 /// The store of erasures: shows all that is stored of a person, and erases it.
 ///
 /// The contact, its devices and memberships go in one transaction. All else goes in portions, a step for each table, by any hub's
-/// `ErasureRunner`. What the tables hold of a person, their rooms say (`PersonalTable`).
+/// `StepRunner`. What the tables hold of a person, their rooms say (`PersonalTable`).
 package struct Erasures: Sendable {
   private let database: any Querying
   private let tables: [PersonalTable]
@@ -66,6 +68,16 @@ package struct Erasures: Sendable {
     return (number, person.names, true)
   }
 
+  /// Erasures that do not get on, as their next steps fail again and again.
+  package static func failing(_ customer: CustomerID, in database: any Querying) async throws -> [FailingErasure] {
+    try await database.query(ErasureQueries.failing, customer.rawValue, Int32(RetryPolicy.mostStepFailures)).map {
+      row in
+      let (number, contact, failure, since) = try row.decode(Int64.self, Int64.self, String.self, Date.self)
+      return FailingErasure(
+        number: ErasureID(number), contact: ContactID(contact), failure: failure, since: Timestamp(since))
+    }
+  }
+
   /// Deletes what tells of erasures that are long over.
   package static func forgetExpired(_ customer: CustomerID, in database: any Querying) async throws {
     try await database.deleteInPortions(ErasureQueries.forget, customer.rawValue)
@@ -80,6 +92,15 @@ package struct Erasures: Sendable {
     return ErasureReply(
       erasureId: ErasureID(number), contactId: ContactID(contact), state: isOver ? .erased : .erasing, filters: filters)
   }
+}
+
+/// An erasure that does not get on.
+package struct FailingErasure: Sendable {
+  package let number: ErasureID
+  package let contact: ContactID
+  /// Why its next step failed last.
+  package let failure: String
+  package let since: Timestamp
 }
 
 /// Statements on `erasure`. `$1` is the customer, and `$2` the erasure where nothing else is said.
@@ -102,10 +123,15 @@ enum ErasureQueries {
     "erasure.find", .read,
     "SELECT contact_id, ended_at IS NOT NULL FROM erasure WHERE customer_id = $1::bigint AND erasure_id = $2::bigint")
 
-  /// What all customers' erasures have to do.
-  static let due = Statement(
-    "erasure.due", .read,
-    "SELECT customer_id, erasure_id FROM erasure WHERE ended_at IS NULL ORDER BY customer_id, erasure_id")
+  static let steps = StepQueries("erasure", while: "ended_at IS NULL")
+
+  /// Erasures that do not get on: those whose next step has failed `$2` times or more.
+  static let failing = Statement(
+    "erasure.failing", .read,
+    """
+    SELECT erasure_id, contact_id, failure, failing_since FROM erasure
+     WHERE customer_id = $1::bigint AND ended_at IS NULL AND failures >= $2::int4 ORDER BY erasure_id LIMIT 20
+    """)
 
   /// How far it is. Locks it; no row if another hub has it, or if it is over.
   static let lock = Statement(
@@ -135,5 +161,6 @@ enum ErasureQueries {
     Portions.delete(
       from: "erasure", by: "created_at", before: "now() - interval '1 year'", "AND ended_at IS NOT NULL"))
 
-  static let all: [Statement] = [add, underWay, find, due, lock, advance, end, unlimit, forget]
+  static let all: [Statement] =
+    steps.all + [add, underWay, find, failing, lock, advance, end, unlimit, forget]
 }

@@ -548,11 +548,11 @@ enum ExportQueries {
       """
   }
 
-  /// With an apostrophe before what a spreadsheet would take for a formula, as `CSVCell` has it.
+  /// With an apostrophe before what a spreadsheet would take for a formula.
   private static func cell(_ column: ExportColumn, _ place: Int, isExact: Bool) -> String {
     let sql = sql(column, place)
     guard column.isText, !isExact else { return sql }
-    return "CASE WHEN \(sql) ~ '^''*[=+@-]' THEN '''' || \(sql) ELSE \(sql) END"
+    return "report.cell(\(sql))"
   }
 
   private static func sql(_ column: ExportColumn, _ place: Int) -> String {

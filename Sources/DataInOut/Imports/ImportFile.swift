@@ -7,7 +7,11 @@ final class ImportFile {
   /// Most bytes of a file, packed and unpacked.
   static let largest: Int64 = 4 << 30
 
+  /// Most rows of a file, without the headings.
+  static let mostRows: Int64 = 50_000_000
+
   private let rules: ImportRows.Rules
+  private let mostRows: Int64
   private var encoding: EncodingReader
   /// The first bytes as they came, until it is known whether they are packed.
   private var start: [UInt8]? = []
@@ -20,8 +24,9 @@ final class ImportFile {
   private(set) var headings: ImportHeadings?
   private(set) var rows: ImportRows?
 
-  init(_ rules: ImportRows.Rules) {
+  init(_ rules: ImportRows.Rules, mostRows: Int64 = mostRows) {
     self.rules = rules
+    self.mostRows = mostRows
     encoding = EncodingReader(rules.request.encoding)
   }
 
@@ -123,7 +128,14 @@ final class ImportFile {
   }
 
   private func take(_ row: CSVRow) throws {
-    guard headings == nil else { rows?.append(row); return }
+    guard headings == nil else {
+      guard count < mostRows else {
+        throw UnusableFile(
+          "The file has more than \(mostRows) rows: line \(row.line) begins one more. Send it in parts.")
+      }
+      rows?.append(row)
+      return
+    }
     let found =
       rules.request.review == true
       ? try ImportHeadings(guessing: row.texts, rules.request) : try ImportHeadings(row.texts, rules.request)
@@ -134,6 +146,9 @@ final class ImportFile {
   /// The rows that were read and not taken yet, in bytes.
   var size: Int { rows?.bytes.count ?? 0 }
 
+  /// How many rows there were.
+  var count: Int64 { rows?.count ?? 0 }
+
   func takeBytes() -> [UInt8] { rows?.takeBytes() ?? [] }
 
   /// What is known of the file.
@@ -141,7 +156,7 @@ final class ImportFile {
     ReceivedFile.Facts(
       delimiter: String(decoding: [delimiter], as: UTF8.self), encoding: encoding.encoding, columns: headings?.targets,
       headings: headings?.headings ?? [], sample: rows?.sample ?? [],
-      hasDevices: headings?.place(of: .deviceToken) != nil, rows: rows?.count ?? 0, taken: rows?.taken ?? 0)
+      hasDevices: headings?.place(of: .deviceToken) != nil, rows: count, taken: rows?.taken ?? 0)
   }
 }
 

@@ -12,6 +12,8 @@ public enum DataInOutError: Error, Sendable, Hashable {
   case tooManyUploads(limit: Int)
   /// The customer has so many exports on their way that there can be no further one.
   case tooManyExports(limit: Int)
+  /// The rows of the customer's imports that are not done have more bytes than that. The import waits for its file again.
+  case tooMuchStaged(limit: Int64)
   /// The file broke off, or is no whole gzip. The import waits for it again.
   case brokenOff
   /// Another request sends the import's file, or the import was cancelled, so this one is not read on.

@@ -82,10 +82,16 @@ struct ImportRows {
     }
     var values = Values(texts: Array(repeating: nil, count: ContactField.allCases.count))
     var problem: RowProblem?
+    // What the columns are is said later, and then the row is read again.
+    let isRead = rules.request.review != true
     do throws(RowProblem) {
-      try check(row)
-      // What the columns are is said later, and then the row is read again.
-      if rules.request.review != true { try read(row, into: &values) }
+      do throws(RowProblem) {
+        try check(row)
+      } catch {
+        if isRead { readNames(of: row, into: &values) }
+        throw error
+      }
+      if isRead { try read(row, into: &values) }
       taken += 1
     } catch {
       problem = error
@@ -111,12 +117,27 @@ struct ImportRows {
     return all < 0x80 || String(validating: bytes, as: UTF8.self) != nil
   }
 
-  /// The identity comes first, so that a row that is wrong elsewhere says whom it is about.
-  private func read(_ row: CSVRow, into values: inout Values) throws(RowProblem) {
+  /// Whom a row is about that is wrong as a whole, as far as that can be read: erasing that contact finds it.
+  private func readNames(of row: CSVRow, into values: inout Values) {
+    guard !row.isUnclosed,
+      [headings.place(of: .originalID), headings.place(of: identity.column)].allSatisfy({ place in
+        guard let place, place < row.count else { return true }
+        return Self.isUTF8(row[place]) && !row[place].contains(0)
+      })
+    else { return }
+    try? readIdentity(row, into: &values)
+  }
+
+  private func readIdentity(_ row: CSVRow, into values: inout Values) throws(RowProblem) {
     if let place = headings.place(of: .originalID), let cell = cell(row, place), !cell.isEmpty {
       values.originalID = try originalID(cell, place)
     }
     values.identity = try identity(row, values)
+  }
+
+  /// The identity comes first, so that a row that is wrong elsewhere says whom it is about.
+  private func read(_ row: CSVRow, into values: inout Values) throws(RowProblem) {
+    try readIdentity(row, into: &values)
     for (place, column) in headings.columns.enumerated() {
       guard let cell = cell(row, place) else { break }
       switch column {
@@ -164,18 +185,9 @@ struct ImportRows {
       ?? "is no date that can be read in one way only: name the form in dateFormat, such as DD.MM.YYYY"
   }
 
-  /// A cell as it is meant; `nil` for one that the row has not. Exports put an apostrophe before what a spreadsheet would take for a formula,
-  /// and before such a text that has one already. It is taken off again.
+  /// A cell as it is meant; `nil` for one that the row has not.
   private func cell(_ row: CSVRow, _ place: Int) -> UnsafeBufferPointer<UInt8>? {
-    guard place < row.count else { return nil }
-    let cell = row[place]
-    let apostrophe = UInt8(ascii: "'")
-    guard cell.first == apostrophe else { return cell }
-    switch cell.first(where: { $0 != apostrophe }) {
-    case UInt8(ascii: "="), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "@"):
-      return UnsafeBufferPointer(rebasing: cell.dropFirst())
-    default: return cell
-    }
+    place < row.count ? CSVCell.exact(row[place]) : nil
   }
 
   private static func text(_ cell: UnsafeBufferPointer<UInt8>) -> String { String(decoding: cell, as: UTF8.self) }

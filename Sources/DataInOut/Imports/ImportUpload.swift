@@ -15,13 +15,29 @@ package struct ImportUpload: Sendable {
   /// Most files of a customer that arrive at the same time.
   package static let atOnce = 4
 
+  /// Most bytes of rows that a customer has staged, of all its imports that are not done: those of four of the largest files, as a row has its
+  /// cells and itself.
+  package static let mostStaged = 8 * ImportFile.largest
+
+  /// What files are limited to. Tests choose smaller values.
+  struct Limits {
+    /// Most rows of a file.
+    var rows = ImportFile.mostRows
+    /// Most bytes of a customer's rows.
+    var staged = ImportUpload.mostStaged
+  }
+
   private let pool: Pool
   private let endpoints: EndpointRules
+  private let limits: Limits
 
   /// - Parameter endpoints: where tokens that are endpoints may lead.
-  package init(_ pool: Pool, endpoints: EndpointRules) {
+  package init(_ pool: Pool, endpoints: EndpointRules) { self.init(pool, endpoints: endpoints, limits: Limits()) }
+
+  init(_ pool: Pool, endpoints: EndpointRules, limits: Limits) {
     self.pool = pool
     self.endpoints = endpoints
+    self.limits = limits
   }
 
   /// Receives the file of an import that waits for it. One that another request sends is overtaken: its client may be gone.
@@ -65,7 +81,8 @@ package struct ImportUpload: Sendable {
     _ customer: CustomerID, _ number: ImportID, _ attempt: Int32, _ request: ImportRequest, _ chunks: Chunks
   ) async throws -> ReceivedFile where Chunks.Element == [UInt8] {
     let file = ImportFile(
-      try await ImportRows.Rules(customer, number, attempt: attempt, request, endpoints: endpoints, in: pool))
+      try await ImportRows.Rules(customer, number, attempt: attempt, request, endpoints: endpoints, in: pool),
+      mostRows: limits.rows)
     var bytes: Int64 = 0
     var written = ContinuousClock.now
     var problem: String?
@@ -76,17 +93,17 @@ package struct ImportUpload: Sendable {
         try file.add(chunk)
         while try file.readPiece() {
           guard file.size >= Self.portion else { continue }
-          try await write(file.takeBytes(), customer, number, attempt, bytes)
+          try await write(file, customer, number, attempt, bytes)
           written = .now
         }
         if written.duration(to: .now) > Self.pause {
-          try await write(file.takeBytes(), customer, number, attempt, bytes)
+          try await write(file, customer, number, attempt, bytes)
           written = .now
         }
       }
       try Task.checkCancellation()
       try file.finish()
-      try await write(file.takeBytes(), customer, number, attempt, bytes)
+      try await write(file, customer, number, attempt, bytes)
     } catch let error as UnusableFile {
       problem = error.sentence
     } catch GunzipProblem.damaged {
@@ -96,14 +113,18 @@ package struct ImportUpload: Sendable {
   }
 
   /// Writes rows, and tells other hubs that this one is still at it.
+  /// - Throws: `DataInOutError.tooMuchStaged`.
   private func write(
-    _ rows: [UInt8], _ customer: CustomerID, _ number: ImportID, _ attempt: Int32, _ received: Int64
+    _ file: ImportFile, _ customer: CustomerID, _ number: ImportID, _ attempt: Int32, _ received: Int64
   ) async throws {
+    let (count, rows) = (file.count, file.takeBytes())
     try await pool.transaction(of: customer.rawValue, isLong: true) { transaction in
       try await transaction.query(ImportQueries.relax)
       let held = try await transaction.query(
-        ImportQueries.extend, customer.rawValue, number.rawValue, attempt, received, Self.lease)
-      guard !held.isEmpty else { throw DataInOutError.overtaken }
+        ImportQueries.extend, customer.rawValue, number.rawValue, attempt, received, Self.lease, count,
+        Int64(rows.count))
+      guard let staged = try held.first?.decode(Int64.self) else { throw DataInOutError.overtaken }
+      guard staged <= limits.staged else { throw DataInOutError.tooMuchStaged(limit: limits.staged) }
       guard !rows.isEmpty else { return }
       _ = try await transaction.copyIn(
         ImportQueries.copy,

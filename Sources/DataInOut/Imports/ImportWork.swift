@@ -1,14 +1,11 @@
 package import Postgres
 package import Registry
-import Retrying
 package import Wire
 
-/// Does what there is to do of imports whose files have come: finds duplicates, merges rows, registers tokens, and ends them.
-///
-/// A step is a transaction that begins by locking the import's row and moves its counts. A hub that is killed has done a step or not, and any
-/// hub does the next one.
-package struct ImportWork: Sendable {
-  private let pool: Pool
+/// Does what there is to do of imports whose files have come: finds duplicates, merges rows, registers tokens, and ends them. Steps take turns
+/// by `StepRunner`.
+package struct ImportWork: SteppedWork {
+  package let pool: Pool
   private let suppressions: SuppressionKey
   private let endpoints: EndpointRules
   /// How many rows a step merges. They are locked for as long as it takes, some 50 ms.
@@ -22,12 +19,20 @@ package struct ImportWork: Sendable {
     self.portion = portion
   }
 
-  /// The imports of all customers that have something to do, or to be cleared.
-  package func due() async throws -> [(customer: CustomerID, number: ImportID)] {
-    try await pool.query(ImportQueries.due).map { row in
-      let (customer, number) = try row.decode(Int64.self, Int64.self)
-      return (CustomerID(customer), ImportID(number))
-    }
+  package let name = "import"
+
+  package static let queries = ImportStepQueries.steps
+
+  /// The import has failed. Rows that are merged stay, and its counts say how many.
+  package func giveUp(
+    _ customer: CustomerID, _ number: ImportID, after failures: Int, _ fault: String
+  ) async throws {
+    try await pool.query(
+      ImportStepQueries.giveUp, customer.rawValue, number.rawValue,
+      """
+      \(fault) The hub has tried \(failures) times. What was merged before stays, and the counts say how much. Whoever runs the hub finds \
+      more in its log.
+      """)
   }
 
   /// Somebody else wrote what a step was about. It was rolled back, and is to be run again.
@@ -94,8 +99,8 @@ package struct ImportWork: Sendable {
     while true {
       do {
         return try await pool.transaction(of: customer.rawValue, limit: Self.limit) { transaction in
-          try await transaction.query(ImportQueries.unlimit)
-          guard let row = try await transaction.query(ImportQueries.lock, customer.rawValue, number.rawValue).first
+          try await transaction.query(ImportStepQueries.unlimit)
+          guard let row = try await transaction.query(ImportStepQueries.lock, customer.rawValue, number.rawValue).first
           else {
             return false
           }
@@ -110,8 +115,8 @@ package struct ImportWork: Sendable {
     }
   }
 
-  /// How long a statement may take: those that look at all rows of a file, or of a list, take seconds.
-  private static let limit = Duration.seconds(600)
+  /// How long a statement may take: those that look at all rows of a file, or of a list, take seconds for each million.
+  private static let limit = Duration.seconds(3600)
 
   private static func isRaced(_ error: any Error) -> Bool {
     if error is Raced || ImportedDevices.isRaced(error) { return true }
@@ -133,7 +138,9 @@ package struct ImportWork: Sendable {
     func run() async throws -> Bool {
       switch progress.state {
       case .receiving:
-        if progress.isExpired { try await transaction.query(ImportQueries.expire, customer.rawValue, number.rawValue) }
+        if progress.isExpired {
+          try await transaction.query(ImportStepQueries.expire, customer.rawValue, number.rawValue)
+        }
         return progress.isExpired
       case .waiting, .finished, .failed, .cancelled: return try await clear()
       case .review: return false
@@ -162,20 +169,20 @@ package struct ImportWork: Sendable {
 
     /// - Returns: whether there were any.
     private func deleteRows(upTo attempt: Int32) async throws -> Bool {
-      try await transaction.query(ImportQueries.clear, customer.rawValue, number.rawValue, attempt).affected > 0
+      try await transaction.query(ImportStepQueries.clear, customer.rawValue, number.rawValue, attempt).affected > 0
     }
 
     private func clear() async throws -> Bool {
       // A cancelled check has begun the next attempt. No upload can have begun it: the import is locked.
       if try await deleteRows(upTo: progress.attempt + 1) { return true }
-      try await transaction.query(ImportQueries.cleared, customer.rawValue, number.rawValue)
+      try await transaction.query(ImportStepQueries.cleared, customer.rawValue, number.rawValue)
       return false
     }
 
     /// Reads rows as they were in the file again, by the columns that were chosen in the review, into the next attempt.
     private func check(after checked: Int64) async throws {
       guard checked < progress.staged else {
-        try await transaction.query(ImportQueries.endCheck, customer.rawValue, number.rawValue)
+        try await transaction.query(ImportStepQueries.endCheck, customer.rawValue, number.rawValue)
         return
       }
       var request = progress.request
@@ -185,7 +192,7 @@ package struct ImportWork: Sendable {
       var rows = ImportRows(try ImportHeadings(progress.headings, request), rules, after: checked)
       var last = checked
       for row in try await transaction.query(
-        ImportQueries.fileRows, customer.rawValue, number.rawValue, progress.attempt, checked, portion + 1)
+        ImportStepQueries.fileRows, customer.rawValue, number.rawValue, progress.attempt, checked, portion + 1)
       {
         if try row.isBeyondPage || last == checked + portion { break }
         last = try row.get("row_no")
@@ -205,7 +212,7 @@ package struct ImportWork: Sendable {
           stream.yield(written)
           stream.finish()
         })
-      try await transaction.query(ImportQueries.noteChecked, customer.rawValue, number.rawValue, last)
+      try await transaction.query(ImportStepQueries.noteChecked, customer.rawValue, number.rawValue, last)
     }
 
     /// A row whose bytes were no text, which has U+FFFD for them: it is no text this time, either.
@@ -214,13 +221,14 @@ package struct ImportWork: Sendable {
     }
 
     private func markDuplicates() async throws {
-      try await transaction.query(ImportQueries.joinByHash)
-      try await transaction.query(ImportQueries.markDuplicates, customer.rawValue, number.rawValue, progress.attempt)
+      try await transaction.query(ImportStepQueries.joinByHash)
+      try await transaction.query(
+        ImportStepQueries.markDuplicates, customer.rawValue, number.rawValue, progress.attempt)
       if progress.identity != .originalId {
         try await transaction.query(
-          ImportQueries.markSameOriginalIDs, customer.rawValue, number.rawValue, progress.attempt)
+          ImportStepQueries.markSameOriginalIDs, customer.rawValue, number.rawValue, progress.attempt)
       }
-      try await transaction.query(ImportQueries.beginMerging, customer.rawValue, number.rawValue)
+      try await transaction.query(ImportStepQueries.beginMerging, customer.rawValue, number.rawValue)
     }
 
     private var until: Int64 { min(progress.merged + portion, progress.staged) }
@@ -231,7 +239,7 @@ package struct ImportWork: Sendable {
 
     private func merge() async throws {
       let row = try await transaction.query(
-        ImportQueries.merge(by: progress.identity), customer.rawValue, number.rawValue, progress.attempt,
+        ImportMergeQueries.merge(by: progress.identity), customer.rawValue, number.rawValue, progress.attempt,
         progress.merged,
         until, progress.moment, progress.mode.rawValue, progress.list, progress.segment, progress.isTrial,
         progress.notesContacts, rejectHeadings)[0]
@@ -239,18 +247,18 @@ package struct ImportWork: Sendable {
         Int64.self, Int64.self, Int64.self, Int64.self, Int64.self, Int64.self, Bool.self)
       guard !isRaced else { throw Raced() }
       try await transaction.query(
-        ImportQueries.advance, customer.rawValue, number.rawValue, until, added, updated, unchanged, duplicates,
+        ImportStepQueries.advance, customer.rawValue, number.rawValue, until, added, updated, unchanged, duplicates,
         skipped,
         rejected)
     }
 
     private func suppress() async throws {
       let row = try await transaction.query(
-        ImportQueries.suppress(by: progress.identity), customer.rawValue, number.rawValue, progress.attempt,
+        ImportMergeQueries.suppress(by: progress.identity), customer.rawValue, number.rawValue, progress.attempt,
         progress.merged, until, progress.isTrial, rejectHeadings, suppressions.inner, suppressions.outer)[0]
       let (updated, unchanged, duplicates, rejected) = try row.decode(Int64.self, Int64.self, Int64.self, Int64.self)
       try await transaction.query(
-        ImportQueries.advance, customer.rawValue, number.rawValue, until, Int64(0), updated, unchanged, duplicates,
+        ImportStepQueries.advance, customer.rawValue, number.rawValue, until, Int64(0), updated, unchanged, duplicates,
         Int64(0), rejected)
     }
 
@@ -259,7 +267,7 @@ package struct ImportWork: Sendable {
       let apps = Dictionary(
         try await PushApps(transaction).list(customer).map { ($0.id.rawValue, $0) }, uniquingKeysWith: { $1 })
       let rows = try await transaction.query(
-        ImportQueries.tokens, customer.rawValue, number.rawValue, progress.attempt, progress.registered, until,
+        ImportStepQueries.tokens, customer.rawValue, number.rawValue, progress.attempt, progress.registered, until,
         progress.isTrial)
       let devices: [ImportedDevice] = try rows.compactMap { row in
         let (originalID, device) = try row.decode(String.self, [String].self)
@@ -272,7 +280,7 @@ package struct ImportWork: Sendable {
       let count = try await ImportedDevices(transaction).register(
         customer, devices, asOf: progress.moment, isTrial: progress.isTrial)
       try await transaction.query(
-        ImportQueries.advanceTokens, customer.rawValue, number.rawValue, until, Int64(count))
+        ImportStepQueries.advanceTokens, customer.rawValue, number.rawValue, until, Int64(count))
     }
 
     // MARK: The end
@@ -286,7 +294,7 @@ package struct ImportWork: Sendable {
           removed = try await removeOthers()
         }
       }
-      try await transaction.query(ImportQueries.end, customer.rawValue, number.rawValue, removed, error)
+      try await transaction.query(ImportStepQueries.end, customer.rawValue, number.rawValue, removed, error)
     }
 
     /// Why nobody is taken off the list; `nil` if those are who are not in the file.
@@ -296,16 +304,16 @@ package struct ImportWork: Sendable {
           ? nil : "The file has headings alone, which would take everybody off. Say allowEmpty if that is meant."
       }
       let hasGoodRows = try await transaction.query(
-        ImportQueries.hasGoodRows, customer.rawValue, number.rawValue, progress.attempt)[0].decode(Bool.self)
+        ImportStepQueries.hasGoodRows, customer.rawValue, number.rawValue, progress.attempt)[0].decode(Bool.self)
       return hasGoodRows ? nil : "All rows of the file are rejected, so nobody was taken off."
     }
 
     private func removeOthers() async throws -> Int64 {
-      try await transaction.query(ImportQueries.joinByHash)
+      try await transaction.query(ImportStepQueries.joinByHash)
       var removed: Int64 = 0
       for (number, count, remove) in [
-        (progress.list, ImportQueries.othersOnList, ImportQueries.removeFromList),
-        (progress.segment, ImportQueries.othersInSegment, ImportQueries.removeFromSegment),
+        (progress.list, ImportStepQueries.othersOnList, ImportStepQueries.removeFromList),
+        (progress.segment, ImportStepQueries.othersInSegment, ImportStepQueries.removeFromSegment),
       ] {
         guard let number else { continue }
         if progress.isTrial {

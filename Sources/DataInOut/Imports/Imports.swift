@@ -258,22 +258,3 @@ package struct ImportReject: Sendable {
 package enum ImportTargets {
   package static let all = ImportColumn.targets
 }
-
-/// Cells of CSV that are written.
-package enum CSVCell {
-  /// Appends a cell, in quotes where it needs them. An apostrophe stands before what a spreadsheet would take for a formula, and before such
-  /// a text that has one already.
-  package static func append(_ text: String, to csv: inout [UInt8]) {
-    let bytes = Array(text.utf8)
-    let first = bytes.first { $0 != UInt8(ascii: "'") }
-    let isFormula = first.map { "=+-@".utf8.contains($0) } ?? false
-    let needsQuotes = bytes.contains { "\",;\t\r\n".utf8.contains($0) }
-    if needsQuotes { csv.append(UInt8(ascii: "\"")) }
-    if isFormula { csv.append(UInt8(ascii: "'")) }
-    for byte in bytes {
-      if byte == UInt8(ascii: "\"") { csv.append(byte) }
-      csv.append(byte)
-    }
-    if needsQuotes { csv.append(UInt8(ascii: "\"")) }
-  }
-}

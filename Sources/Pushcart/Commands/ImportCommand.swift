@@ -253,14 +253,15 @@ private struct ImportProgress {
   private var last = ""
 
   mutating func show(_ reply: ImportReply) {
-    let front = "Import \(reply.importId) \(reply.state.rawValue) \(reply.percent) %"
-    var text = "\(front), \(reply.rows) rows"
-    if stream.isTerminal {
+    let rows = reply.state == .receiving ? reply.arrived : reply.rows
+    let front = "Import \(reply.importId) \(reply.state.rawValue)\(reply.percent.map { " \($0) %" } ?? "")"
+    var text = "\(front), \(rows) rows"
+    if stream.isTerminal, let percent = reply.percent {
       let width = min(40, stream.width - text.count - 5)
-      let full = max(0, width) * reply.percent / 100
+      let full = max(0, width) * percent / 100
       if width >= 5 {
         let bar = String(repeating: "█", count: full) + String(repeating: "░", count: width - full)
-        text = "\(front) [\(bar)] \(reply.rows) rows"
+        text = "\(front) [\(bar)] \(rows) rows"
       }
     }
     guard text != last else { return }

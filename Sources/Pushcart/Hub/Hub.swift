@@ -74,9 +74,10 @@ struct Hub: Sendable {
       first + [pool, reportPool, caches, parts.accessKeys.usage, parts.services],
       [
         runner(parts), parts.messages, outbox(parts),
-        ImportRunner(
-          pool, suppressions: parts.suppressions, endpoints: settings.pushServices.endpoints, logger: logger),
-        ErasureRunner(pool, PersonalTables.all, logger: logger),
+        StepRunner(
+          ImportWork(pool, suppressions: parts.suppressions, endpoints: settings.pushServices.endpoints), logger: logger
+        ),
+        StepRunner(ErasureWork(pool, PersonalTables.all), logger: logger),
         NotificationRunner(pool, dispatcher: parts.dispatcher, vault: vault, logger: logger),
         housekeeping, parts.readiness,
       ]

@@ -16,7 +16,8 @@ package enum RegistryPersonalTables {
       showing: """
         SELECT at, action, target, before, after FROM audit_log
          WHERE customer_id = $1::bigint
-           AND (names_person(target, $3::text[]) OR json_names_person(before, $3::text[]) OR json_names_person(after, $3::text[]))
+           AND audit_line_may_name(target, before, after, $3::text[])
+           AND num_nonnulls(erased_target(target, $3::text[]), erased_json(before, $3::text[]), erased_json(after, $3::text[])) > 0
          ORDER BY audit_log_id
         """),
     PersonalTable("idempotent_reply", .inPortions(emptyReplies)),
@@ -107,7 +108,7 @@ package enum RegistryPersonalTables {
 /// Somebody whose data is shown or erased.
 package struct Person: Sendable {
   package let contact: ContactID
-  /// What names the person: original id, address, full name, numbers in all forms, and tokens.
+  /// What names the person: the original id first, then address, numbers in all forms, and tokens. A first and a last name are many people's.
   package let names: [String]
 
   /// - Parameter isLocking: for a transaction that erases the contact.
@@ -152,9 +153,7 @@ enum PersonQueries {
       name, effect,
       """
       SELECT contact_id,
-             array_remove(ARRAY[
-               email_address, lower(email_address), mobile_number,
-               CASE WHEN first_name IS NOT NULL AND last_name IS NOT NULL THEN first_name || ' ' || last_name END], NULL),
+             array_remove(ARRAY[email_address, lower(email_address), mobile_number], NULL),
              ARRAY(SELECT token FROM device WHERE device.customer_id = $1::bigint AND device.contact_id = contact.contact_id)
         FROM contact WHERE customer_id = $1::bigint AND original_id = $2::text \(locking)
       """)

@@ -64,6 +64,8 @@ public struct AlarmReply: APIObject, Equatable {
     case webhook
     /// The hub has paused a sendout.
     case sendout
+    /// Not all that is stored of a person can be erased.
+    case erasure
   }
 
   public var kind: Kind
@@ -100,14 +102,14 @@ public struct AlarmReply: APIObject, Equatable {
     appId: "com.acme.app")
 
   public static let fieldTable: FieldTable = [
-    "kind": "What has the alarm: `app`, `hybrid`, `webhook` or `sendout`.",
+    "kind": "What has the alarm: `app`, `hybrid`, `webhook`, `sendout` or `erasure`.",
     "title": "What it is about, for people.",
     "reason": "What is wrong, as the push service or the hub has it.",
     "fix": "What to do, as sentences.",
     "command": "A command that shows or does it, where there is one.",
     "since": "Since when.",
     "pushAppId": "The app's number, of kind `app`.",
-    "appId": "The app's id, of all kinds but `sendout`.",
+    "appId": "The app's id, of kinds `app`, `hybrid` and `webhook`.",
     "sendoutId": "The sendout's number, of kind `sendout`.",
   ]
 }

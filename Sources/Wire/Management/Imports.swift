@@ -156,6 +156,7 @@ public struct ImportReply: APIObject, NumberedThing, Equatable {
   public var mode: ImportMode
   public var identity: ImportIdentity
   public var dryRun: Bool
+  public var arrived: Int
   public var rows: Int
   public var added: Int
   public var updated: Int
@@ -165,8 +166,7 @@ public struct ImportReply: APIObject, NumberedThing, Equatable {
   public var rejected: Int
   public var devices: Int
   public var removed: Int
-  public var percent: Int
-  public var total: Int?
+  public var percent: Int?
   public var columns: ImportColumns?
   public var headings: [String]?
   public var delimiter: String?
@@ -179,9 +179,9 @@ public struct ImportReply: APIObject, NumberedThing, Equatable {
 
   public init(
     importId: ImportID, name: String? = nil, state: ImportState, listId: ListID? = nil, segmentId: SegmentID? = nil,
-    mode: ImportMode = .upsert, identity: ImportIdentity = .originalId, dryRun: Bool = false, rows: Int = 0,
-    added: Int = 0, updated: Int = 0, unchanged: Int = 0, duplicates: Int = 0, skipped: Int = 0, rejected: Int = 0,
-    devices: Int = 0, removed: Int = 0, percent: Int = 0, total: Int? = nil, columns: ImportColumns? = nil,
+    mode: ImportMode = .upsert, identity: ImportIdentity = .originalId, dryRun: Bool = false, arrived: Int = 0,
+    rows: Int = 0, added: Int = 0, updated: Int = 0, unchanged: Int = 0, duplicates: Int = 0, skipped: Int = 0,
+    rejected: Int = 0, devices: Int = 0, removed: Int = 0, percent: Int? = nil, columns: ImportColumns? = nil,
     headings: [String]? = nil, delimiter: String? = nil, encoding: ImportEncoding? = nil, sample: [[String]]? = nil,
     error: String? = nil, createdAt: Timestamp, startedAt: Timestamp? = nil, endedAt: Timestamp? = nil
   ) {
@@ -193,6 +193,7 @@ public struct ImportReply: APIObject, NumberedThing, Equatable {
     self.mode = mode
     self.identity = identity
     self.dryRun = dryRun
+    self.arrived = arrived
     self.rows = rows
     self.added = added
     self.updated = updated
@@ -203,7 +204,6 @@ public struct ImportReply: APIObject, NumberedThing, Equatable {
     self.devices = devices
     self.removed = removed
     self.percent = percent
-    self.total = total
     self.columns = columns
     self.headings = headings
     self.delimiter = delimiter
@@ -220,8 +220,8 @@ public struct ImportReply: APIObject, NumberedThing, Equatable {
   public static let schemaName: String? = "Import"
   public static let schemaDescription = "A file of contacts that a customer brings in, and what has become of its rows."
   public static let example = ImportReply(
-    importId: ImportID(1), name: "Customers of November", state: .finished, listId: ListID(1_000_000_005), rows: 1000,
-    added: 800, updated: 120, unchanged: 60, duplicates: 15, rejected: 5, percent: 100, total: 1000,
+    importId: ImportID(1), name: "Customers of November", state: .finished, listId: ListID(1_000_000_005),
+    arrived: 1000, rows: 1000, added: 800, updated: 120, unchanged: 60, duplicates: 15, rejected: 5, percent: 100,
     columns: ImportColumns(["Kundnr": "originalId", "Färg": "properties.colour", "Intern": nil]),
     headings: ["Kundnr", "Färg", "Intern"], delimiter: ";", encoding: .windows1252,
     sample: [["1001", "röd", ""]], createdAt: .example, startedAt: .example, endedAt: .example)
@@ -273,6 +273,7 @@ public struct ImportReply: APIObject, NumberedThing, Equatable {
     "review":
       "Whether it waits when its file has come, to be started with its columns. A dry run of it leads back there. False if absent.",
     "headings": "The headings of the file, in their order.",
+    "arrived": .count("Rows of the file that have come so far."),
     "rows": .count("Rows that are done with: the sum of the next six."),
     "added": .count("Rows that became contacts."),
     "updated": .count("Rows that changed a contact, its list or its segment."),
@@ -282,10 +283,11 @@ public struct ImportReply: APIObject, NumberedThing, Equatable {
     "rejected": .count("Rows that are wrong. `GET …/rejects` tells why."),
     "devices": .count("Tokens that are registered."),
     "removed": .count("Contacts that `replace` took off the list or out of the segment."),
-    "percent": FieldDescription("How much of it is done.", limits: 0...100),
-    "total": .count("Rows of the file, once all of it has come."),
+    "percent": FieldDescription(
+      "How much is done of what its state says. Absent while the file arrives, if its sender has not said how long it is.",
+      limits: 0...100),
     "sample": "The cells of the first rows, as they are read.",
-    "error": "Why it failed.",
+    "error": "Why it failed, or was cancelled by an erasure.",
     "createdAt": "When the import was made. What somebody registered since then is newer than the file.",
     "startedAt": "When work on its rows began. With `rows`, it tells how many become contacts in a second.",
     "endedAt": "When it ended.",

@@ -77,6 +77,23 @@ import Wire
     }
   }
 
+  @Test(arguments: [nil, 400] as [Int64?])
+  func `A file on its way shows its rows, and how much of it has come if that is known`(expected: Int64?) async throws {
+    try await withConsole { console in
+      let browser = try await console.browser(.marketer)
+      let added = try await Imports(console.database.pool).add(console.customer, ImportRequest())
+      try await console.database.query(
+        """
+        UPDATE import SET state = 'receiving', attempt = 1, cleared = false, lease_until = now() + interval '1 hour', staged = 12,
+               received = 100, expected = $1
+        """, expected)
+      let page = try await browser.get("/console/imports/\(added.importId)").text
+      #expect(page.contains("12 rows have arrived."), "\(page)")
+      #expect(
+        page.contains("25 % done") == (expected != nil) && page.contains("% done") == (expected != nil), "\(page)")
+    }
+  }
+
   @Test func `Without the session's token or a file nothing is taken`() async throws {
     try await withConsole { console in
       let browser = try await console.browser(.marketer)

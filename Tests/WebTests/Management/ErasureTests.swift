@@ -3,6 +3,7 @@ import Foundation
 import Operations
 import Postgres
 import Registry
+import Retrying
 import Support
 import Testing
 import Wire
@@ -155,6 +156,137 @@ import Wire
       #expect(try left[0].decode(Int.self) == 0)
       let sendout = try await managed.send("GET", "/api/v1/sendouts/\(1)")
       #expect(!sendout.text.contains("canary"))
+    }
+  }
+
+  /// Ids that are words of everybody's: of the hub, of people's fields, and numbers of other things.
+  @Test(arguments: ["sendout", "Stockholm", "1"])
+  func `Erasing somebody whose id is a common word changes nothing of others`(word: String) async throws {
+    try await withManagementServer { managed in
+      try await managed.addApp()
+      let database = managed.database
+      for (id, city) in [("sendout", "Ownville"), ("Stockholm", "Ownville"), ("1", "Ownville"), ("b", "Stockholm")] {
+        try await database.query(
+          "INSERT INTO contact (customer_id, original_id, city) VALUES ($1, $2, $3)", managed.customer.rawValue, id,
+          city)
+      }
+      // Things that are called so, with lines in the audit log.
+      for (path, json) in [
+        ("lists", #"{"name":"Stockholm"}"#), ("lists", #"{"name":"sendout"}"#), ("lists", #"{"name":"1"}"#),
+        ("segments", #"{"name":"Stockholm","static":true}"#),
+        ("segments", #"{"name":"S","filter":"city = 'Stockholm'"}"#),
+        (
+          "sendouts",
+          #"{"name":"Stockholm","appId":"com.acme.app","audience":{"all":true},"message":{"alert":"sendout"}}"#
+        ),
+        ("sendouts", #"{"name":"1","appId":"com.acme.app","audience":{"originalIds":["b"]},"message":{"alert":"1"}}"#),
+      ] {
+        let reply = try await managed.send("POST", "/api/v1/\(path)", json: json)
+        #expect(reply.status == 201, "\(reply.text)")
+      }
+      try await database.query(
+        """
+        INSERT INTO audit_log (customer_id, os_user, action, target, before, after)
+        VALUES ($1, 'root', 'x', 'sendout 1', '{"sendout":"1","Stockholm":["sendout"],"1":1}', '{"name":"Stockholm","city":"Stockholm"}')
+        """, managed.customer.rawValue)
+      // Of others: rows of an import under way, with tokens of the app 1, those of one in review, and rejects and samples.
+      let others = ["b,Stockholm,c0ffee02", "c,1,", "d,sendout,"].joined(separator: "\n")
+      let app = #"{"appId":"com.acme.app"}"#
+      _ = try await importFile("originalId,city,deviceToken\n\(others)\n", managed, json: app)
+      _ = try await importFile("originalId,city\nb,Stockholm\nc,1\nd,sendout\n", managed, json: #"{"review":true}"#)
+      let wrong = "originalId,city,language\nb,Stockholm,no language\nc,1,no language\nd,sendout,no language,more\n"
+      try await merge(try await importFile(wrong, managed), managed)
+      // The person's own.
+      let own =
+        "originalId,city,language\n\(word),Ownville,sv\n\(word),Ownville,no language\n\(word),Ownville,sv,more\n"
+      try await merge(try await importFile(own + "b,Stockholm,no language\n", managed), managed)
+      _ = try await importFile(own + "b,Stockholm,sv\n", managed)
+      _ = try await importFile("Kundnr,city\n\(word),Ownville\nb,Stockholm\n", managed, json: #"{"review":true}"#)
+
+      let before = try await dump(managed)
+      #expect(try await managed.send("DELETE", "/api/v1/contacts/\(word)").status == 200)
+      try await finish(managed)
+      let after = try await dump(managed)
+      let kept = ["access_key", "idempotent_reply"].map { "public.\($0) " }
+      let changed = Set(before).subtracting(after).filter { row in !kept.contains { row.hasPrefix($0) } }
+      // Of the import in review, others' rows go with it once it is cleared.
+      #expect(changed.filter { !$0.contains("Ownville") && !$0.contains("{Kundnr,city}") } == [])
+      for table in ["contact", "import", "import_row", "import_reject"] {
+        #expect(changed.contains { $0.hasPrefix("public.\(table) ") }, "\(table)")
+      }
+      // Nothing of the person is left; of the three, the other two are.
+      let left = after.filter { $0.contains("Ownville") }
+      #expect(left.allSatisfy { $0.hasPrefix("public.contact ") } && left.count == 2, "\(left)")
+      let states = try await database.query("SELECT state FROM import ORDER BY import_id").map {
+        try $0.decode(String.self)
+      }
+      #expect(states == ["checking", "review", "finished", "finished", "checking", "cancelled"])
+    }
+  }
+
+  @Test func `Addresses of others that have the person's within them stay`() async throws {
+    try await withManagementServer { managed in
+      try await write(managed)
+      let others = ["mats.canary@example.com", "canary@example.com.au", "xcanary@example.com"]
+      for other in others {
+        try await managed.database.query(
+          """
+          INSERT INTO audit_log (customer_id, os_user, action, target, after)
+          VALUES ($1, 'root', 'x', 'template ' || $2::text, json_build_object('to', $2::text))
+          """, managed.customer.rawValue, other)
+      }
+      let log = "SELECT audit_log_id, audit_log::text FROM audit_log WHERE action = 'x' ORDER BY 1"
+      let before = try await managed.database.query(log).map { try $0.decode(Int64.self, String.self).1 }
+      _ = try await importFile("originalId,firstName\n" + others.joined(separator: ",Mats\n") + ",Mats\n", managed)
+      _ = try await managed.send("DELETE", Self.path)
+      try await finish(managed)
+      #expect(try await managed.database.query(log).map { try $0.decode(Int64.self, String.self).1 } == before)
+      let rows = try await managed.database.query("SELECT FROM import_row WHERE original_id = ANY ($1::text[])", others)
+      #expect(rows.count == others.count)
+    }
+  }
+
+  @Test func `In the audit log the person's texts are replaced, and what surrounds them stays`() async throws {
+    try await withManagementServer { managed in
+      try await write(managed)
+      try await managed.database.query(
+        """
+        INSERT INTO audit_log (customer_id, os_user, action, target, before, after)
+        VALUES ($1, 'root', 'x', 'number 00316990001', '{"number":"316990001","reason":"to canary@example.com"}', '{"number":"31"}')
+        """, managed.customer.rawValue)
+      _ = try await managed.send("DELETE", Self.path)
+      try await finish(managed)
+      let row = try await managed.database.query(
+        "SELECT target, before ->> 'number', before ->> 'reason', after::text FROM audit_log WHERE action = 'x'")[0]
+      let (target, number, reason, after) = try row.decode(String.self, String.self, String.self, String.self)
+      #expect(
+        target == "number (erased)" && number == "(erased)" && reason == "(erased)" && after == #"{"number":"31"}"#)
+    }
+  }
+
+  @Test func `An erasure that does not get on is an alarm`() async throws {
+    try await withManagementServer { managed in
+      try await write(managed)
+      let reply = try await managed.send("DELETE", Self.path)
+      let contact = try #require(try reply.json.integer("contactId"))
+      func fail(_ times: Int) async throws {
+        try await managed.database.query(
+          "UPDATE erasure SET failures = $1, failing_since = now() - interval '1 hour', failure = 'The database refused it.'",
+          Int32(times))
+      }
+      func alarms(key: String? = nil) async throws -> [JSONValue] {
+        let all = try await managed.send("GET", "/api/v1/alarms", key: key).json.array("alarms")
+        return try #require(all).filter { $0["kind"] == "erasure" }
+      }
+      try await fail(RetryPolicy.mostStepFailures - 1)
+      #expect(try await alarms() == [])
+      try await fail(RetryPolicy.mostStepFailures)
+      let alarm = try #require(try await alarms().first)
+      #expect(alarm["reason"] == "The database refused it.")
+      #expect(alarm.string("title") == "The erasure of contact \(contact) does not get on")
+      #expect(try await alarms(key: managed.otherKey) == [])
+      try await finish(managed)
+      #expect(try await alarms() == [])
     }
   }
 

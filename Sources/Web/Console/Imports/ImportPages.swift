@@ -101,8 +101,11 @@ enum ImportPages {
     let imports = Imports(call.parts.operations.database)
     var values = row(item, call)
     values["id"] = id
-    values["percent"] = item.percent
-    values["progress"] = Figures.bar([("s1", item.percent)], of: 100, label: "\(item.percent) % done")
+    values["done"] =
+      item.percent.map {
+        [["percent": $0, "bar": Figures.bar([("s1", $0)], of: 100, label: "\($0) % done")] as [String: Any]]
+      } ?? []
+    values["arrived"] = item.state == .receiving ? [["rows": ChartText.grouped(item.arrived)]] : []
     values["isMoving"] = item.state.isMoving
     values["pace"] = pace(item)
     values["error"] = item.error ?? ""
@@ -148,7 +151,8 @@ enum ImportPages {
 
   /// How fast it goes, and what is left, once some rows are merged.
   private static func pace(_ item: ImportReply) -> [[String: Any]] {
-    guard item.state == .merging, item.rows > 0, let total = item.total, let started = item.startedAt else { return [] }
+    guard item.state == .merging, item.rows > 0, let started = item.startedAt else { return [] }
+    let total = item.arrived
     let rate = Double(item.rows) / max(Date().timeIntervalSince(started.date), 1)
     let left = max(total - item.rows, 0)
     return [

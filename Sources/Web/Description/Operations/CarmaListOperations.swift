@@ -120,9 +120,10 @@ enum CarmaListOperations {
       errors: [
         ImportOperations.unknown, .error("The file broke off.", DataInOutError.brokenOff),
         .error(
-          "The import has ended, another request sends its file, or too many files are on their way.",
+          "The import has ended, another request sends its file, too many files are on their way, or too much of others is not done.",
           DataInOutError.wrongState(ImportID(1), .finished, wanted: "given a file"), DataInOutError.overtaken,
-          DataInOutError.tooManyUploads(limit: ImportUpload.atOnce)),
+          DataInOutError.tooManyUploads(limit: ImportUpload.atOnce),
+          DataInOutError.tooMuchStaged(limit: ImportUpload.mostStaged)),
       ])
     operation.csvBody = "originalId;firstName\r\n1001;Lars\r\n"
     return operation

@@ -14,7 +14,7 @@ enum ImportFileOperations {
       method: .put, path: "/api/v1/imports/{id}/file", id: "sendImportFile", tag: .imports, security: .key(.admin),
       summary: "Send an import's file",
       description: """
-        CSV as `text/csv`, packed by gzip or not, of 4 GiB at most. It is read as it arrives, chunked or not, and held nowhere as a whole. \
+        CSV as `text/csv`, packed by gzip or not, of 4 GiB and 50 million rows at most. It is read as it arrives, chunked or not, and held nowhere as a whole. \
         If it breaks off, the import waits for it again. A file that cannot be imported fails the import, which the reply says.
 
         Cells stand between commas, semicolons, tabs or bars. The first row has the headings. The hub is done with the rows some time after \
@@ -29,9 +29,10 @@ enum ImportFileOperations {
         .error("The file is not sent as CSV.", HTTPErrorResponse.notCSV),
         .error("The file broke off.", DataInOutError.brokenOff),
         .error(
-          "The import has ended, another request sends its file, or too many files are on their way.",
+          "The import has ended, another request sends its file, too many files are on their way, or too much of others is not done.",
           DataInOutError.wrongState(ImportID(1), .finished, wanted: "given a file"), DataInOutError.overtaken,
-          DataInOutError.tooManyUploads(limit: ImportUpload.atOnce)),
+          DataInOutError.tooManyUploads(limit: ImportUpload.atOnce),
+          DataInOutError.tooMuchStaged(limit: ImportUpload.mostStaged)),
       ])
     operation.csvBody = "Kundnr;E-mail;Färg\r\n1001;lars@example.com;röd\r\n"
     return operation

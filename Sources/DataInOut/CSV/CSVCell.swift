@@ -1,0 +1,37 @@
+/// Cells of CSV that no spreadsheet takes for a formula.
+///
+/// The rule is that of `report.cell` in `sql/migrations/0009_reports.sql`, by which PostgreSQL writes cells of exports and reports: an apostrophe
+/// stands before a text that begins with `=`, `+`, `-`, `@`, a tab or a CR, and before such a text that has apostrophes already. So one
+/// apostrophe can be taken off again (`exact`, as `report.exact`). A test holds both against each other.
+package enum CSVCell {
+  /// Appends a cell, in quotes where it needs them.
+  package static func append(_ text: String, to csv: inout [UInt8]) {
+    let bytes = Array(text.utf8)
+    let needsQuotes = bytes.contains { "\",;\t\r\n".utf8.contains($0) }
+    if needsQuotes { csv.append(UInt8(ascii: "\"")) }
+    if bytes.withUnsafeBufferPointer(isFormula) { csv.append(apostrophe) }
+    for byte in bytes {
+      if byte == UInt8(ascii: "\"") { csv.append(byte) }
+      csv.append(byte)
+    }
+    if needsQuotes { csv.append(UInt8(ascii: "\"")) }
+  }
+
+  /// The text of a cell that was read: without the apostrophe before what is a formula.
+  static func exact(_ cell: UnsafeBufferPointer<UInt8>) -> UnsafeBufferPointer<UInt8> {
+    guard cell.first == apostrophe, isFormula(cell) else { return cell }
+    return UnsafeBufferPointer(rebasing: cell.dropFirst())
+  }
+
+  private static let apostrophe = UInt8(ascii: "'")
+
+  /// Whether a spreadsheet could take a text for a formula, but for apostrophes before it.
+  private static func isFormula(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
+    switch text.first(where: { $0 != apostrophe }) {
+    case UInt8(ascii: "="), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "@"), UInt8(ascii: "\t"),
+      UInt8(ascii: "\r"):
+      true
+    default: false
+    }
+  }
+}
