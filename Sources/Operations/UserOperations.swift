@@ -70,7 +70,7 @@ package enum UserOperations: ManagedOperations {
     nothing any more, and every session ends. The reply shows once the path of a new link, as of a user who is added.
     """,
     at: id, body: .none, replies: .ok("The user and the link.", UserReply.invited), errors: [unknown, conflict],
-    audit: "user.reset"
+    audit: .resetUser
   ) { call, id, _ in
     try call.refuseOwn(id)
     let (before, after) = try await call.users.reset(call.customer, id)

@@ -63,6 +63,7 @@ public struct AuditAction: Sendable, Hashable, ExpressibleByStringLiteral {
   public static let addUser: Self = "user.add"
   public static let changeUser: Self = "user.change"
   public static let removeUser: Self = "user.remove"
+  public static let resetUser: Self = "user.reset"
   public static let addImport: Self = "import.add"
   public static let addSuppression: Self = "suppression.add"
 
