@@ -44,13 +44,18 @@ package struct ResolvedFilter: Sendable, Hashable {
 
   /// Whether this, or the filter of a segment inside, asks for a personal field.
   package var isPersonal: Bool {
-    let inside = segments.values.compactMap { if case .filter(let filter) = $0 { filter } else { nil } }
-    return ([filter] + inside).flatMap(\.all).contains { part in
-      switch part {
+    conditions.contains { condition in
+      switch condition {
       case .compare(let field, _), .birthday(let field, _): field.isPersonal
       case .everyone, .and, .or, .not, .list, .segment, .device, .activity, .bucket: false
       }
     }
+  }
+
+  /// The conditions of this, and of the filters of segments inside.
+  var conditions: [Filter] {
+    let inside = segments.values.compactMap { if case .filter(let filter) = $0 { filter } else { nil } }
+    return ([filter] + inside).flatMap(\.conditions)
   }
 
   /// What is the same for filters that mean the same contacts: the line, and those of segments.
@@ -65,7 +70,6 @@ package struct ResolvedFilter: Sendable, Hashable {
   }
 }
 
-/// Whom an audience is, when its contacts have to meet a filter.
 extension ResolvedFilter {
   /// Those who meet this and not the other.
   package func excluding(_ other: ResolvedFilter) -> ResolvedFilter {
@@ -75,49 +79,25 @@ extension ResolvedFilter {
   }
 }
 
+extension ResolvedFilter {
+  /// What explains a node: its operands, or the filter of its segment. A `device` is explained as a whole, as its operands are about a device.
+  func explanation(of node: Filter) -> [Filter] {
+    switch node {
+    case .device: []
+    case .segment(.number(let number)): if case .filter(let filter)? = segments[number] { [filter] } else { [] }
+    default: node.operands
+    }
+  }
+}
+
 extension Filter {
-  /// The filters that this one has, in their order. Those of a device are about the device, and are not among them.
-  var parts: [Filter] {
-    switch self {
-    case .and(let parts), .or(let parts): parts
-    case .not(let part): [part]
-    case .everyone, .compare, .birthday, .list, .segment, .device, .activity, .bucket: []
-    }
-  }
-
-  /// This filter and all in it, each before its parts.
-  var all: [Filter] { [self] + parts.flatMap(\.all) }
-
-  /// How many conditions it has.
-  var conditions: Int {
-    switch self {
-    case .and, .or, .not: parts.reduce(0) { $0 + $1.conditions }
-    case .device(let inside): max(1, inside.conditions)
-    case .everyone, .compare, .birthday, .list, .segment, .activity, .bucket: 1
-    }
-  }
-
-  /// Puts other references in place of those to lists and segments, and keeps all other conditions.
-  func renamed(
-    list: (FilterReference) throws -> FilterReference, segment: (FilterReference) throws -> FilterReference
-  ) rethrows -> Filter {
-    switch self {
-    case .and(let parts): .and(try parts.map { try $0.renamed(list: list, segment: segment) })
-    case .or(let parts): .or(try parts.map { try $0.renamed(list: list, segment: segment) })
-    case .not(let part): .not(try part.renamed(list: list, segment: segment))
-    case .list(let reference): .list(try list(reference))
-    case .segment(let reference): .segment(try segment(reference))
-    case .everyone, .compare, .birthday, .device, .activity, .bucket: self
-    }
-  }
-
-  /// The numbers and names of its segments, without those in these.
+  /// The numbers and names of its segments, without those that these name.
   var segmentReferences: [FilterReference] {
-    all.compactMap { if case .segment(let reference) = $0 { reference } else { nil } }
+    conditions.compactMap { if case .segment(let reference) = $0 { reference } else { nil } }
   }
 
   /// The numbers and names of its lists.
   var listReferences: [FilterReference] {
-    all.compactMap { if case .list(let reference) = $0 { reference } else { nil } }
+    conditions.compactMap { if case .list(let reference) = $0 { reference } else { nil } }
   }
 }

@@ -134,10 +134,12 @@ extension Segments {
       wanted = next.filter { if case .number(let number) = $0 { found[number] == nil } else { true } }
     }
     let resolved = ResolvedFilter(
-      filter.renamed { reference in
-        if case .name(let name) = reference { .number(lists[name] ?? 0) } else { reference }
-      } segment: { reference in
-        if case .name(let name) = reference { .number(names[name] ?? 0) } else { reference }
+      filter.mapConditions { condition in
+        switch condition {
+        case .list(.name(let name)): .list(.number(lists[name] ?? 0))
+        case .segment(.name(let name)): .segment(.number(names[name] ?? 0))
+        default: condition
+        }
       }, found)
     try checkSize(of: resolved, field)
     try await checkRetention(customer, resolved, field)
@@ -212,7 +214,7 @@ extension Segments {
   private func checkSize(of resolved: ResolvedFilter, _ field: String) throws(RegistryError) {
     var counted: [Int64: Int] = [:]
     func count(_ filter: Filter, _ level: Int) -> Int {
-      var sum = filter.conditions
+      var sum = filter.conditions.count
       for case .number(let number) in filter.segmentReferences where level <= Self.mostLevels {
         guard case .filter(let inside)? = resolved.segments[number] else { continue }
         let size = counted[number] ?? count(inside, level + 1)
@@ -229,14 +231,7 @@ extension Segments {
 
   /// Pushes that retention has deleted cannot be counted.
   private func checkRetention(_ customer: CustomerID, _ resolved: ResolvedFilter, _ field: String) async throws {
-    let filters =
-      [resolved.filter]
-      + resolved.segments.values.compactMap {
-        if case .filter(let filter) = $0 { filter } else { nil }
-      }
-    let activities = filters.flatMap(\.all).compactMap {
-      if case .activity(let activity) = $0 { activity } else { nil }
-    }
+    let activities = resolved.conditions.compactMap { if case .activity(let activity) = $0 { activity } else { nil } }
     guard !activities.isEmpty else { return }
     let own = try await Customers(database).find(customer)?.settings.retentionDays
     guard let days = [own, retentionDays].compactMap(\.self).min() else { return }
@@ -280,30 +275,30 @@ extension Segments {
     return found
   }
 
-  /// Whether a contact meets a filter, part by part.
+  /// Whether a contact meets a filter, and each node of it.
   /// - Throws: `RegistryError.contactUnknown`.
   package func explain(
     _ customer: CustomerID, _ filter: ResolvedFilter, originalID: String
   ) async throws -> SegmentExplainReply {
-    let parts = filter.explained
+    let nodes = filter.explained
     var compiler = FilterCompiler(filter.segments)
-    var nodes: [(condition: FilterSQL, value: String?)] = []
-    for part in parts {
-      let condition = compiler.condition(part)
-      nodes.append(
-        (FilterSQL(template: filter.dated(condition.sql), literals: []), compiler.value(part).map(filter.dated)))
+    var columns: [(condition: FilterSQL, value: String?)] = []
+    for node in nodes {
+      let condition = compiler.condition(node)
+      columns.append(
+        (FilterSQL(template: filter.dated(condition.sql), literals: []), compiler.value(node).map(filter.dated)))
     }
     guard !originalID.utf8.contains(0),
       let row = try await database.query(
-        SegmentQueries.explain(nodes), customer.rawValue, compiler.literals, originalID
+        SegmentQueries.explain(columns), customer.rawValue, compiler.literals, originalID
       ).first
     else { throw RegistryError.contactUnknown(originalID: originalID) }
-    let shown = try parts.enumerated().map { index, part in
+    let replies = try nodes.enumerated().map { index, node in
       SegmentExplainReply.Node(
-        text: part.text, result: try row.column(index * 2, as: Bool.self),
+        text: node.text, result: try row.column(index * 2, as: Bool.self),
         value: try row.column(index * 2 + 1, as: String?.self))
     }
-    return SegmentExplainReply(result: shown[0].result, nodes: shown, filter: filter.filter)
+    return SegmentExplainReply(result: replies[0].result, nodes: replies, filter: filter.filter)
   }
 
   /// Puts contacts into a static segment, and takes others out of it.
@@ -329,10 +324,10 @@ extension Segments {
     guard try await find(customer, number).static else {
       throw RegistryError.invalid(field: "id", problem: "names a segment with a filter: change the filter instead")
     }
-    let (joined, strangers) = try await change(SegmentMemberQueries.add, customer, number, add)
-    let (left, others) = try await change(SegmentMemberQueries.remove, customer, number, remove)
+    let (joined, unknown) = try await change(SegmentMemberQueries.add, customer, number, add)
+    let (left, unknownToo) = try await change(SegmentMemberQueries.remove, customer, number, remove)
     let reply = SegmentContactsReply(
-      segmentId: number, added: joined.count, removed: left.count, unknownOriginalIds: strangers + others)
+      segmentId: number, added: joined.count, removed: left.count, unknownOriginalIds: unknown + unknownToo)
     return (reply, joined, left)
   }
 
@@ -351,19 +346,18 @@ extension Segments {
 }
 
 extension ResolvedFilter {
-  /// Most parts that are explained: PostgreSQL takes no more than 1,664 columns.
+  /// Most nodes that are explained: PostgreSQL takes no more than 1,664 columns.
   private static let mostExplained = 500
 
-  /// Every part of the filter, each before its parts; of a segment with a filter those of this filter.
+  /// The filter's nodes, each before those that explain it.
   var explained: [Filter] {
-    var parts: [Filter] = []
-    func add(_ filter: Filter) {
-      guard parts.count < Self.mostExplained else { return }
-      parts.append(filter)
-      for part in filter.parts { add(part) }
-      if case .segment(.number(let number)) = filter, case .filter(let inside)? = segments[number] { add(inside) }
+    var nodes: [Filter] = []
+    func add(_ node: Filter) {
+      guard nodes.count < Self.mostExplained else { return }
+      nodes.append(node)
+      for inside in explanation(of: node) { add(inside) }
     }
     add(filter)
-    return parts
+    return nodes
   }
 }
