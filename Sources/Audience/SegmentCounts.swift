@@ -30,8 +30,8 @@ package struct SegmentCounts: Sendable {
   private static let lease: Int32 = 60
   /// How long a count of all may take.
   private static let countLimit = Duration.seconds(600)
-  /// How long a request waits for one.
-  private static let patience = Duration.seconds(1)
+  /// How long a request waits for a count of all, before it replies how far that is.
+  private static let replyTimeout = Duration.seconds(1)
 
   /// Deletes counts of yesterday.
   package static func forgetOld(_ customer: CustomerID, in pool: Pool) async throws {
@@ -80,7 +80,7 @@ package struct SegmentCounts: Sendable {
     return (max(Int((middle - half).rounded(.down)), Int(found)), Int((middle + half).rounded(.up)))
   }
 
-  /// The count of all, or how far it is. A hub counts in the background; others tell of it.
+  /// The count of all, or how far it is. One hub counts in the background; all hubs reply its progress.
   /// - Throws: `PostgresError`.
   package func exact(_ customer: CustomerID, _ filter: ResolvedFilter) async throws -> SegmentCountReply {
     let identity = filter.identity
@@ -93,7 +93,7 @@ package struct SegmentCounts: Sendable {
     guard isClaimed else { return SegmentCountReply(exact: true, percent: Int(percent ?? 0), filter: filter.filter) }
     // The request may be over before the count is.
     let counting = Task { try await countAll(customer, filter, identity) }
-    guard let count = try await Self.value(of: counting, within: Self.patience) else {
+    guard let count = try await Self.value(of: counting, within: Self.replyTimeout) else {
       return SegmentCountReply(exact: true, percent: 0, filter: filter.filter)
     }
     return try await reply(count, customer, filter)
