@@ -76,6 +76,8 @@ public enum FilterLimits {
   public static let conditions = 64
   /// A condition has the depth 1. Each `and`, `or`, `not` and `device` around it adds 1, and parentheses add none.
   public static let depth = 8
+  static let conditionsProblem = "a filter has at most \(conditions) conditions"
+  static let depthProblem = "a filter is at most \(depth) deep, where each and, or, not and device adds 1"
   /// Characters (Unicode scalars) of a literal.
   public static let literal = 1000
   /// Bytes of a line.

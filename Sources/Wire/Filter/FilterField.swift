@@ -163,6 +163,22 @@ extension FilterField {
     }
   }
 
+  /// Why no field has that name.
+  /// - Parameter others: what could stand in its place.
+  static func problem(ofName name: String, inDevice: Bool, _ others: [String] = []) -> String {
+    if Self(name, inDevice: !inDevice) != nil {
+      return inDevice
+        ? "\(name) is a contact's, and stands outside of device(…)"
+        : "\(name) is a device's, as in device(\(name) is set)"
+    }
+    let known = (inDevice ? ofDevices : ofContacts).map(\.name)
+    if inDevice { return FilterSuggestion.unknown("device field", name, known) }
+    if name.hasSameBytes(as: "properties") { return "properties needs a name, as in properties.food" }
+    let shown = FilterSuggestion.shown(name)
+    return FilterSuggestion.unknown(
+      "field", name, known + others, otherwise: "a property is written \(propertyPrefix)\(shown)")
+  }
+
   /// What is wrong with asking for birthdays by the field.
   var birthdayProblem: String? {
     switch type {
