@@ -92,10 +92,10 @@ extension SMSRequestTemplate {
       throw refuse("needs contentType (json, form, xml or query) and body, and has other members of the wrong type")
     }
     self = template
-    guard [nil, "GET", "POST"].contains(method?.uppercased()) else {
+    guard [nil, "get", "post"].contains(method?.lowercasedASCII) else {
       throw refuse("has a method other than GET and POST")
     }
-    guard method?.uppercased() != "GET" || contentType == .query else {
+    guard method?.lowercasedASCII != "get" || contentType == .query else {
       throw refuse("has the method GET, which goes with the contentType query only")
     }
     guard (1...Self.longestBody).contains(body.utf8.count), !body.unicodeScalars.contains("\0") else {

@@ -56,7 +56,7 @@ extension ExportRequest {
       }
     }
     sendout = try query.integer("sendout", in: 1...Int64.max).map { SendoutID($0) }
-    columns = query.value("columns").map { $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init) }
+    columns = query.value("columns").map { $0.split(atEach: ",").map(String.init) }
     format = try query.choice("format") ?? .csv
     isExact = try query.flag("exact") ?? false
   }
