@@ -107,7 +107,7 @@ extension RetryPolicy {
   public static let connections = RetryPolicy(first: .milliseconds(500), longest: .seconds(60), jitter: .equal)
 
   /// The least time between two new connections, or tokens, that are to cure the same refusal. If the last one did not, no other will.
-  public static let cures = Duration.seconds(60)
+  public static let renewals = Duration.seconds(60)
 
   /// A request for an access token.
   public static let accessTokens = Duration.seconds(10)

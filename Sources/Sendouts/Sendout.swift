@@ -42,11 +42,11 @@ struct Sendout: Sendable {
   /// Stands for all that a draft says, as its row has it, but for how many people that is.
   /// - Parameter version: of the template that it would start with.
   func digest(templateVersion version: Int32?) throws -> String {
-    let said = [
+    let parts = [
       name, apps.map(\.description).joined(separator: " "), audienceJSON, messageJSON, template?.name ?? "",
       version.map { String($0) } ?? "", onUncertain.rawValue, purpose.rawValue,
     ]
-    return Base64URL.text(Array(SHA256.hash(data: try JSONCoding.encode(said))))
+    return Base64URL.text(Array(SHA256.hash(data: try JSONCoding.encode(parts))))
   }
 }
 

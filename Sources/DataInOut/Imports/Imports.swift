@@ -26,11 +26,11 @@ package struct Imports: Sendable {
         (request.identity ?? .originalId).rawValue, request.listId?.rawValue, request.segmentId?.rawValue,
         request.dryRun ?? false, JSONDocument(json))[0].reply()
     } catch let error as PostgresError {
-      throw Self.told(error, customer)
+      throw Self.refusal(error, customer)
     }
   }
 
-  private static func told(_ error: PostgresError, _ customer: CustomerID) -> any Error {
+  private static func refusal(_ error: PostgresError, _ customer: CustomerID) -> any Error {
     switch error.constraint {
     case "import_list_id_fkey": DataInOutError.invalid(field: "listId", problem: "names no list of this customer")
     case "import_customer_id_fkey": RegistryError.customerUnknown(customer)
@@ -68,7 +68,7 @@ package struct Imports: Sendable {
         request.dryRun ?? false, try json(request), try json(found.targets), found.place(of: .deviceToken) != nil)
       return (before, try started[0].reply())
     } catch let error as PostgresError {
-      throw Self.told(error, customer)
+      throw Self.refusal(error, customer)
     }
   }
 

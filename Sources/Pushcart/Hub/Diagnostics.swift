@@ -276,11 +276,11 @@ struct Diagnostics: Sendable {
 
   /// Checks that APNs answers. It is asked about a key that it cannot know, and a refusal is an answer.
   private func providers(_ report: (Finding) -> Void) async {
-    let stranger = PushServiceCredentials.apns(
+    let unknownKey = PushServiceCredentials.apns(
       teamID: "PUSHCART00", keyID: "PUSHCART00", signingKey: P256.Signing.PrivateKey().pemRepresentation)
     do {
       let services = try PushServices(settings.pushServices, logger: Logger(label: "push services"))
-      let account = services.account(appID: "pushcart", of: CustomerID(0), credentials: stranger)
+      let account = services.account(appID: "pushcart", of: CustomerID(0), credentials: unknownKey)
       for (environment, setting) in [
         (PushEnvironment.production, ServiceSetting.apnsProductionURL), (.sandbox, .apnsSandboxURL),
       ] {

@@ -101,7 +101,7 @@ enum ListPages {
     let id: ListID = try call.number()
     let ids = (call.form.text("add") ?? "").split(separator: "\n").map { String($0.trimmed) }.filter { !$0.isEmpty }
     let done = try await call.change(ListOperations.changeMembers, id, ListMembersRequest(add: ids))
-    return .see("/console/lists/\(id)", notice: told(done))
+    return .see("/console/lists/\(id)", notice: summary(done))
   }
 
   private static let leave = ConsoleAction(
@@ -113,11 +113,11 @@ enum ListPages {
     let id: ListID = try call.number()
     let done = try await call.change(
       ListOperations.changeMembers, id, ListMembersRequest(remove: call.form.all("remove")))
-    return .see("/console/lists/\(id)", notice: told(done))
+    return .see("/console/lists/\(id)", notice: summary(done))
   }
 
   /// What a change did, in a sentence or three.
-  private static func told(_ done: ListMembersReply) -> String {
+  private static func summary(_ done: ListMembersReply) -> String {
     var sentences: [String] = []
     if done.added > 0 {
       sentences.append("\(done.added) \(done.added == 1 ? "contact" : "contacts") joined.")

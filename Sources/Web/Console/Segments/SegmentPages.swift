@@ -124,7 +124,7 @@ enum SegmentPages {
         "add holds \(ids.count) ids, and at most \(SegmentContactsRequest.maximumCount) are allowed. Import more.")
     }
     let done = try await call.change(SegmentOperations.changeContacts, id, SegmentContactsRequest(add: ids))
-    return .see("/console/segments/\(id)", notice: told(done))
+    return .see("/console/segments/\(id)", notice: summary(done))
   }
 
   private static let leave = ConsoleAction(
@@ -136,11 +136,11 @@ enum SegmentPages {
     let id: SegmentID = try call.number()
     let done = try await call.change(
       SegmentOperations.changeContacts, id, SegmentContactsRequest(remove: call.form.all("remove")))
-    return .see("/console/segments/\(id)", notice: told(done))
+    return .see("/console/segments/\(id)", notice: summary(done))
   }
 
   /// What a change did, in a sentence or three.
-  private static func told(_ done: SegmentContactsReply) -> String {
+  private static func summary(_ done: SegmentContactsReply) -> String {
     var sentences: [String] = []
     if done.added > 0 { sentences.append("\(done.added) \(done.added == 1 ? "contact" : "contacts") joined.") }
     if done.removed > 0 { sentences.append("\(done.removed) left.") }
