@@ -45,7 +45,9 @@ public struct UnsubscribeRoutes: RouteSet {
   @Sendable private func change(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     try await answer(context) { link in
       let body = Array(try await request.bytes(upTo: Self.bodyLimit).readableBytesView)
-      guard let isSubscribed = Self.asksToSubscribe(body, request.headers[.contentType]) else { throw HTTPErrorResponse.noSubscriptionChoice }
+      guard let isSubscribed = Self.asksToSubscribe(body, request.headers[.contentType]) else {
+        throw HTTPErrorResponse.noSubscriptionChoice
+      }
       return try await suppressions.change(link.contact, link.customer, isSubscribed: isSubscribed)
     }
   }
@@ -82,5 +84,6 @@ public struct UnsubscribeRoutes: RouteSet {
 }
 
 extension HTTPErrorResponse {
-  static let noSubscriptionChoice = badRequest("The body must be List-Unsubscribe=One-Click, or subscribe=again, as a form.")
+  static let noSubscriptionChoice = badRequest(
+    "The body must be List-Unsubscribe=One-Click, or subscribe=again, as a form.")
 }
