@@ -19,12 +19,11 @@ package struct Imports: Sendable {
   /// - Throws: `DataInOutError.invalid`; `RegistryError.customerUnknown`.
   package func add(_ customer: CustomerID, _ request: ImportRequest) async throws -> ImportReply {
     try await check(customer, request)
-    let json = String(decoding: try JSONValue(encoding: request).json, as: UTF8.self)
     do {
       return try await database.query(
         ImportQueries.add, customer.rawValue, request.name, (request.mode ?? .upsert).rawValue,
         (request.identity ?? .originalId).rawValue, request.listId?.rawValue, request.segmentId?.rawValue,
-        request.dryRun ?? false, JSONDocument(json))[0].reply()
+        request.dryRun ?? false, JSONDocument(encoding: request))[0].reply()
     } catch let error as PostgresError {
       throw Self.refusal(error, customer)
     }
@@ -58,14 +57,12 @@ package struct Imports: Sendable {
     } catch {
       throw DataInOutError.invalid(field: "columns", problem: "do not fit the file: \(error.sentence.dropLast())")
     }
-    func json(_ value: some Encodable) throws -> JSONDocument {
-      JSONDocument(String(decoding: try JSONValue(encoding: value).json, as: UTF8.self))
-    }
     do {
       let started = try await database.query(
         ImportQueries.start, customer.rawValue, number.rawValue, (request.mode ?? .upsert).rawValue,
         (request.identity ?? .originalId).rawValue, request.listId?.rawValue, request.segmentId?.rawValue,
-        request.dryRun ?? false, try json(request), try json(found.targets), found.place(of: .deviceToken) != nil)
+        request.dryRun ?? false, JSONDocument(encoding: request), JSONDocument(encoding: found.targets),
+        found.place(of: .deviceToken) != nil)
       return (before, try started[0].reply())
     } catch let error as PostgresError {
       throw Self.refusal(error, customer)
@@ -215,12 +212,10 @@ package struct Imports: Sendable {
   /// - Throws: `DataInOutError.overtaken`, `.importUnknown`.
   package func finish(_ customer: CustomerID, _ file: ReceivedFile) async throws -> ImportReply {
     let facts = file.facts
-    func json(_ value: some Encodable) throws -> JSONDocument {
-      JSONDocument(String(decoding: try JSONValue(encoding: value).json, as: UTF8.self))
-    }
     let rows = try await database.query(
       ImportQueries.received, customer.rawValue, file.number.rawValue, file.attempt, file.bytes, facts.delimiter,
-      facts.encoding.rawValue, try facts.columns.map { try json($0) }, try json(facts.sample), facts.hasDevices,
+      facts.encoding.rawValue, try facts.columns.map { try JSONDocument(encoding: $0) },
+      JSONDocument(encoding: facts.sample), facts.hasDevices,
       facts.rows, file.problem, facts.headings)
     guard !rows.isEmpty else { throw DataInOutError.overtaken }
     return try await find(customer, file.number)
@@ -232,6 +227,12 @@ package struct Imports: Sendable {
     try await database.query(ImportQueries.forgetSamples, customer.rawValue)
     try await database.query(ImportQueries.forgetReviews, customer.rawValue)
     try await database.deleteInPortions(ImportQueries.forget, customer.rawValue, portion: 1000)
+  }
+}
+
+extension JSONDocument {
+  fileprivate init(encoding value: some Encodable) throws {
+    self.init(String(decoding: try JSONValue(encoding: value).json, as: UTF8.self))
   }
 }
 
