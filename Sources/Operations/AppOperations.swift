@@ -62,7 +62,7 @@ package enum AppOperations {
   package static let devices = Operation(
     get: "/api/v1/device-counts", id: "countDevices", .apps, "Count the devices of apps",
     """
-    Tells the valid devices of each app. Few are counted at once, up to \(DeviceCountReply.maximum). Many are counted once a day, \
+    Counts the valid devices of each app. Few are counted at once, up to \(DeviceCountReply.maximum). Many are counted once a day, \
     soon after midnight UTC.
     """,
     at: Parameters.page(of: "app", by: PushAppID.self).and(

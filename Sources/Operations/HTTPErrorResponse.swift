@@ -45,7 +45,7 @@ extension HTTPErrorResponse {
   public static let personalRefused = HTTPErrorResponse(
     .forbidden, "You may not see personal fields of this customer's contacts. Ask one of its owners.")
 
-  /// Of a user in the console whose filter would tell personal fields by whom it finds, or how many.
+  /// To a user of the console whose filter would give personal fields away by whom it finds, or how many.
   public static let personalFilterRefused = HTTPErrorResponse(
     .forbidden,
     "The filter, or a segment in it, asks for personal fields of contacts, which you may not see. Ask one of the "

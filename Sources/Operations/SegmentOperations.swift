@@ -87,7 +87,7 @@ package enum SegmentOperations {
     .put, "/api/v1/segments/{id}/contacts", id: "changeSegmentContacts", .segments, "Change who is in a static segment",
     """
     Puts contacts into the segment, or takes them out of it, by their original ids: \(SegmentContactsRequest.maximumCount) at most in each \
-    of `add` and `remove`. Original ids that no contact has change nothing, and are told.
+    of `add` and `remove`. Original ids that no contact has change nothing; the reply lists them.
     """, at: id, body: .json(SegmentContactsRequest.form, upTo: longestRequest),
     replies: .ok("What it did.", SegmentContactsReply.form), errors: [unknown], audit: .changeSegmentContacts
   ) { call, id, request in
@@ -162,7 +162,7 @@ extension OperationCall {
     if let filter = try await segments.resolve(customer, audience).filter { _ = try shown(filter) }
   }
 
-  /// The filter, unless it asks for what the caller does not see. Whom it finds, and how many, would tell that.
+  /// The filter, unless it asks for what the caller does not see. Whom it finds, and how many, would give that away.
   private func shown(_ filter: ResolvedFilter) throws(HTTPErrorResponse) -> ResolvedFilter {
     guard seesPersonal || !filter.isPersonal else { throw .personalFilterRefused }
     return filter
@@ -178,7 +178,7 @@ extension OperationCall {
   }
 }
 
-/// A segment in the audit log. Of its filter it tells only whether that has changed, as it may name people.
+/// A segment in the audit log. Of its filter it says only whether that has changed, as it may name people.
 private struct AuditedSegment: Encodable, Sendable {
   let name: String
   let description: String?

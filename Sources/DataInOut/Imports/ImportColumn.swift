@@ -164,7 +164,7 @@ struct ImportHeadings {
     self.columns = columns
   }
 
-  /// What the columns seem to be, of a file that waits to be told: by `columns` of the request, by their headings, or nothing.
+  /// What the columns of a file in review seem to be: by `columns` of the request, by their headings, or nothing.
   /// - Throws: `UnusableFile`.
   init(guessing headings: [String], _ request: ImportRequest) throws(UnusableFile) {
     try Self.check(headings)

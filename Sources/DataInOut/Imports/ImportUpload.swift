@@ -95,7 +95,7 @@ package struct ImportUpload: Sendable {
     return ReceivedFile(number: number, attempt: attempt, bytes: bytes, facts: file.facts, problem: problem)
   }
 
-  /// Writes rows, and tells other hubs that this one is still at it.
+  /// Writes rows, and extends the lease, so that no other hub takes the upload for abandoned.
   private func write(
     _ rows: [UInt8], _ customer: CustomerID, _ number: ImportID, _ attempt: Int32, _ received: Int64
   ) async throws {

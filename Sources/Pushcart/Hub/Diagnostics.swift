@@ -241,7 +241,7 @@ struct Diagnostics: Sendable {
         Finding(
           part: "push apps", isWell: true,
           sentence: "\(accepted) of \(apps.count) are accepted by their push services"
-            + (unasked == 0 ? "" : "; \(unasked) are of the web, where only a push tells")
+            + (unasked == 0 ? "" : "; \(unasked) are of the web, where only a push shows whether it is accepted")
             + (bare == 0 ? "" : "; \(bare) have no credentials yet")))
     } catch {
       report(Finding(part: "push apps", isWell: false, sentence: "\(CommandFailure.wrapping(error))"))

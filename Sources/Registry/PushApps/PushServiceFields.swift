@@ -36,7 +36,7 @@ struct NewPushCredential {
 }
 
 extension SHA256Digest {
-  /// The first 16 hex digits, which tell two credentials apart.
+  /// The first 16 hex digits, by which people see whether two credentials are the same.
   var fingerprint: String { Array(prefix(8)).hexDigits }
 }
 
