@@ -12,7 +12,7 @@ package enum AudiencePersonalTables {
          WHERE customer_id = $1::bigint AND contact_id = $2::bigint ORDER BY segment_id
         """),
     PersonalTable(
-      "segment", .stays("Filters are the customer's own words. The reply of the erasure names those that name the person.")),
+      "segment", .stays("Filters are the customer's own words. An erasure's reply names those that name the person.")),
     PersonalTable("segment_count", .stays("It has counts.")),
   ]
 

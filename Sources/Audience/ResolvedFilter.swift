@@ -10,11 +10,11 @@ package enum SegmentDefinition: Sendable, Hashable {
 /// Segments by their numbers.
 package typealias SegmentDefinitions = [Int64: SegmentDefinition]
 
-/// A filter whose lists and segments exist, named by numbers, with the filters of these segments as they are now. `Segments.resolve` makes it.
+/// A filter whose lists and segments exist and have numbers in place of names. `Segments.resolve` makes it, with the definitions of these segments.
 package struct ResolvedFilter: Sendable, Hashable {
   package let filter: Filter
   let segments: SegmentDefinitions
-  /// When it is, for tests: milliseconds since 1970. The database's own time if nil.
+  /// The time that the filter takes for now, for tests, in milliseconds since 1970; nil for the database's.
   package var now: Int64?
 
   init(_ filter: Filter, _ segments: SegmentDefinitions = [:]) {
@@ -29,13 +29,13 @@ package struct ResolvedFilter: Sendable, Hashable {
     return FilterSQL(template: dated(condition.sql), literals: compiler.literals)
   }
 
-  /// With the moment in its place, if there is one.
+  /// The template with `now` in place of its mark, if a test has set it.
   func dated(_ template: String) -> String {
     guard let now else { return template }
     return template.replacing(FilterSQL.nowMark, with: "(timestamptz 'epoch' + \(now) * interval '1 millisecond')")
   }
 
-  /// As `sql`, for `report.segment_contacts`, where segments inside are what they are at the time.
+  /// The SQL that `report.segment_contacts` runs: it reads segments inside when it is called.
   var reportSQL: FilterSQL {
     var compiler = FilterCompiler(segments, callsSegments: true)
     let condition = compiler.condition(filter)
@@ -58,7 +58,7 @@ package struct ResolvedFilter: Sendable, Hashable {
     return ([filter] + inside).flatMap(\.conditions)
   }
 
-  /// What is the same for filters that mean the same contacts: the line, and those of segments.
+  /// A text by which counts of the same filter are found: its line, and those of its segments.
   var identity: String {
     let inside = segments.sorted { $0.key < $1.key }.map { number, definition in
       switch definition {
@@ -71,7 +71,7 @@ package struct ResolvedFilter: Sendable, Hashable {
 }
 
 extension ResolvedFilter {
-  /// Those who meet this and not the other.
+  /// The contacts that meet this filter and not the other.
   package func excluding(_ other: ResolvedFilter) -> ResolvedFilter {
     let left = Filter.not(other.filter)
     return ResolvedFilter(

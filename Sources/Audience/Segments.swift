@@ -2,7 +2,7 @@ package import Postgres
 import Registry
 package import Wire
 
-/// The store of segments, and what else a filter is good for: to find contacts, and to explain who meets it.
+/// The store of segments. It also finds the contacts that meet a filter, and explains why one does.
 package struct Segments: NumberedStore {
   package typealias Reply = SegmentReply
   package let database: any Querying
@@ -27,7 +27,7 @@ package struct Segments: NumberedStore {
 
   /// Most conditions of a filter, with those of the segments that it names.
   package static let mostConditions = 1000
-  /// How deep segments can be in one another: as many an audience leads through, and a segment has one less inside, as it is one itself.
+  /// How deep an audience can nest segments. A segment's own filter can nest one level fewer.
   package static let mostLevels = 8
 
   /// - Throws: `RegistryError.invalid`, naming the field.
@@ -60,7 +60,7 @@ package struct Segments: NumberedStore {
     _ customer: CustomerID, _ number: SegmentID, _ request: SegmentRequest
   ) async throws -> (before: SegmentReply, after: SegmentReply) {
     if let filter = request.filter {
-      // The row is locked before those of segments inside, so that two changes at a time cannot close a circle.
+      // The row is locked before those of segments inside, so that two concurrent changes cannot make a cycle.
       guard try await !database.query(Self.table.lock, customer.rawValue, number.rawValue).isEmpty else {
         throw RegistryError.numberUnknown("segment")
       }
@@ -73,7 +73,7 @@ package struct Segments: NumberedStore {
   }
 
   /// Removes a segment that no other one names. The caller looks for sendouts that do, in the same transaction, once this has locked the row.
-  /// - Returns: what it was.
+  /// - Returns: the segment as it was.
   /// - Throws: `RegistryError.numberUnknown`, `.inUse`.
   package func removeUnused(
     _ customer: CustomerID, _ number: SegmentID, unless: () async throws -> String?
@@ -146,7 +146,7 @@ extension Segments {
     return resolved
   }
 
-  /// As `resolve`, of a segment's filter.
+  /// Resolves the filter of a segment, which counts as one level itself.
   private func resolveDefinition(_ customer: CustomerID, _ filter: Filter) async throws -> ResolvedFilter {
     try await resolve(customer, filter, holding: true, mostLevels: Self.mostLevels - 1)
   }
@@ -210,7 +210,7 @@ extension Segments {
     return names
   }
 
-  /// Segments in segments multiply.
+  /// Bounds the SQL: each segment that names several others multiplies its size.
   private func checkSize(of resolved: ResolvedFilter, _ field: String) throws(RegistryError) {
     var counted: [Int64: Int] = [:]
     func count(_ filter: Filter, _ level: Int) -> Int {
@@ -229,7 +229,7 @@ extension Segments {
     }
   }
 
-  /// Pushes that retention has deleted cannot be counted.
+  /// Refuses activity from further back than the ledger is kept, as it could not be counted.
   private func checkRetention(_ customer: CustomerID, _ resolved: ResolvedFilter, _ field: String) async throws {
     let activities = resolved.conditions.compactMap { if case .activity(let activity) = $0 { activity } else { nil } }
     guard !activities.isEmpty else { return }

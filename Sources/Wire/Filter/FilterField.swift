@@ -30,7 +30,7 @@ public enum FilterField: Sendable, Hashable {
 
   static let propertyPrefix = "properties."
 
-  /// Whether only those may ask for it who see personal fields of contacts.
+  /// Whether a user must see personal fields of contacts to filter by it.
   public var isPersonal: Bool {
     switch self {
     case .contact, .originalId, .dateOfBirth, .property: true
