@@ -129,8 +129,7 @@ package struct Imports: Sendable {
       else { throw refuse("delimiter", "must be one character of ASCII, or a tab, and no quote") }
     }
     if let format = request.dateFormat, ImportDate(format: format, thisYear: 2000) == nil {
-      throw refuse(
-        "dateFormat", "must have DD, MM, and YYYY or YY once each, and marks between them, such as DD.MM.YYYY")
+      throw refuse("dateFormat", ImportDate.formatProblem)
     }
     if request.mode == .replace, request.listId == nil, request.segmentId == nil {
       throw refuse("listId", "is missing, and so is segmentId: mode replace takes those off who are not in the file")
