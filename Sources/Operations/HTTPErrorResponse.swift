@@ -23,6 +23,13 @@ public struct HTTPErrorResponse: Error, Sendable, Equatable {
 
 extension HTTPErrorResponse {
   public static func badRequest(_ sentence: String) -> HTTPErrorResponse { HTTPErrorResponse(.badRequest, sentence) }
+
+  /// - Parameter problem: the rest of the sentence that begins with the field's name. It may end with a question mark, as in "did you mean
+  ///   country?".
+  public static func badRequest(field: String, problem: String) -> HTTPErrorResponse {
+    badRequest("\(field) \(problem)\(problem.utf8.last == UInt8(ascii: "?") ? "" : ".")")
+  }
+
   public static func notFound(_ sentence: String) -> HTTPErrorResponse { HTTPErrorResponse(.notFound, sentence) }
   public static func conflict(_ sentence: String) -> HTTPErrorResponse { HTTPErrorResponse(.conflict, sentence) }
 
