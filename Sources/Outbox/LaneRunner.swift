@@ -86,7 +86,9 @@ package final class LaneRunner<Lane: DueLane>: Sendable {
         do {
           begin(try await due(), in: &group)
         } catch {
-          if !Task.isCancelled { logger.warning("could not ask what is due", metadata: ["error": "\(error)"]) }
+          if !Task.isCancelled {
+            logger.warning("could not ask what is due, asking again soon", metadata: ["error": "\(error)"])
+          }
         }
       }
     }

@@ -185,6 +185,14 @@ public struct NotificationRunner: Service {
     return dispatcher.target(app, opened)
   }
 
+  /// What the tasks that send a group share.
+  private struct ClaimState {
+    /// Afterwards another hub may send the group.
+    var end: ContinuousClock.Instant
+    /// Whether a push could not be tried.
+    var isBlocked = false
+  }
+
   /// - Parameter hasCapacity: called once all have their capacity, or will not get any; `mayGoOn` says which.
   /// - Returns: whether all could be tried.
   @discardableResult
@@ -227,10 +235,8 @@ public struct NotificationRunner: Service {
     }
     await write(nothing, of: lane, queue)
     let items = sent
-    // After it, another hub may send them.
-    let claimEnd = Mutex(group.leaseEnd)
-    let moveEnd = { @Sendable (end: ContinuousClock.Instant) in claimEnd.withLock { $0 = end } }
-    let isBlocked = Mutex(false)
+    let claim = Mutex(ClaimState(end: group.leaseEnd))
+    let moveEnd = { @Sendable (end: ContinuousClock.Instant) in claim.withLock { $0.end = end } }
     await withTaskGroup(of: Void.self) { tasks in
       tasks.addTask {
         let ids = items.map(\.claimed.id)
@@ -241,16 +247,16 @@ public struct NotificationRunner: Service {
         }
       }
       await sender.send(
-        pushes, to: target, in: run, while: { claimEnd.withLock(\.self) > .now },
-        hasCapacity: { hasCapacity(isBlocked.withLock { !$0 }) }
+        pushes, to: target, in: run, while: { claim.withLock(\.end) > .now },
+        hasCapacity: { hasCapacity(claim.withLock { !$0.isBlocked }) }
       ) {
         outcomes in
-        if outcomes.contains(where: \.isBlocked) { isBlocked.withLock { $0 = true } }
+        if outcomes.contains(where: \.isBlocked) { claim.withLock { $0.isBlocked = true } }
         await settle(outcomes.map { ($0, items[$0.index].claimed, items[$0.index].events) }, of: lane, queue)
       }
       tasks.cancelAll()
     }
-    return isBlocked.withLock { !$0 }
+    return claim.withLock { !$0.isBlocked }
   }
 
   private func settle(
@@ -280,7 +286,8 @@ public struct NotificationRunner: Service {
         return
       } catch {
         guard DatabaseUnavailable(error) != nil else {
-          logger.error("failed to write outcomes of notifications", metadata: ["error": "\(error)"])
+          logger.error(
+            "failed to write outcomes of notifications, which may be sent again", metadata: ["error": "\(error)"])
           return
         }
         failures += 1
