@@ -127,7 +127,7 @@ package enum AppOperations {
     audit: .removeApp, outdates: .pushApps, statementLimit: Ledger.wholeSendoutLimit
   ) { call, name, _ in
     let app = try await call.app(name)
-    // What is made of it meanwhile finds no device.
+    // What begins to name the app meanwhile finds no device of it.
     if let user = try await call.user(of: app) { throw HTTPErrorResponse.appInUse(by: user) }
     let before = PushAppReply(try await PushApps(call.database).remove(call.customer, app.id))
     return Changed(before, .init("app \(app.id)", before: before, after: nil))
@@ -180,9 +180,9 @@ package enum AppOperations {
 /// What names an app, so that it cannot be removed.
 package enum AppUser: Sendable {
   case sendout(SendoutID)
-  /// Those of a day.
+  /// The single messages of a day.
   case messages
-  /// It has no other platform of the app's id to go to.
+  /// A trigger that would be left without a platform of this app id.
   case trigger(TriggerID)
   case hybrid
 

@@ -144,9 +144,9 @@ package enum SegmentOperations {
 }
 
 extension OperationCall {
-  /// The store in the call's transaction, or for reading.
+  /// The store on the call's own connection: in its transaction, if it changes something.
   fileprivate var segments: Segments { Segments(database, retentionDays: parts.retentionDays) }
-  /// For what reads contacts.
+  /// The store on the connections of slow reads, for what reads contacts.
   fileprivate var reading: Segments { Segments(slowReads, retentionDays: parts.retentionDays) }
 
   /// Looks up what a filter names.
