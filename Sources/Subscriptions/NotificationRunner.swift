@@ -202,39 +202,8 @@ public struct NotificationRunner: Service {
     _ queue: NotificationQueue, address: (NotificationQueue.Claimed) -> String = \.target,
     hasCapacity: (_ mayGoOn: Bool) -> Void = { _ in }
   ) async -> Bool {
-    var pushes: [DirectPush] = []
-    var messages = NotificationMessages(lane: lane, vault: vault)
-    var sent: [(claimed: NotificationQueue.Claimed, events: [DataTreeEvent])] = []
-    var nothing: [NotificationQueue.Settlement] = []
-    for (one, event) in group.items {
-      guard let event else {
-        nothing.append(.init(id: one.id, next: .done))
-        continue
-      }
-      guard !group.stopped.contains(one.id) else {
-        nothing.append(
-          .init(
-            id: one.id, next: one.hasEnded ? .remove : .done, event: event.name, outcome: "failed",
-            reason: .hub(.suppressed)))
-        continue
-      }
-      do {
-        let (forms, rendered) = try messages.forms(of: event, for: one)
-        pushes.append(
-          DirectPush(
-            token: address(one), id: queue.pushID(of: one.id), forms: rendered, attempts: one.attempts,
-            isToDeadToken: one.revoked != nil))
-        sent.append((one, forms))
-      } catch {
-        // Nobody could read it, and later ones neither.
-        nothing.append(
-          .init(
-            id: one.id, next: one.hasEnded ? .remove : .done, event: event.name, outcome: "failed",
-            reason: "EncryptionKeySealed"))
-      }
-    }
-    await write(nothing, of: lane, queue)
-    let items = sent
+    let (pushes, items, unsent) = prepare(group, of: lane, queue, address)
+    await write(unsent, of: lane, queue)
     let claim = Mutex(ClaimState(end: group.leaseEnd))
     let moveEnd = { @Sendable (end: ContinuousClock.Instant) in claim.withLock { $0.end = end } }
     await withTaskGroup(of: Void.self) { tasks in
@@ -257,6 +226,48 @@ public struct NotificationRunner: Service {
       tasks.cancelAll()
     }
     return claim.withLock { !$0.isBlocked }
+  }
+
+  /// - Returns: the pushes of a group, the notification and the events of each, and the outcomes of those that nothing is sent for.
+  private func prepare(
+    _ group: NotificationQueue.Group, of lane: NotificationQueue.Lane, _ queue: NotificationQueue,
+    _ address: (NotificationQueue.Claimed) -> String
+  ) -> (
+    pushes: [DirectPush], items: [(claimed: NotificationQueue.Claimed, events: [DataTreeEvent])],
+    unsent: [NotificationQueue.Settlement]
+  ) {
+    var pushes: [DirectPush] = []
+    var messages = NotificationMessages(lane: lane, vault: vault)
+    var items: [(claimed: NotificationQueue.Claimed, events: [DataTreeEvent])] = []
+    var unsent: [NotificationQueue.Settlement] = []
+    for (one, event) in group.items {
+      guard let event else {
+        unsent.append(.init(id: one.id, next: .done))
+        continue
+      }
+      guard !group.stopped.contains(one.id) else {
+        unsent.append(
+          .init(
+            id: one.id, next: one.hasEnded ? .remove : .done, event: event.name, outcome: "failed",
+            reason: .hub(.suppressed)))
+        continue
+      }
+      do {
+        let (forms, rendered) = try messages.forms(of: event, for: one)
+        pushes.append(
+          DirectPush(
+            token: address(one), id: queue.pushID(of: one.id), forms: rendered, attempts: one.attempts,
+            isToDeadToken: one.revoked != nil))
+        items.append((one, forms))
+      } catch {
+        // The hub cannot open the subscription's key, so later ones would fail, too.
+        unsent.append(
+          .init(
+            id: one.id, next: one.hasEnded ? .remove : .done, event: event.name, outcome: "failed",
+            reason: "EncryptionKeySealed"))
+      }
+    }
+    return (pushes, items, unsent)
   }
 
   private func settle(
