@@ -121,7 +121,8 @@ enum SegmentPages {
     let ids = call.form.lines("add")
     guard ids.count <= SegmentContactsRequest.maximumCount else {
       throw HTTPErrorResponse.badRequest(
-        "add holds \(ids.count) ids, and at most \(SegmentContactsRequest.maximumCount) are allowed. Import more.")
+        "add holds \(ids.count) ids, and at most \(SegmentContactsRequest.maximumCount) are allowed. Bring more by an import."
+      )
     }
     let done = try await call.change(SegmentOperations.changeContacts, id, SegmentContactsRequest(add: ids))
     return .see("/console/segments/\(id)", notice: done.summary)
