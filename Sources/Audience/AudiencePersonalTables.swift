@@ -11,8 +11,7 @@ package enum AudiencePersonalTables {
         SELECT segment_id, added_at FROM segment_member
          WHERE customer_id = $1::bigint AND contact_id = $2::bigint ORDER BY segment_id
         """),
-    PersonalTable(
-      "segment", .stays("Filters are the customer's own words. An erasure's reply names those that name the person.")),
+    PersonalTable("segment", .stays("Filters are the customer's own words. Those that name the person are told.")),
     PersonalTable("segment_count", .stays("It has counts.")),
   ]
 

@@ -77,8 +77,7 @@ struct FilterCompiler {
     }
     switch segments[number] {
     case nil: return .never
-    case .members:
-      return Condition(SegmentMembership.isMember("contact.contact_id", of: integer(number)), isNullable: false)
+    case .members: return Condition(SegmentMemberQueries.isMember(of: integer(number)), isNullable: false)
     case .filter(let filter):
       guard level < Segments.mostLevels else { return .never }
       level += 1

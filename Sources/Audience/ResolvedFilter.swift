@@ -35,7 +35,7 @@ package struct ResolvedFilter: Sendable, Hashable {
     return template.replacing(FilterSQL.nowMark, with: "(timestamptz 'epoch' + \(now) * interval '1 millisecond')")
   }
 
-  /// The SQL that `report.segment_contacts` runs: it reads segments inside when it is called.
+  /// As `sql`, for `report.segment_contacts`, where segments inside are what they are at the time.
   var reportSQL: FilterSQL {
     var compiler = FilterCompiler(segments, callsSegments: true)
     let condition = compiler.condition(filter)

@@ -65,6 +65,15 @@ enum SegmentQueries {
 enum SegmentMemberQueries {
   static let all: [Statement] = [add, remove]
 
+  /// That the row `contact` is in a static segment.
+  static func isMember(of segment: String) -> String {
+    """
+    EXISTS (SELECT FROM segment_member
+             WHERE segment_member.customer_id = $1::bigint AND segment_member.segment_id = \(segment)
+               AND segment_member.contact_id = contact.contact_id)
+    """
+  }
+
   /// Puts the contacts with the original ids `$3` into the segment. Gives a row for each id: whether there is such a contact, and whether it was
   /// put there now. Locks the contacts in the order of registrations, so that none is erased meanwhile.
   static let add = Statement(
@@ -102,24 +111,4 @@ enum SegmentMemberQueries {
     SELECT named.original_id, named.contact_id, removed.contact_id IS NOT NULL
       FROM named LEFT JOIN removed ON removed.contact_id = named.contact_id
     """)
-}
-
-/// How statements of the customer `$1` ask who is in a static segment, and put contacts into it. All arguments are SQL.
-package enum SegmentMembership {
-  package static func isMember(_ contact: String, of segment: String) -> String {
-    """
-    EXISTS (SELECT FROM segment_member
-             WHERE segment_member.customer_id = $1::bigint AND segment_member.segment_id = \(segment)
-               AND segment_member.contact_id = \(contact))
-    """
-  }
-
-  /// - Parameter contacts: a query of contacts' numbers, each locked or made in the same statement.
-  package static func join(_ segment: String, _ contacts: String) -> String {
-    """
-    INSERT INTO segment_member (customer_id, segment_id, contact_id)
-        SELECT $1::bigint, \(segment), joining.contact_id FROM (\(contacts)) AS joining WHERE \(segment) IS NOT NULL
-        ON CONFLICT DO NOTHING
-    """
-  }
 }

@@ -100,3 +100,114 @@ package struct Segments: NumberedStore {
     String(decoding: try JSONCoding.encode(filter), as: UTF8.self)
   }
 }
+
+// MARK: - Contacts
+
+extension Segments {
+  /// The contacts that meet a filter, by number.
+  package func contacts(
+    _ customer: CustomerID, _ filter: ResolvedFilter, _ page: PageRequest<ContactID>
+  ) async throws -> Page<ContactDetails, ContactID> {
+    let sql = filter.sql
+    let rows = try await database.query(
+      SegmentQueries.search(sql), customer.rawValue, sql.literals, page.after?.rawValue ?? 0, Int64(page.limit + 1))
+    return page.page(of: try rows.map { try $0.reply(ContactDetails.self) }, cursor: \.contactId)
+  }
+
+  /// The segments that a contact is in now, by number. It asks for each segment by itself: they are few.
+  /// - Throws: `RegistryError.contactUnknown`, if the customer has a segment.
+  package func containing(_ customer: CustomerID, originalID: String) async throws -> [SegmentReply] {
+    var found: [SegmentReply] = []
+    try await forEach(customer) { segment in
+      let filter = try await resolve(customer, .segment(.number(segment.segmentId.rawValue)))
+      if try await explain(customer, filter, originalID: originalID).result { found.append(segment) }
+    }
+    return found
+  }
+
+  /// Whether a contact meets a filter, and each node of it.
+  /// - Throws: `RegistryError.contactUnknown`.
+  package func explain(
+    _ customer: CustomerID, _ filter: ResolvedFilter, originalID: String
+  ) async throws -> SegmentExplainReply {
+    let nodes = filter.explained
+    var compiler = FilterCompiler(filter.segments)
+    var columns: [(condition: FilterSQL, value: String?)] = []
+    for node in nodes {
+      let condition = compiler.condition(node)
+      columns.append(
+        (FilterSQL(template: filter.dated(condition.sql), literals: []), compiler.value(node).map(filter.dated)))
+    }
+    guard !originalID.utf8.contains(0),
+      let row = try await database.query(
+        SegmentQueries.explain(columns), customer.rawValue, compiler.literals, originalID
+      ).first
+    else { throw RegistryError.contactUnknown(originalID: originalID) }
+    let replies = try nodes.enumerated().map { index, node in
+      SegmentExplainReply.Node(
+        text: node.text, result: try row.column(index * 2, as: Bool.self),
+        value: try row.column(index * 2 + 1, as: String?.self))
+    }
+    return SegmentExplainReply(result: replies[0].result, nodes: replies, filter: filter.filter)
+  }
+
+  /// Puts contacts into a static segment, and takes others out of it.
+  /// - Returns: what it did, and the numbers of the contacts that joined and left.
+  /// - Throws: `RegistryError.numberUnknown`, `.invalid`.
+  package func changeContacts(
+    _ customer: CustomerID, _ number: SegmentID, _ request: SegmentContactsRequest
+  ) async throws -> (reply: SegmentContactsReply, joined: [ContactID], left: [ContactID]) {
+    let (add, remove) = (request.add ?? [], request.remove ?? [])
+    guard !add.isEmpty || !remove.isEmpty else {
+      throw RegistryError.invalid(field: "add", problem: "is missing, and so is remove")
+    }
+    for (field, ids) in [("add", add), ("remove", remove)] {
+      for (index, id) in ids.enumerated() where !id.isEmpty {
+        let rule = TextRule("\(field)[\(index)]", maximum: Registration.maximumOriginalID, allowsControls: true)
+        _ = try rule.require(id)
+      }
+    }
+    let removed = Set(remove.map { UTF8String($0) })
+    if let both = add.firstIndex(where: { removed.contains(UTF8String($0)) }) {
+      throw RegistryError.invalid(field: "add[\(both)]", problem: "is in remove, too")
+    }
+    guard try await find(customer, number).static else {
+      throw RegistryError.invalid(field: "id", problem: "names a segment with a filter: change the filter instead")
+    }
+    let (joined, strangers) = try await change(SegmentMemberQueries.add, customer, number, add)
+    let (left, others) = try await change(SegmentMemberQueries.remove, customer, number, remove)
+    let reply = SegmentContactsReply(
+      segmentId: number, added: joined.count, removed: left.count, unknownOriginalIds: strangers + others)
+    return (reply, joined, left)
+  }
+
+  private func change(
+    _ statement: Statement, _ customer: CustomerID, _ number: SegmentID, _ originalIDs: [String]
+  ) async throws -> (changed: [ContactID], unknown: [String]) {
+    guard !originalIDs.isEmpty else { return ([], []) }
+    var (changed, unknown): ([ContactID], [String]) = ([], [])
+    for row in try await database.query(statement, customer.rawValue, number.rawValue, originalIDs) {
+      let (id, contact, isChanged) = try row.decode(String.self, Int64?.self, Bool.self)
+      if contact == nil { unknown.append(id) }
+      if let contact, isChanged { changed.append(ContactID(contact)) }
+    }
+    return (changed, unknown)
+  }
+}
+
+extension ResolvedFilter {
+  /// Most nodes that are explained: PostgreSQL takes no more than 1,664 columns.
+  private static let mostExplained = 500
+
+  /// The filter's nodes, each before those that explain it.
+  var explained: [Filter] {
+    var nodes: [Filter] = []
+    func add(_ node: Filter) {
+      guard nodes.count < Self.mostExplained else { return }
+      nodes.append(node)
+      for inside in explanation(of: node) { add(inside) }
+    }
+    add(filter)
+    return nodes
+  }
+}

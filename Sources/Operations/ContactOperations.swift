@@ -39,7 +39,7 @@ package enum ContactOperations {
     replies: .ok("A page of contacts.", Page<ContactDetails, String>(items: [.listedExample]))
   ) { call, target, _ in
     let ((query, field), page) = target
-    // Whether a hidden field finds somebody would give it away.
+    // What else would be found tells the fields that are hidden.
     return try await ContactSearch(call.database).contacts(
       call.customer, beginningWith: query, in: call.seesPersonal ? field : .originalId, page
     ).shown(to: call)

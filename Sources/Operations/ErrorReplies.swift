@@ -20,7 +20,7 @@ public enum ErrorReplies {
     case let error as HybridError: hybrid(error)
     case let error as SubscriptionsError: subscriptions(error)
     case let error as DataInOutError: dataInOut(error)
-    case let error as FilterError: .badRequest(field: "filter", problem: error.description)
+    case let error as FilterError: .badRequest("filter \(error).")
     case is DeliveryError, is CancellationError: .busy
     case let problem as JSONProblem: .badRequest(problem.sentence + (problem.sentence.hasSuffix("?") ? "" : "."))
     default: DatabaseUnavailable(error).map(unavailable)

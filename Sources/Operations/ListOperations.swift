@@ -55,7 +55,7 @@ package enum ListOperations {
     .patch, "/api/v1/lists/{id}/members", id: "changeListMembers", .lists, "Change a list's members",
     """
     Puts contacts on the list, or takes them off it, by their original ids: \(ListMembersRequest.maximumCount) at most in each of \
-    `add` and `remove`. Nobody joins or leaves another list by it. Original ids that no contact has change nothing; the reply lists them.
+    `add` and `remove`. Nobody joins or leaves another list by it. Original ids that no contact has change nothing, and are told.
     """, at: id, body: .json(ListMembersRequest.form, upTo: 4 * 1024 * 1024),
     replies: .ok("What it did.", ListMembersReply.form), errors: [unknown], audit: .changeMembers
   ) { call, id, request in

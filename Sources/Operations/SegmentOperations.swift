@@ -87,7 +87,7 @@ package enum SegmentOperations {
     .put, "/api/v1/segments/{id}/contacts", id: "changeSegmentContacts", .segments, "Change who is in a static segment",
     """
     Puts contacts into the segment, or takes them out of it, by their original ids: \(SegmentContactsRequest.maximumCount) at most in each \
-    of `add` and `remove`. Original ids that no contact has change nothing; the reply lists them.
+    of `add` and `remove`. Original ids that no contact has change nothing, and are told.
     """, at: id, body: .json(SegmentContactsRequest.form, upTo: longestRequest),
     replies: .ok("What it did.", SegmentContactsReply.form), errors: [unknown], audit: .changeSegmentContacts
   ) { call, id, request in
@@ -144,9 +144,9 @@ package enum SegmentOperations {
 }
 
 extension OperationCall {
-  /// The store on the call's own connection: in its transaction, if it changes something.
+  /// The store in the call's transaction, or for reading.
   fileprivate var segments: Segments { Segments(database, retentionDays: parts.retentionDays) }
-  /// The store on the connections of slow reads, for what reads contacts.
+  /// For what reads contacts.
   fileprivate var reading: Segments { Segments(slowReads, retentionDays: parts.retentionDays) }
 
   /// Looks up what a filter names.
@@ -162,7 +162,7 @@ extension OperationCall {
     if let filter = try await segments.resolve(customer, audience).filter { _ = try shown(filter) }
   }
 
-  /// The filter, unless it asks for what the caller does not see. Whom it finds, and how many, would give that away.
+  /// The filter, unless it asks for what the caller does not see. Whom it finds, and how many, would tell that.
   private func shown(_ filter: ResolvedFilter) throws(HTTPErrorResponse) -> ResolvedFilter {
     guard seesPersonal || !filter.isPersonal else { throw .personalFilterRefused }
     return filter
@@ -178,7 +178,7 @@ extension OperationCall {
   }
 }
 
-/// A segment in the audit log. Of its filter it says only whether that has changed, as it may name people.
+/// A segment in the audit log. Of its filter it tells only whether that has changed, as it may name people.
 private struct AuditedSegment: Encodable, Sendable {
   let name: String
   let description: String?

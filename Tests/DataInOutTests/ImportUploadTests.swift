@@ -93,14 +93,14 @@ import Wire
     try await withDatabase { database in
       let bench = try await ImportBench(database)
       let imports = Imports(database.pool)
-      for _ in 0..<ImportUpload.mostConcurrent {
+      for _ in 0..<ImportUpload.atOnce {
         let number = try await imports.add(bench.customer, ImportRequest()).importId
         try await database.query(
           "UPDATE import SET state = 'receiving', cleared = false, lease_until = now() + interval '1 hour' WHERE import_id = $1",
           number.rawValue)
       }
       let number = try await imports.add(bench.customer, ImportRequest()).importId
-      await #expect(throws: DataInOutError.tooManyUploads(limit: ImportUpload.mostConcurrent)) {
+      await #expect(throws: DataInOutError.tooManyUploads(limit: ImportUpload.atOnce)) {
         _ = try await bench.upload.receive(bench.customer, number, ImportBench.chunks([]), length: nil)
       }
       let other = try await ImportBench(database)

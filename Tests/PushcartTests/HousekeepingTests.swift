@@ -24,7 +24,7 @@ import Wire
             FOR EACH ROW WHEN (old.customer_id = \(refused)) EXECUTE FUNCTION refuse()
           """)
       }
-      try await Housekeeping(bench.pool, vault: bench.vault, retentionDays: nil, logger: log.logger).deleteExpired()
+      try await Housekeeping(bench.pool, vault: bench.vault, retentionDays: nil, logger: log.logger).tidy()
       for (table, _, _) in Self.expired {
         let left = try await bench.database.query("SELECT customer_id FROM \(table) WHERE customer_id > 0")
         #expect(try left.map { try $0.decode(Int64.self) } == [refused.rawValue], "\(table)")

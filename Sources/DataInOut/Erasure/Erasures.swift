@@ -44,7 +44,7 @@ package struct Erasures: Sendable {
   }
 
   /// Erases the contact at once, and leaves the rest to the hubs. The caller has to run it in a transaction. While an erasure of the contact is
-  /// under way, that one is returned.
+  /// under way, it is told again.
   /// - Throws: `RegistryError.contactUnknown`.
   package func erase(_ customer: CustomerID, _ originalID: String) async throws -> (
     erasure: Int64, names: [String], isNew: Bool
@@ -66,7 +66,7 @@ package struct Erasures: Sendable {
     return (number, person.names, true)
   }
 
-  /// Deletes the records of erasures that ended a year ago.
+  /// Deletes what tells of erasures that are long over.
   package static func forgetExpired(_ customer: CustomerID, in database: any Querying) async throws {
     try await database.deleteInPortions(ErasureQueries.forget, customer.rawValue)
   }

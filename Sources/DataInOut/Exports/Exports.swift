@@ -198,3 +198,191 @@ package struct ExportPages: AsyncSequence, Sendable {
       customer, request, columns, isFiltered ? filter : nil, after: last, limit: limit)
   }
 }
+
+/// A column of an export. Names are those that imports know, where they know such a column.
+struct ExportColumn: Sendable {
+  let name: String
+  /// SQL of it, over the rows `contact`, `device`, `app` and `push`.
+  let sql: String
+  /// Whether it can hold what a spreadsheet takes for a formula.
+  let isText: Bool
+  /// The name of the property that it is.
+  let property: String?
+
+  private init(_ name: String, _ sql: String, isText: Bool = true) {
+    self.name = name
+    self.sql = sql
+    self.isText = isText
+    property = nil
+  }
+
+  init(property name: String) {
+    self.name = "properties." + name
+    sql = "(contact.properties ->> \(ExportQueries.name))"
+    isText = true
+    property = name
+  }
+
+  init?(_ name: String, of subject: ExportRequest.Subject) {
+    if subject == .contacts, case .property(let property)? = ImportColumn(name) {
+      self.init(property: property.text)
+    } else if let known = Self.all(of: subject).first(where: { $0.name.hasSameBytes(as: name) }) {
+      self = known
+    } else {
+      return nil
+    }
+  }
+
+  static func names(of subject: ExportRequest.Subject) -> String {
+    all(of: subject).map(\.name).joined(separator: ", ") + (subject == .contacts ? " or properties. with a name" : "")
+  }
+
+  /// Those without which a file cannot be imported again, and those that people ask for.
+  static func usual(of subject: ExportRequest.Subject) -> [String] {
+    switch subject {
+    case .contacts: ["originalId"] + ContactField.allCases.map(\.name) + ["dateOfBirth"]
+    case .devices: ["originalId", "deviceToken", "appId", "appType", "sandboxToken"]
+    case .pushes: all(of: .pushes).map(\.name)
+    }
+  }
+
+  private static func all(of subject: ExportRequest.Subject) -> [ExportColumn] {
+    switch subject {
+    case .contacts: contacts
+    case .devices: devices
+    case .pushes: pushes
+    }
+  }
+
+  private static func moment(_ name: String, _ field: String) -> ExportColumn {
+    ExportColumn(
+      name, "to_char(\(field) AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')", isText: false)
+  }
+
+  private static let contacts: [ExportColumn] =
+    [ExportColumn("originalId", "contact.original_id")]
+    + ContactField.allCases.map { ExportColumn($0.name, ContactConditions.column($0)) } + [
+      ExportColumn("dateOfBirth", "to_char(contact.date_of_birth, 'YYYY-MM-DD')", isText: false),
+      ExportColumn("contactId", "contact.contact_id", isText: false),
+      moment("createdAt", "contact.created_at"), moment("updatedAt", "contact.updated_at"),
+    ]
+
+  private static let devices: [ExportColumn] = [
+    ExportColumn("originalId", "contact.original_id"), ExportColumn("deviceToken", "device.token"),
+    ExportColumn("appId", "app.app_id"), ExportColumn("appType", "app.app_type", isText: false),
+    ExportColumn("sandboxToken", "device.sandbox::text", isText: false),
+    ExportColumn("deviceId", "device.device_id", isText: false), ExportColumn("manufacturer", "device.manufacturer"),
+    ExportColumn("model", "device.model"), ExportColumn("osVersion", "device.os_version"),
+    ExportColumn("country", "device.country"), ExportColumn("timezone", "device.time_zone"),
+    ExportColumn("locale", "device.locale"), moment("registeredAt", "device.registered_at"),
+  ]
+
+  private static let pushes: [ExportColumn] = [
+    ExportColumn("originalId", "contact.original_id"), ExportColumn("sendoutId", "push.sendout_id", isText: false),
+    ExportColumn("pushNo", "push.push_no", isText: false), ExportColumn("deviceId", "push.device_id", isText: false),
+    ExportColumn("state", "push.state", isText: false), ExportColumn("reason", "push.reason"),
+    ExportColumn("attempts", "push.attempts", isText: false), moment("sentAt", "push.sent_at"),
+    moment("settledAt", "push.settled_at"), moment("openedAt", "push.opened_at"),
+    ExportColumn("delivery", "push.delivery", isText: false), ExportColumn("deliveryReason", "push.delivery_reason"),
+  ]
+}
+
+/// Statements of exports.
+enum ExportQueries {
+  /// COPY takes no parameters: the filter's literals `$1` and the names of properties `$2` travel as settings of the transaction.
+  static let setTexts = Statement(
+    "export.set_texts", .read,
+    "SELECT set_config('pushcart.literals', $1::text[]::text, true), set_config('pushcart.names', $2::text[]::text, true)"
+  )
+  /// In the SQL of a column: the property's name.
+  static let name = "{name}"
+  private static let literals = "(SELECT current_setting('pushcart.literals')::text[])"
+
+  /// What stands between cells of NDJSON's rows, which JSON never has.
+  static let delimiter: UInt8 = 2
+
+  /// The names of the properties of all contacts that meet the filter with the literals `$2`, at most `$3`.
+  static func propertyNames(_ filter: FilterSQL) -> Statement {
+    Statement(
+      "export.property_names", .read,
+      """
+      SELECT name FROM (
+        SELECT DISTINCT json_object_keys(contact.properties) AS name FROM contact
+         WHERE contact.customer_id = $1::bigint AND contact.properties::text <> '{}' AND $2::text[] IS NOT NULL
+           AND \(filter.sql(literals: "$2::text[]"))) AS names
+       ORDER BY name COLLATE "C" LIMIT $3::bigint
+      """)
+  }
+
+  /// The rows behind the key `last`, each with its key before its columns.
+  static func copy(
+    _ customer: CustomerID, _ request: ExportRequest, _ columns: [ExportColumn], _ filter: FilterSQL?,
+    after last: [Int64],
+    limit: Int
+  ) -> String {
+    let (own, key, tables): (String, [String], String)
+    let contact = "contact.customer_id = \(customer)"
+    switch request.subject {
+    case .contacts: (own, key, tables) = ("contact", ["contact.contact_id"], "contact")
+    case .devices:
+      (own, key) = ("device", ["device.device_id"])
+      tables = """
+        device
+          JOIN contact ON \(contact) AND contact.contact_id = device.contact_id
+          JOIN push_app AS app ON app.customer_id = \(customer) AND app.push_app_id = device.push_app_id
+        """
+    case .pushes:
+      (own, key) = ("push", ["push.sendout_id", "push.push_no"])
+      tables = "push LEFT JOIN contact ON \(contact) AND contact.contact_id = push.contact_id"
+    }
+    var conditions = [
+      "\(own).customer_id = \(customer)",
+      "(\(key.joined(separator: ", "))) > (\(last.map(\.description).joined(separator: ", ")))",
+    ]
+    if request.subject == .devices { conditions.append("device.invalidated_at IS NULL") }
+    if let sendout = request.sendout { conditions.append("push.sendout_id = \(sendout)") }
+    if let filter {
+      conditions.append("(\(filter.sql(literals: literals).replacing("$1", with: "\(customer)")))")
+    }
+    let cells =
+      switch request.format {
+      case .csv: columns.enumerated().map { cell($1, $0, isExact: request.isExact) }
+      case .ndjson:
+        // A function has a hundred arguments at most.
+        [
+          "(SELECT json_object_agg(member.name, member.value) FROM (VALUES "
+            + columns.enumerated().map { "(\(heading($1, $0)), to_json(\(sql($1, $0))))" }.joined(separator: ", ")
+            + ") AS member (name, value) WHERE member.value IS NOT NULL)"
+        ]
+      }
+    let form =
+      request.format == .csv
+      ? "FORMAT csv" : "FORMAT csv, DELIMITER E'\\x02', QUOTE E'\\x01'"
+    return """
+      COPY (SELECT \((key + cells).joined(separator: ", ")) FROM \(tables)
+             WHERE \(conditions.joined(separator: " AND "))
+             ORDER BY \(key.joined(separator: ", ")) LIMIT \(limit)) TO STDOUT (\(form))
+      """
+  }
+
+  /// With an apostrophe before what a spreadsheet would take for a formula, as `CSVCell` has it.
+  private static func cell(_ column: ExportColumn, _ place: Int, isExact: Bool) -> String {
+    let sql = sql(column, place)
+    guard column.isText, !isExact else { return sql }
+    return "CASE WHEN \(sql) ~ '^''*[=+@-]' THEN '''' || \(sql) ELSE \(sql) END"
+  }
+
+  private static func sql(_ column: ExportColumn, _ place: Int) -> String {
+    column.sql.replacing(name, with: nameOfProperty(place))
+  }
+
+  private static func nameOfProperty(_ place: Int) -> String {
+    "(SELECT (current_setting('pushcart.names')::text[])[\(place + 1)])"
+  }
+
+  private static func heading(_ column: ExportColumn, _ place: Int) -> String {
+    column.property == nil ? "'\(column.name)'" : "'properties.' || \(nameOfProperty(place))"
+  }
+
+  static let all: [Statement] = [setTexts, propertyNames(.sample)]
+}

@@ -9,11 +9,11 @@ package struct ImportUpload: Sendable {
   /// Rows of about so many bytes are written at a time.
   private static let portion = 512 * 1024
   /// How long a slow file may go without anything being written.
-  private static let longestUnwritten = Duration.seconds(20)
+  private static let pause = Duration.seconds(20)
   /// In seconds. A hub that has not written by then is gone.
   private static let lease = 120.0
   /// Most files of a customer that arrive at the same time.
-  package static let mostConcurrent = 4
+  package static let atOnce = 4
 
   private let pool: Pool
   private let endpoints: EndpointRules
@@ -49,13 +49,13 @@ package struct ImportUpload: Sendable {
     _ customer: CustomerID, _ number: ImportID, _ length: Int64?
   ) async throws -> (attempt: Int32, request: ImportRequest) {
     let rows = try await pool.query(
-      ImportQueries.begin, customer.rawValue, number.rawValue, length, Self.lease, Int64(Self.mostConcurrent))
+      ImportQueries.begin, customer.rawValue, number.rawValue, length, Self.lease, Int64(Self.atOnce))
     guard let row = rows.first else {
       let found = try await Imports(pool).find(customer, number)
       guard found.state == .waiting || found.state == .receiving else {
         throw DataInOutError.wrongState(number, found.state, wanted: "given a file")
       }
-      throw DataInOutError.tooManyUploads(limit: Self.mostConcurrent)
+      throw DataInOutError.tooManyUploads(limit: Self.atOnce)
     }
     let (attempt, request) = try row.decode(Int32.self, JSONDocument.self)
     return (attempt, try ImportRequest(stored: request))
@@ -79,7 +79,7 @@ package struct ImportUpload: Sendable {
           try await write(file.takeBytes(), customer, number, attempt, bytes)
           written = .now
         }
-        if written.duration(to: .now) > Self.longestUnwritten {
+        if written.duration(to: .now) > Self.pause {
           try await write(file.takeBytes(), customer, number, attempt, bytes)
           written = .now
         }
@@ -95,7 +95,7 @@ package struct ImportUpload: Sendable {
     return ReceivedFile(number: number, attempt: attempt, bytes: bytes, facts: file.facts, problem: problem)
   }
 
-  /// Writes rows, and extends the lease, so that no other hub takes the upload for abandoned.
+  /// Writes rows, and tells other hubs that this one is still at it.
   private func write(
     _ rows: [UInt8], _ customer: CustomerID, _ number: ImportID, _ attempt: Int32, _ received: Int64
   ) async throws {

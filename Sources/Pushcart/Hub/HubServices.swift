@@ -39,7 +39,7 @@ struct Housekeeping: Service {
       while !Task.isCancelled {
         await makePartitions()
         if rounds % 12 == 0 {
-          await attempt("list customers") { try await deleteExpired() }
+          await attempt("list customers") { try await tidy() }
           await attempt("delete ended sessions") { try await Sessions.forgetExpired(in: pool) }
           await attempt("delete what is past its retention") { try await retention.run() }
           await attempt("count devices") { try await countDevices() }
@@ -55,7 +55,7 @@ struct Housekeeping: Service {
   func makePartitions() async { await attempt("make partitions") { try await retention.makePartitions() } }
 
   /// Counts each customer's devices by app, once a day. What fails for one customer holds up nothing else.
-  /// - Throws: as `deleteExpired`.
+  /// - Throws: as `tidy`.
   func countDevices() async throws {
     try await customers.forEach("count the devices", logger: logger) { customer in
       try await pool.transaction(limit: Ledger.wholeSendoutLimit) {
@@ -76,7 +76,7 @@ struct Housekeeping: Service {
 
   /// Deletes what is too old and has no retention of its own. What fails for one customer holds up nothing else; the next round tries again.
   /// - Throws: when the customers cannot be listed, and `CancellationError`.
-  func deleteExpired() async throws {
+  func tidy() async throws {
     try await customers.forEach("delete the expired replies", logger: logger) {
       try await replies.forgetExpired($0.id)
     }

@@ -12,7 +12,7 @@ package enum SuppressionSQL {
     """
   }
 
-  /// What is suppressed of pushes to a device: `all`, `marketing`, or NULL for nothing.
+  /// What concerns a push to a device: `all`, `marketing`, or NULL for nothing.
   /// - Parameter device: the alias of a row of `device`.
   package static func scope(ofDevice device: String, key: Int) -> String {
     func contact(_ kind: SuppressionKind, _ condition: String = "") -> String {

@@ -40,7 +40,7 @@ public struct CarmaImportRoutes: RouteSet {
     return try JSONReply.make(.ok, CarmaImport(id: new.importId))
   }
 
-  /// Of a file that cannot be imported, its batch says so.
+  /// A file that cannot be imported is told by its batch.
   private func receive(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     let access = try await authenticator.unboundAccess(request, context, needs: .backend)
     let (list, number): (ListID, ImportID) = (try context.number("listId"), try context.number("importId"))

@@ -99,9 +99,9 @@ enum ListPages {
     form: "/console/lists/{id}"
   ) { call in
     let id: ListID = try call.number()
-    let ids = call.form.lines("add")
+    let ids = (call.form.text("add") ?? "").split(separator: "\n").map { String($0.trimmed) }.filter { !$0.isEmpty }
     let done = try await call.change(ListOperations.changeMembers, id, ListMembersRequest(add: ids))
-    return .see("/console/lists/\(id)", notice: done.summary)
+    return .see("/console/lists/\(id)", notice: told(done))
   }
 
   private static let leave = ConsoleAction(
@@ -113,24 +113,21 @@ enum ListPages {
     let id: ListID = try call.number()
     let done = try await call.change(
       ListOperations.changeMembers, id, ListMembersRequest(remove: call.form.all("remove")))
-    return .see("/console/lists/\(id)", notice: done.summary)
+    return .see("/console/lists/\(id)", notice: told(done))
   }
 
-  /// What a change of a list's or a segment's contacts did.
-  /// - Parameter unknown: original ids that no contact has.
-  static func summary(added: Int, removed: Int, unknown: [String]) -> String {
+  /// What a change did, in a sentence or three.
+  private static func told(_ done: ListMembersReply) -> String {
     var sentences: [String] = []
-    if added > 0 { sentences.append("\(added) \(added == 1 ? "contact" : "contacts") joined.") }
-    if removed > 0 { sentences.append("\(removed) left.") }
-    if let first = unknown.first {
-      let others = unknown.count - 1
+    if done.added > 0 {
+      sentences.append("\(done.added) \(done.added == 1 ? "contact" : "contacts") joined.")
+    }
+    if done.removed > 0 { sentences.append("\(done.removed) left.") }
+    if let first = done.unknownOriginalIds.first {
+      let others = done.unknownOriginalIds.count - 1
       sentences.append(
         "No contact has the original id \(first.prefix(80))\(others > 0 ? ", nor \(others) others of these" : "").")
     }
     return sentences.isEmpty ? "Nothing has changed: that is so already." : sentences.joined(separator: " ")
   }
-}
-
-extension ListMembersReply {
-  fileprivate var summary: String { ListPages.summary(added: added, removed: removed, unknown: unknownOriginalIds) }
 }

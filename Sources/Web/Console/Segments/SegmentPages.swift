@@ -118,14 +118,13 @@ enum SegmentPages {
     fields: [SegmentEditor.originalIDs], form: path
   ) { call in
     let id: SegmentID = try call.number()
-    let ids = call.form.lines("add")
+    let ids = (call.form.text("add") ?? "").split(separator: "\n").map { String($0.trimmed) }.filter { !$0.isEmpty }
     guard ids.count <= SegmentContactsRequest.maximumCount else {
       throw HTTPErrorResponse.badRequest(
-        "add holds \(ids.count) ids, and at most \(SegmentContactsRequest.maximumCount) are allowed. Bring more by an import."
-      )
+        "add holds \(ids.count) ids, and at most \(SegmentContactsRequest.maximumCount) are allowed. Import more.")
     }
     let done = try await call.change(SegmentOperations.changeContacts, id, SegmentContactsRequest(add: ids))
-    return .see("/console/segments/\(id)", notice: done.summary)
+    return .see("/console/segments/\(id)", notice: told(done))
   }
 
   private static let leave = ConsoleAction(
@@ -137,12 +136,19 @@ enum SegmentPages {
     let id: SegmentID = try call.number()
     let done = try await call.change(
       SegmentOperations.changeContacts, id, SegmentContactsRequest(remove: call.form.all("remove")))
-    return .see("/console/segments/\(id)", notice: done.summary)
+    return .see("/console/segments/\(id)", notice: told(done))
   }
-}
 
-extension SegmentContactsReply {
-  fileprivate var summary: String {
-    ListPages.summary(added: added, removed: removed, unknown: unknownOriginalIds)
+  /// What a change did, in a sentence or three.
+  private static func told(_ done: SegmentContactsReply) -> String {
+    var sentences: [String] = []
+    if done.added > 0 { sentences.append("\(done.added) \(done.added == 1 ? "contact" : "contacts") joined.") }
+    if done.removed > 0 { sentences.append("\(done.removed) left.") }
+    if let first = done.unknownOriginalIds.first {
+      let others = done.unknownOriginalIds.count - 1
+      sentences.append(
+        "No contact has the original id \(first.prefix(80))\(others > 0 ? ", nor \(others) others of these" : "").")
+    }
+    return sentences.isEmpty ? "Nothing has changed: that is so already." : sentences.joined(separator: " ")
   }
 }

@@ -122,7 +122,7 @@ enum CarmaListOperations {
         .error(
           "The import has ended, another request sends its file, or too many files are on their way.",
           DataInOutError.wrongState(ImportID(1), .finished, wanted: "given a file"), DataInOutError.overtaken,
-          DataInOutError.tooManyUploads(limit: ImportUpload.mostConcurrent)),
+          DataInOutError.tooManyUploads(limit: ImportUpload.atOnce)),
       ])
     operation.csvBody = "originalId;firstName\r\n1001;Lars\r\n"
     return operation

@@ -31,7 +31,7 @@ enum ImportFileOperations {
         .error(
           "The import has ended, another request sends its file, or too many files are on their way.",
           DataInOutError.wrongState(ImportID(1), .finished, wanted: "given a file"), DataInOutError.overtaken,
-          DataInOutError.tooManyUploads(limit: ImportUpload.mostConcurrent)),
+          DataInOutError.tooManyUploads(limit: ImportUpload.atOnce)),
       ])
     operation.csvBody = "Kundnr;E-mail;Färg\r\n1001;lars@example.com;röd\r\n"
     return operation
