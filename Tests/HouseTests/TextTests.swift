@@ -8,6 +8,8 @@ import Testing
     ("JSONSerialization", "JSONValue"), ("[String: JSONValue]", "[UTF8String: JSONValue]"),
     (".lowercased()", "lowercasedASCII, or it is text for people"), (".uppercased() ==", "lowercasedASCII"),
     (".uppercased() !=", "lowercasedASCII"), (".uppercased() {", "lowercasedASCII"),
+    (".replacing(\"'\", with: \"''\")", "replacing(each:with:)"),
+    (".replacing(\"'\", with: #\"'", "replacing(each:with:)"),
   ]
   /// Where letters of people change their case, or names are the project's own.
   private static let exempt = [

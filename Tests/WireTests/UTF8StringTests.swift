@@ -24,6 +24,11 @@ import Wire
     #expect(",a,\u{338},".split(atEach: ",").map { UTF8String($0) } == ["", "a", "\u{338}", ""])
   }
 
+  @Test func `Marks are replaced, whatever follows them`() {
+    #expect(UTF8String("a'\u{301}b'".replacing(each: "'", with: "''")) == "a''\u{301}b''")
+    #expect("".replacing(each: "'", with: "''").isEmpty && "ab".replacing(each: "'", with: "''") == "ab")
+  }
+
   @Test func `Only letters of ASCII change their case`() {
     #expect("TitleİÄK\u{212A}".lowercasedASCII.hasSameBytes(as: "titleİÄk\u{212A}"))
   }
