@@ -25,7 +25,7 @@ struct FilterCompiler {
   private let segments: SegmentDefinitions
   /// Whether segments inside become a call of `report.segment_contacts`, so that later changes of them count.
   private let callsSegments: Bool
-  /// How many segments enclose what is compiled. `Segments` refuses cycles; this ends the recursion if a database has one nonetheless.
+  /// How many segments are around what is compiled. `Segments` refuses circles, so this is for a database that has one nonetheless.
   private var level = 0
 
   init(_ segments: SegmentDefinitions, callsSegments: Bool = false) {

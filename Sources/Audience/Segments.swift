@@ -130,22 +130,22 @@ extension Segments {
   package func explain(
     _ customer: CustomerID, _ filter: ResolvedFilter, originalID: String
   ) async throws -> SegmentExplainReply {
-    let nodes = filter.explained
+    let parts = filter.explained
     var compiler = FilterCompiler(filter.segments)
-    var columns: [(condition: FilterSQL, value: String?)] = []
-    for node in nodes {
-      let condition = compiler.condition(node)
-      columns.append(
-        (FilterSQL(template: filter.dated(condition.sql), literals: []), compiler.value(node).map(filter.dated)))
+    var nodes: [(condition: FilterSQL, value: String?)] = []
+    for part in parts {
+      let condition = compiler.condition(part)
+      nodes.append(
+        (FilterSQL(template: filter.dated(condition.sql), literals: []), compiler.value(part).map(filter.dated)))
     }
     guard !originalID.utf8.contains(0),
       let row = try await database.query(
-        SegmentQueries.explain(columns), customer.rawValue, compiler.literals, originalID
+        SegmentQueries.explain(nodes), customer.rawValue, compiler.literals, originalID
       ).first
     else { throw RegistryError.contactUnknown(originalID: originalID) }
-    let replies = try nodes.enumerated().map { index, node in
+    let replies = try parts.enumerated().map { index, part in
       SegmentExplainReply.Node(
-        text: node.text, result: try row.column(index * 2, as: Bool.self),
+        text: part.text, result: try row.column(index * 2, as: Bool.self),
         value: try row.column(index * 2 + 1, as: String?.self))
     }
     return SegmentExplainReply(result: replies[0].result, nodes: replies, filter: filter.filter)
