@@ -38,7 +38,7 @@ public struct WebhookStore: Sendable {
       try Self.check(destination, rule) { "destinations.\(name).\($0)" }
     }
     guard settings.destinations.count <= Self.most,
-      settings.destinations.keys.allSatisfy({ (1...100).contains($0.utf8.count) })
+      settings.destinations.keys.allSatisfy({ (1...100).contains($0.text.utf8.count) })
     else {
       throw SubscriptionsError.invalid(
         field: "destinations", problem: "holds more than \(Self.most), or a name of more than 100 bytes")
@@ -100,7 +100,7 @@ public struct WebhookStore: Sendable {
   ) async throws -> (before: WebhookSettings, after: WebhookSettings) {
     try await change(customer, app: app) { before throws(SubscriptionsError) in
       var after = before
-      guard after.destinations.removeValue(forKey: name) != nil else { throw .webhookUnknown(name: name) }
+      guard after.destinations.removeValue(forKey: UTF8String(name)) != nil else { throw .webhookUnknown(name: name) }
       return after
     }
   }
