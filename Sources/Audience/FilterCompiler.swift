@@ -4,7 +4,7 @@ import Wire
 
 /// Makes SQL of a filter, from an allow-list: whatever a user wrote becomes a literal.
 ///
-/// NULL and false are the same to whoever reads a condition. AND and OR keep that; NOT does not, so it is IS NOT TRUE where NULL can be.
+/// NULL means false: WHERE, AND and OR treat both alike. NOT does not, so it becomes IS NOT TRUE where the condition can be NULL.
 struct FilterCompiler {
   /// A condition as SQL that can stand beside any operator.
   struct Condition {
@@ -23,7 +23,7 @@ struct FilterCompiler {
   private(set) var literals: [String] = []
   /// Of every segment that the filter names.
   private let segments: SegmentDefinitions
-  /// Whether segments inside become a call of `report.segment_contacts`, so that what they are later counts.
+  /// Whether segments inside become a call of `report.segment_contacts`, so that later changes of them count.
   private let callsSegments: Bool
   /// How many segments are around what is compiled. `Segments` refuses circles, so this is for a database that has one nonetheless.
   private var level = 0

@@ -57,38 +57,36 @@ extension Segments {
     let explanation = try await explain(customer, filter, originalID: originalID)
     guard !explanation.result else { return [] }
     var nodes = explanation.nodes[...]
-    let tree = ExplainedNode(filter.filter, filter.segments, &nodes)
-    return tree?.reasons(against: true) ?? []
+    let root = ExplainedNode(filter.filter, in: filter, &nodes)
+    return root?.reasons(against: true) ?? []
   }
 }
 
-/// A part of a filter with what is known of it for a contact, and its parts.
+/// A node of a filter, with whether a contact meets it, and the nodes that explain that.
 private struct ExplainedNode {
   private let filter: Filter
-  private let node: SegmentExplainReply.Node
-  private let parts: [ExplainedNode]
+  private let reply: SegmentExplainReply.Node
+  private let explanation: [ExplainedNode]
 
-  /// - Parameter nodes: in the order of `ResolvedFilter.explained`, from this one on; nil when there is no further one.
-  init?(_ filter: Filter, _ segments: SegmentDefinitions, _ nodes: inout ArraySlice<SegmentExplainReply.Node>) {
-    guard let node = nodes.popFirst() else { return nil }
+  /// - Parameter replies: in the order of `ResolvedFilter.explained`, from this one on; nil when there is no further one.
+  init?(_ filter: Filter, in resolved: ResolvedFilter, _ replies: inout ArraySlice<SegmentExplainReply.Node>) {
+    guard let reply = replies.popFirst() else { return nil }
     self.filter = filter
-    self.node = node
-    var inside = filter.parts
-    if case .segment(.number(let number)) = filter, case .filter(let filter)? = segments[number] { inside = [filter] }
-    parts = inside.compactMap { ExplainedNode($0, segments, &nodes) }
+    self.reply = reply
+    explanation = resolved.explanation(of: filter).compactMap { ExplainedNode($0, in: resolved, &replies) }
   }
 
   /// The conditions that make this true or false, each with a sentence.
   /// - Parameter wanted: what it would have to be, and is not.
   func reasons(against wanted: Bool) -> [String] {
-    if case .not = filter { return parts.flatMap { $0.reasons(against: !wanted) } }
-    let guilty = parts.filter { $0.node.result != wanted }
-    if !guilty.isEmpty { return guilty.flatMap { $0.reasons(against: wanted) } }
-    let value = node.value.map { ": it has \($0) there" } ?? ""
+    if case .not = filter { return explanation.flatMap { $0.reasons(against: !wanted) } }
+    let causes = explanation.filter { $0.reply.result != wanted }
+    if !causes.isEmpty { return causes.flatMap { $0.reasons(against: wanted) } }
+    let value = reply.value.map { ": it has \($0) there" } ?? ""
     return [
       wanted
-        ? "The contact does not meet `\(node.text)`\(value)."
-        : "The contact meets `\(node.text)`, which leaves it out\(value)."
+        ? "The contact does not meet `\(reply.text)`\(value)."
+        : "The contact meets `\(reply.text)`, which leaves it out\(value)."
     ]
   }
 }

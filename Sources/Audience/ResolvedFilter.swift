@@ -10,11 +10,11 @@ package enum SegmentDefinition: Sendable, Hashable {
 /// Segments by their numbers.
 package typealias SegmentDefinitions = [Int64: SegmentDefinition]
 
-/// A filter whose lists and segments exist, named by numbers, with the filters of these segments as they are now. `Segments.resolve` makes it.
+/// A filter whose lists and segments exist and have numbers in place of names. `Segments.resolve` makes it, with the definitions of these segments.
 package struct ResolvedFilter: Sendable, Hashable {
   package let filter: Filter
   let segments: SegmentDefinitions
-  /// When it is, for tests: milliseconds since 1970. The database's own time if nil.
+  /// The time that the filter takes for now, for tests, in milliseconds since 1970; nil for the database's.
   package var now: Int64?
 
   init(_ filter: Filter, _ segments: SegmentDefinitions = [:]) {
@@ -29,7 +29,7 @@ package struct ResolvedFilter: Sendable, Hashable {
     return FilterSQL(template: dated(condition.sql), literals: compiler.literals)
   }
 
-  /// With the moment in its place, if there is one.
+  /// The template with `now` in place of its mark, if a test has set it.
   func dated(_ template: String) -> String {
     guard let now else { return template }
     return template.replacing(FilterSQL.nowMark, with: "(timestamptz 'epoch' + \(now) * interval '1 millisecond')")
@@ -44,16 +44,21 @@ package struct ResolvedFilter: Sendable, Hashable {
 
   /// Whether this, or the filter of a segment inside, asks for a personal field.
   package var isPersonal: Bool {
-    let inside = segments.values.compactMap { if case .filter(let filter) = $0 { filter } else { nil } }
-    return ([filter] + inside).flatMap(\.all).contains { part in
-      switch part {
+    conditions.contains { condition in
+      switch condition {
       case .compare(let field, _), .birthday(let field, _): field.isPersonal
       case .everyone, .and, .or, .not, .list, .segment, .device, .activity, .bucket: false
       }
     }
   }
 
-  /// What is the same for filters that mean the same contacts: the line, and those of segments.
+  /// The conditions of this, and of the filters of segments inside.
+  var conditions: [Filter] {
+    let inside = segments.values.compactMap { if case .filter(let filter) = $0 { filter } else { nil } }
+    return ([filter] + inside).flatMap(\.conditions)
+  }
+
+  /// A text by which counts of the same filter are found: its line, and those of its segments.
   var identity: String {
     let inside = segments.sorted { $0.key < $1.key }.map { number, definition in
       switch definition {
@@ -65,9 +70,8 @@ package struct ResolvedFilter: Sendable, Hashable {
   }
 }
 
-/// Whom an audience is, when its contacts have to meet a filter.
 extension ResolvedFilter {
-  /// Those who meet this and not the other.
+  /// The contacts that meet this filter and not the other.
   package func excluding(_ other: ResolvedFilter) -> ResolvedFilter {
     let left = Filter.not(other.filter)
     return ResolvedFilter(
@@ -75,49 +79,25 @@ extension ResolvedFilter {
   }
 }
 
+extension ResolvedFilter {
+  /// What explains a node: its operands, or the filter of its segment. A `device` is explained as a whole, as its operands are about a device.
+  func explanation(of node: Filter) -> [Filter] {
+    switch node {
+    case .device: []
+    case .segment(.number(let number)): if case .filter(let filter)? = segments[number] { [filter] } else { [] }
+    default: node.operands
+    }
+  }
+}
+
 extension Filter {
-  /// The filters that this one has, in their order. Those of a device are about the device, and are not among them.
-  var parts: [Filter] {
-    switch self {
-    case .and(let parts), .or(let parts): parts
-    case .not(let part): [part]
-    case .everyone, .compare, .birthday, .list, .segment, .device, .activity, .bucket: []
-    }
-  }
-
-  /// This filter and all in it, each before its parts.
-  var all: [Filter] { [self] + parts.flatMap(\.all) }
-
-  /// How many conditions it has.
-  var conditions: Int {
-    switch self {
-    case .and, .or, .not: parts.reduce(0) { $0 + $1.conditions }
-    case .device(let inside): max(1, inside.conditions)
-    case .everyone, .compare, .birthday, .list, .segment, .activity, .bucket: 1
-    }
-  }
-
-  /// Puts other references in place of those to lists and segments, and keeps all other conditions.
-  func renamed(
-    list: (FilterReference) throws -> FilterReference, segment: (FilterReference) throws -> FilterReference
-  ) rethrows -> Filter {
-    switch self {
-    case .and(let parts): .and(try parts.map { try $0.renamed(list: list, segment: segment) })
-    case .or(let parts): .or(try parts.map { try $0.renamed(list: list, segment: segment) })
-    case .not(let part): .not(try part.renamed(list: list, segment: segment))
-    case .list(let reference): .list(try list(reference))
-    case .segment(let reference): .segment(try segment(reference))
-    case .everyone, .compare, .birthday, .device, .activity, .bucket: self
-    }
-  }
-
-  /// The numbers and names of its segments, without those in these.
+  /// The numbers and names of its segments, without those that these name.
   var segmentReferences: [FilterReference] {
-    all.compactMap { if case .segment(let reference) = $0 { reference } else { nil } }
+    conditions.compactMap { if case .segment(let reference) = $0 { reference } else { nil } }
   }
 
   /// The numbers and names of its lists.
   var listReferences: [FilterReference] {
-    all.compactMap { if case .list(let reference) = $0 { reference } else { nil } }
+    conditions.compactMap { if case .list(let reference) = $0 { reference } else { nil } }
   }
 }

@@ -72,12 +72,12 @@ enum SegmentCountQueries {
   static let snapshot = Statement(
     "segment.snapshot", .write, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
-  /// Lifts the time limit for the rest of the transaction. A million contacts are hashed in memory.
+  /// Lifts the time limit for the rest of the transaction, and gives it memory to hash a million contacts.
   static let unlimited = Statement(
     "segment.unlimited", .read,
     "SELECT set_config('statement_timeout', '0', true), set_config('work_mem', '64MB', true)")
 
-  /// Deletes a portion, of `$2` rows, of the counts that were begun a day ago.
+  /// Deletes `$2` of the counts that were begun a day ago.
   static let forget = Statement(
     "segment_count.forget", .write,
     Portions.delete(from: "segment_count", by: "asked_at", before: "now() - interval '1 day'"))
@@ -90,8 +90,8 @@ enum SegmentCountQueries {
            (SELECT contact_id FROM contact WHERE customer_id = $1::bigint ORDER BY contact_id DESC LIMIT 1), now()
     """)
 
-  /// Claims the count of the filter `$2` for `$4` seconds, unless somebody counts it, or it was done within `$3` seconds. Gives what there is,
-  /// and whether it was claimed now.
+  /// Claims the count of the filter `$2` for `$4` seconds, unless another hub counts it, or a count ended within `$3` seconds. Gives whether
+  /// it was claimed now, and the progress or result that there is.
   static let claim = Statement(
     "segment_count.claim", .write,
     """
@@ -128,7 +128,7 @@ enum SegmentCountQueries {
      WHERE customer_id = $1::bigint AND fingerprint = sha256(convert_to($2::text, 'UTF8'))
     """)
 
-  /// Notes why it came to nothing. Whoever asks next begins anew.
+  /// Records why the count failed. The next request claims it anew.
   static let fail = Statement(
     "segment_count.fail", .write,
     """

@@ -5,18 +5,18 @@ package import Wire
 
 /// Counts the contacts that meet a filter: an estimate at once, or all of them in the background.
 ///
-/// Each customer has one estimate at a time, and one count of all, on connections that nobody waits for but reports. So a heavy filter delays
-/// only its own customer.
+/// Each customer has one estimate and one count of all at a time, on the connections of reports. So a heavy filter delays only its own
+/// customer.
 package struct SegmentCounts: Sendable {
   private let database: any Querying
   private let permits = KeyedSemaphore<CustomerID>(1, mostWaiting: 20)
-  /// Of counts of all, which no estimate waits for.
+  /// For counts of all, so that estimates do not wait for them.
   private let countPermits = KeyedSemaphore<CustomerID>(1, mostWaiting: 20)
 
   /// - Parameter database: for reads that may take long. A count of all takes a transaction of a pool.
   package init(_ database: any Querying) { self.database = database }
 
-  /// Contacts are in so many slices by a hash. An index has those of the first ones.
+  /// A hash divides the contacts into `slices`; an index has those of the first `indexedSlices`.
   static let (slices, indexedSlices) = (1024, 64)
   /// About so many contacts are read for an estimate.
   private static let sample = 5000
@@ -24,28 +24,28 @@ package struct SegmentCounts: Sendable {
   private static let fewContacts = 20_000
   /// How long an estimate may take.
   private static let estimateLimit = Duration.seconds(10)
-  /// Seconds for which the count of a filter is good.
+  /// Seconds for which the count of a filter is returned again.
   private static let goodFor: Int32 = 60
-  /// Seconds until a hub that counts is given up.
+  /// Seconds after which another hub may take over a count.
   private static let lease: Int32 = 60
   /// How long a count of all may take.
   private static let countLimit = Duration.seconds(600)
-  /// How long a request waits for one.
-  private static let patience = Duration.seconds(1)
+  /// How long a request waits for a count of all, before it replies how far that is.
+  private static let replyTimeout = Duration.seconds(1)
 
-  /// Deletes counts of yesterday.
+  /// Deletes counts that were begun a day ago.
   package static func forgetOld(_ customer: CustomerID, in pool: Pool) async throws {
     try await pool.deleteInPortions(SegmentCountQueries.forget, customer.rawValue)
   }
 
-  /// Runs what reads by a filter in the customer's turn.
+  /// Runs a read by a filter, one at a time for each customer.
   package func turn<Answer: Sendable>(
     of customer: CustomerID, _ body: @Sendable () async throws -> Answer
   ) async throws -> Answer {
     try await permits.withPermit(customer, body)
   }
 
-  /// An estimate from some slices of the contacts, always the same ones. Of few contacts it is exact.
+  /// An estimate from some slices of the contacts, always the same ones; the exact count if there are few contacts.
   package func estimate(_ customer: CustomerID, _ filter: ResolvedFilter) async throws -> SegmentCountReply {
     let database = database.limited(to: Self.estimateLimit)
     return try await permits.withPermit(customer) {
@@ -80,7 +80,7 @@ package struct SegmentCounts: Sendable {
     return (max(Int((middle - half).rounded(.down)), Int(found)), Int((middle + half).rounded(.up)))
   }
 
-  /// The count of all, or how far it is. A hub counts in the background; others tell of it.
+  /// The count of all, or how far it is. One hub counts in the background; all hubs reply its progress.
   /// - Throws: `PostgresError`.
   package func exact(_ customer: CustomerID, _ filter: ResolvedFilter) async throws -> SegmentCountReply {
     let identity = filter.identity
@@ -91,9 +91,9 @@ package struct SegmentCounts: Sendable {
       return try await reply(try ContactCount(result, asOf), customer, filter)
     }
     guard isClaimed else { return SegmentCountReply(exact: true, percent: Int(percent ?? 0), filter: filter.filter) }
-    // The request may be over before the count is.
+    // A task of its own: the count goes on after the request is answered.
     let counting = Task { try await countAll(customer, filter, identity) }
-    guard let count = try await Self.value(of: counting, within: Self.patience) else {
+    guard let count = try await Self.value(of: counting, within: Self.replyTimeout) else {
       return SegmentCountReply(exact: true, percent: 0, filter: filter.filter)
     }
     return try await reply(count, customer, filter)
@@ -136,7 +136,7 @@ package struct SegmentCounts: Sendable {
     }
   }
 
-  /// Counts by ranges of numbers, so that the percentage is true, in one snapshot, so that all of it is right for one moment.
+  /// Counts range by range, for the percentage, in one snapshot, so that the sum is right for one moment.
   private func counted(_ customer: CustomerID, _ filter: ResolvedFilter, _ identity: String) async throws
     -> ContactCount
   {

@@ -1,11 +1,11 @@
 import Postgres
 package import Registry
 
-/// Statements on `segment`, and those that every filter has its own text of. `$1` is the customer.
+/// Statements on `segment`, and those whose text each filter makes. `$1` is the customer.
 enum SegmentQueries {
   /// The segments with the numbers `$2` or the names `$3`, locked against removal until the transaction ends.
   static let named = Statement("segment.named", .write, select + " FOR KEY SHARE")
-  /// As `named`, for what only reads.
+  /// The same segments without a lock, for what only reads.
   static let read = Statement("segment.read", .read, select)
 
   private static let select = """
@@ -33,7 +33,7 @@ enum SegmentQueries {
     [named, read, lockForRemoval, using, search(.sample), explain([(condition: .sample, value: "NULL::text")])]
     + SegmentMemberQueries.all + SegmentCountQueries.all
 
-  /// The contacts that meet a filter, with its literals as `$2`, from behind `$3`, at most `$4`.
+  /// The contacts that meet a filter, with its literals as `$2`, with numbers above `$3`, at most `$4` of them.
   static func search(_ filter: FilterSQL) -> Statement {
     Statement(
       "segment.search", .read,
@@ -89,7 +89,7 @@ enum SegmentMemberQueries {
       FROM named LEFT JOIN added ON added.contact_id = named.contact_id
     """)
 
-  /// As `add`; takes them out of it.
+  /// Takes the contacts with the original ids `$3` out of the segment. Gives rows as `add` does.
   static let remove = Statement(
     "segment_member.remove", .write,
     """

@@ -2,12 +2,12 @@ package import Postgres
 package import Registry
 package import Wire
 
-/// The store of segments, and what else a filter is good for: to find contacts, and to explain who meets it.
+/// The store of segments. It also finds the contacts that meet a filter, and explains why one does.
 package struct Segments: NumberedStore {
   package typealias Reply = SegmentReply
   package let database: any Querying
   /// Days for which the hub keeps the ledger after a sendout's end; `nil` for ever. A customer can have fewer.
-  private let retentionDays: Int32?
+  let retentionDays: Int32?
 
   package init(_ database: any Querying) { self.init(database, retentionDays: nil) }
 
@@ -30,7 +30,7 @@ package struct Segments: NumberedStore {
 
   /// Most conditions of a filter, with those of the segments that it names.
   package static let mostConditions = 1000
-  /// How deep segments can be in one another: as many an audience leads through, and a segment has one less inside, as it is one itself.
+  /// How deep an audience can nest segments. A segment's own filter can nest one level fewer.
   package static let mostLevels = 8
 
   /// - Throws: `RegistryError.invalid`, naming the field.
@@ -62,7 +62,7 @@ package struct Segments: NumberedStore {
     _ customer: CustomerID, _ number: SegmentID, _ request: SegmentRequest
   ) async throws -> (before: SegmentReply, after: SegmentReply) {
     if let filter = request.filter {
-      // The row is locked before those of segments inside, so that two changes at a time cannot close a circle.
+      // The row is locked before those of segments inside, so that two concurrent changes cannot make a cycle.
       guard try await !database.query(Self.table.lock, customer.rawValue, number.rawValue).isEmpty else {
         throw RegistryError.numberUnknown("segment")
       }
@@ -75,7 +75,7 @@ package struct Segments: NumberedStore {
   }
 
   /// Removes a segment that no other one names. The caller looks for sendouts that do, in the same transaction, once this has locked the row.
-  /// - Returns: what it was.
+  /// - Returns: the segment as it was.
   /// - Throws: `RegistryError.numberUnknown`, `.inUse`.
   package func removeUnused(
     _ customer: CustomerID, _ number: SegmentID, unless: () async throws -> String?
@@ -103,161 +103,6 @@ package struct Segments: NumberedStore {
   }
 }
 
-// MARK: - Filters
-
-extension Segments {
-  /// Looks up the lists and segments that a filter names, and those that they name.
-  /// - Parameters:
-  ///   - field: of the request, for errors.
-  ///   - isHolding: whether segments stay until the transaction ends.
-  ///   - mostLevels: how deep segments may be in one another.
-  /// - Throws: `RegistryError.invalid` for what does not exist, and for what looks back further than the ledger is kept.
-  package func resolve(
-    _ customer: CustomerID, _ filter: Filter, field: String = "filter", holding isHolding: Bool = false,
-    mostLevels: Int = Segments.mostLevels
-  ) async throws -> ResolvedFilter {
-    let lists = try await listNumbers(customer, filter, field)
-    var names: [UTF8String: Int64] = [:]
-    var found: SegmentDefinitions = [:]
-    var wanted = filter.segmentReferences
-    var level = 0
-    while !wanted.isEmpty {
-      guard level < mostLevels else {
-        throw RegistryError.invalid(field: field, problem: "has more than \(mostLevels) segments in one another")
-      }
-      level += 1
-      var next: [FilterReference] = []
-      for (number, name, definition) in try await definitions(customer, wanted, holding: isHolding) {
-        names[UTF8String(name)] = number
-        guard found.updateValue(definition, forKey: number) == nil else { continue }
-        if case .filter(let filter) = definition { next += filter.segmentReferences }
-      }
-      if level == 1 { try requireAll(wanted, in: found, names, field) }
-      wanted = next.filter { if case .number(let number) = $0 { found[number] == nil } else { true } }
-    }
-    let resolved = ResolvedFilter(
-      filter.renamed { reference in
-        if case .name(let name) = reference { .number(lists[name] ?? 0) } else { reference }
-      } segment: { reference in
-        if case .name(let name) = reference { .number(names[name] ?? 0) } else { reference }
-      }, found)
-    try checkSize(of: resolved, field)
-    try await checkRetention(customer, resolved, field)
-    return resolved
-  }
-
-  /// As `resolve`, of a segment's filter.
-  private func resolveDefinition(_ customer: CustomerID, _ filter: Filter) async throws -> ResolvedFilter {
-    try await resolve(customer, filter, holding: true, mostLevels: Self.mostLevels - 1)
-  }
-
-  private func definitions(
-    _ customer: CustomerID, _ references: [FilterReference], holding isHolding: Bool
-  ) async throws -> [(number: Int64, name: String, SegmentDefinition)] {
-    let (numbers, names) = Self.parted(references)
-    return try await database.query(
-      isHolding ? SegmentQueries.named : SegmentQueries.read, customer.rawValue, numbers, names
-    ).map { row in
-      let (number, name, json) = try row.decode(Int64.self, String.self, JSONDocument?.self)
-      let filter = try json.map { try JSONCoding.decode(Filter.self, from: $0.text.utf8) }
-      return (number, name, filter.map { .filter($0) } ?? .members)
-    }
-  }
-
-  private static func parted(_ references: [FilterReference]) -> (numbers: [Int64], names: [String]) {
-    var (numbers, names): ([Int64], [String]) = ([], [])
-    for reference in references {
-      switch reference {
-      case .number(let number): numbers.append(number)
-      case .name(let name): if !name.text.utf8.contains(0) { names.append(name.text) }
-      }
-    }
-    return (numbers, names)
-  }
-
-  private func requireAll(
-    _ references: [FilterReference], in found: SegmentDefinitions, _ names: [UTF8String: Int64], _ field: String
-  ) throws(RegistryError) {
-    for reference in references {
-      switch reference {
-      case .number(let number) where found[number] == nil:
-        throw .invalid(field: field, problem: "names segment \(number), and there is none of this number")
-      case .name(let name) where names[name] == nil:
-        throw .invalid(field: field, problem: "names segment '\(name.text)', and there is none of this name")
-      default: continue
-      }
-    }
-  }
-
-  /// The numbers of lists by their names.
-  private func listNumbers(
-    _ customer: CustomerID, _ filter: Filter, _ field: String
-  ) async throws -> [UTF8String: Int64] {
-    let references = filter.listReferences
-    guard !references.isEmpty else { return [:] }
-    let lists = try await ContactLists(database).all(customer)
-    let numbers = Set(lists.map(\.listId.rawValue))
-    let names = Dictionary(lists.map { (UTF8String($0.name), $0.listId.rawValue) }) { one, _ in one }
-    for reference in references {
-      switch reference {
-      case .number(let number) where !numbers.contains(number):
-        throw RegistryError.invalid(field: field, problem: "names list \(number), and there is none of this number")
-      case .name(let name) where names[name] == nil:
-        throw RegistryError.invalid(field: field, problem: "names list '\(name.text)', and there is none of this name")
-      default: continue
-      }
-    }
-    return names
-  }
-
-  /// Segments in segments multiply.
-  private func checkSize(of resolved: ResolvedFilter, _ field: String) throws(RegistryError) {
-    var counted: [Int64: Int] = [:]
-    func count(_ filter: Filter, _ level: Int) -> Int {
-      var sum = filter.conditions
-      for case .number(let number) in filter.segmentReferences where level <= Self.mostLevels {
-        guard case .filter(let inside)? = resolved.segments[number] else { continue }
-        let size = counted[number] ?? count(inside, level + 1)
-        counted[number] = size
-        sum = min(sum + size, Self.mostConditions + 1)
-      }
-      return sum
-    }
-    guard count(resolved.filter, 0) <= Self.mostConditions else {
-      throw .invalid(
-        field: field, problem: "has more than \(Self.mostConditions) conditions with those of the segments in it")
-    }
-  }
-
-  /// Pushes that retention has deleted cannot be counted.
-  private func checkRetention(_ customer: CustomerID, _ resolved: ResolvedFilter, _ field: String) async throws {
-    let filters =
-      [resolved.filter]
-      + resolved.segments.values.compactMap {
-        if case .filter(let filter) = $0 { filter } else { nil }
-      }
-    let activities = filters.flatMap(\.all).compactMap {
-      if case .activity(let activity) = $0 { activity } else { nil }
-    }
-    guard !activities.isEmpty else { return }
-    let own = try await Customers(database).find(customer)?.settings.retentionDays
-    guard let days = [own, retentionDays].compactMap(\.self).min() else { return }
-    for activity in activities {
-      let condition = Filter.activity(activity).text
-      guard let span = activity.within else {
-        throw RegistryError.invalid(
-          field: field,
-          problem: "has `\(condition)`, and pushes are kept for \(days) days: add within \(days) days, or fewer")
-      }
-      guard span.seconds <= Int(days) * 86_400 else {
-        throw RegistryError.invalid(
-          field: field,
-          problem: "has `\(condition)`, which looks back further than the \(days) days that pushes are kept")
-      }
-    }
-  }
-}
-
 // MARK: - Contacts
 
 extension Segments {
@@ -282,7 +127,7 @@ extension Segments {
     return found
   }
 
-  /// Whether a contact meets a filter, part by part.
+  /// Whether a contact meets a filter, and each node of it.
   /// - Throws: `RegistryError.contactUnknown`.
   package func explain(
     _ customer: CustomerID, _ filter: ResolvedFilter, originalID: String
@@ -300,12 +145,12 @@ extension Segments {
         SegmentQueries.explain(nodes), customer.rawValue, compiler.literals, originalID
       ).first
     else { throw RegistryError.contactUnknown(originalID: originalID) }
-    let shown = try parts.enumerated().map { index, part in
+    let replies = try parts.enumerated().map { index, part in
       SegmentExplainReply.Node(
         text: part.text, result: try row.column(index * 2, as: Bool.self),
         value: try row.column(index * 2 + 1, as: String?.self))
     }
-    return SegmentExplainReply(result: shown[0].result, nodes: shown, filter: filter.filter)
+    return SegmentExplainReply(result: replies[0].result, nodes: replies, filter: filter.filter)
   }
 
   /// Puts contacts into a static segment, and takes others out of it.
@@ -337,19 +182,18 @@ extension Segments {
 }
 
 extension ResolvedFilter {
-  /// Most parts that are explained: PostgreSQL takes no more than 1,664 columns.
+  /// Most nodes that are explained: PostgreSQL takes no more than 1,664 columns.
   private static let mostExplained = 500
 
-  /// Every part of the filter, each before its parts; of a segment with a filter those of this filter.
+  /// The filter's nodes, each before those that explain it.
   var explained: [Filter] {
-    var parts: [Filter] = []
-    func add(_ filter: Filter) {
-      guard parts.count < Self.mostExplained else { return }
-      parts.append(filter)
-      for part in filter.parts { add(part) }
-      if case .segment(.number(let number)) = filter, case .filter(let inside)? = segments[number] { add(inside) }
+    var nodes: [Filter] = []
+    func add(_ node: Filter) {
+      guard nodes.count < Self.mostExplained else { return }
+      nodes.append(node)
+      for inside in explanation(of: node) { add(inside) }
     }
     add(filter)
-    return parts
+    return nodes
   }
 }

@@ -24,7 +24,7 @@ public struct PINDelivery: Sendable {
     try await apps.apps(customer, appID: PushApp.smsAppID).contains { $0.type == .sms }
   }
 
-  /// Sends an SMS; once this returns, it is committed. A number that wants nothing at all gets no PIN either, although its owner may have
+  /// Sends an SMS; once this returns, it is committed. A number with a suppression of scope `all` gets no PIN, although its owner may have
   /// asked for it: anybody can ask in its name.
   /// - Parameters:
   ///   - text: what it says; `{{pin}}` stands for the PIN.

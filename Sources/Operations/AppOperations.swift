@@ -62,7 +62,7 @@ package enum AppOperations: ManagedOperations {
   package static let devices = Operation(
     get: "/api/v1/device-counts", id: "countDevices", .apps, "Count the devices of apps",
     """
-    Tells the valid devices of each app. Few are counted at once, up to \(DeviceCountReply.maximum). Many are counted once a day, \
+    Counts the valid devices of each app. Few are counted at once, up to \(DeviceCountReply.maximum). Many are counted once a day, \
     soon after midnight UTC.
     """,
     at: Parameters.page(of: "app", by: PushAppID.self).and(
@@ -127,7 +127,7 @@ package enum AppOperations: ManagedOperations {
     audit: "app.remove", outdates: .pushApps, statementLimit: Ledger.wholeSendoutLimit
   ) { call, name, _ in
     let app = try await call.app(name)
-    // What is made of it meanwhile finds no device.
+    // What begins to name the app meanwhile finds no device of it.
     if let user = try await call.user(of: app) { throw HTTPErrorResponse.appInUse(by: user) }
     let before = PushAppReply(try await PushApps(call.database).remove(call.customer, app.id))
     return Changed(before, .init("app \(app.id)", before: before, after: nil))
@@ -180,9 +180,9 @@ package enum AppOperations: ManagedOperations {
 /// What names an app, so that it cannot be removed.
 package enum AppUser: Sendable {
   case sendout(SendoutID)
-  /// Those of a day.
+  /// The single messages of a day.
   case messages
-  /// It has no other platform of the app's id to go to.
+  /// A trigger that would be left without a platform of this app id.
   case trigger(TriggerID)
   case hybrid
 

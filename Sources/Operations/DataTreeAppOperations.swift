@@ -53,7 +53,7 @@ package enum DataTreeAppOperations: ManagedOperations {
   ) { call, target, _ in
     let (appID, page) = target
     let settings = try await WebhookStore(call.database, vault: call.vault).settings(call.customer, app: appID).shown
-    return page.slice(of: settings.destinations.map { WebhookReply($0.key, $0.value) }, by: \.name)
+    return page.slice(of: settings.destinations.map { WebhookReply($0.key.text, $0.value) }, by: \.name)
   }
 
   package static let saveWebhook = Operation(
@@ -94,7 +94,7 @@ package enum DataTreeAppOperations: ManagedOperations {
     _ appID: String, _ name: String, from before: WebhookSettings, to after: WebhookSettings
   ) -> Changed<WebhookReply> {
     func alone(_ settings: WebhookSettings) -> WebhookSettings? {
-      settings.destinations[name].map { WebhookSettings(destinations: [name: $0]) }
+      settings.destinations[name].map { WebhookSettings(destinations: [UTF8String(name): $0]) }
     }
     let (old, new) = (alone(before), alone(after))
     guard let destination = (new ?? old)?.shown.destinations[name] else {

@@ -67,7 +67,7 @@ public enum ErrorReplies {
     case .contactUnknown: .notFound("originalId names no contact of this customer.")
     case .deviceUnknown(let field): .notFound("\(field) is not registered for this originalId.")
     case .identityRefused: .identityRefused
-    case .invalid(let field, let problem): .badRequest("\(field) \(problem).")
+    case .invalid(let field, let problem): .badRequest(field: field, problem: problem)
     case .credential(let field, let sentence): .badRequest("\(field): \(sentence)")
     case .idempotencyKeyReused:
       HTTPErrorResponse(
@@ -127,13 +127,13 @@ public enum ErrorReplies {
     case .templateUnknown(_, .some): .notFound("There is no such version of a template of this name.")
     case .customerUnknown: .notFound("There is no such customer.")
     case .unparsable(let field, let line, let reason): .badRequest("\(field) does not parse: line \(line): \(reason).")
-    case .invalid(let field, let problem): .badRequest("\(field) \(problem).")
+    case .invalid(let field, let problem): .badRequest(field: field, problem: problem)
     }
   }
 
   private static func sendouts(_ error: SendoutError) -> HTTPErrorResponse {
     switch error {
-    case .invalid(let field, let problem): .badRequest("\(field) \(problem).")
+    case .invalid(let field, let problem): .badRequest(field: field, problem: problem)
     case .recipientUnknown: .notFound("There is no such contact, or no such device.")
     case .messageUnknown: .notFound("There is no such message.")
     case .triggerInactive: .conflict("The trigger is inactive and takes no messages. Set its active to true first.")
@@ -160,7 +160,7 @@ public enum ErrorReplies {
     switch error {
     case .appUnknown: .notFound("Hybrid Messaging is not enabled for this appId.")
     case .appTaken: .conflict("Hybrid Messaging is enabled for this appId already.")
-    case .invalid(let field, let problem): .badRequest("\(field) \(problem).")
+    case .invalid(let field, let problem): .badRequest(field: field, problem: problem)
     case .deviceUnknown: .badRequest(HTTPErrorResponse.noRegistration)
     case .signatureReused: .signedTwice
     case .tooManyPINs(let wait), .tooManyRegistrations(let wait): .tooManyRequests(after: wait)
@@ -173,7 +173,7 @@ public enum ErrorReplies {
 
   private static func dataInOut(_ error: DataInOutError) -> HTTPErrorResponse {
     switch error {
-    case .invalid(let field, let problem): .badRequest("\(field) \(problem).")
+    case .invalid(let field, let problem): .badRequest(field: field, problem: problem)
     case .importUnknown: .notFound("There is no import of this number.")
     case .wrongState(let number, let state, let wanted):
       .conflict("Import \(number) is \(state.rawValue), and cannot be \(wanted).")
@@ -203,7 +203,7 @@ public enum ErrorReplies {
       .notFound("The app has no data tree. Enable it by POST /api/v1/datasync, or by pushcart datasync enable.")
     case .subscriptionUnknown: .notFound("The app has no subscription of this number.")
     case .webhookUnknown: .notFound("The app has no webhook of this name.")
-    case .invalid(let field, let problem): .badRequest("\(field) \(problem).")
+    case .invalid(let field, let problem): .badRequest(field: field, problem: problem)
     case .conditionFailed:
       HTTPErrorResponse(
         .preconditionFailed, "The value is not what If-Match or If-None-Match wants it to be. Nothing was done.")

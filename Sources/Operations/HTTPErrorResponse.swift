@@ -23,6 +23,13 @@ public struct HTTPErrorResponse: Error, Sendable, Equatable {
 
 extension HTTPErrorResponse {
   public static func badRequest(_ sentence: String) -> HTTPErrorResponse { HTTPErrorResponse(.badRequest, sentence) }
+
+  /// - Parameter problem: the rest of the sentence that begins with the field's name. It may end with a question mark, as in "did you mean
+  ///   country?".
+  public static func badRequest(field: String, problem: String) -> HTTPErrorResponse {
+    badRequest("\(field) \(problem)\(problem.utf8.last == UInt8(ascii: "?") ? "" : ".")")
+  }
+
   public static func notFound(_ sentence: String) -> HTTPErrorResponse { HTTPErrorResponse(.notFound, sentence) }
   public static func conflict(_ sentence: String) -> HTTPErrorResponse { HTTPErrorResponse(.conflict, sentence) }
 
@@ -45,7 +52,7 @@ extension HTTPErrorResponse {
   public static let personalRefused = HTTPErrorResponse(
     .forbidden, "You may not see personal fields of this customer's contacts. Ask one of its owners.")
 
-  /// Of a user in the console whose filter would tell personal fields by whom it finds, or how many.
+  /// To a user of the console whose filter would give personal fields away by whom it finds, or how many.
   public static let personalFilterRefused = HTTPErrorResponse(
     .forbidden,
     "The filter, or a segment in it, asks for personal fields of contacts, which you may not see. Ask one of the "

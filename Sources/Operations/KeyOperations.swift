@@ -9,7 +9,7 @@ extension APIOperation.Tag {
     The customer's access keys. A `device` key ships inside an app. A `send` key sends single messages too. A `backend` key opens \
     all of Carma's API. An \
     `admin` key opens the management API too. A `gateway` key opens the gateway of Hybrid Messaging alone, a `datasync` key the data tree \
-    of its app alone. The audit log tells who changed what.
+    of its app alone. The audit log says who changed what.
     """, readers: [.operator], editors: [.operator])
 }
 

@@ -23,7 +23,7 @@ package enum SMSOperations: ManagedOperations {
     Addresses are https and of the internet, on the ports 443 and 8443. `PUSHCART_SMS_ALLOWED_HOSTS` names the only hosts, if it is \
     set; at localhost, 127.0.0.1 and [::1] these may be http. All fields are set anew.
 
-    Enter the reply's `statusUrl` at the provider, so that it reports which messages were delivered. Twilio is told with each \
+    Enter the reply's `statusUrl` at the provider, so that it reports which messages were delivered. Twilio gets it with each \
     message.
     """,
     at: .none, body: .json(SMSSettingsRequest.form), replies: .ok("The provider.", SMSSettingsReply.form),

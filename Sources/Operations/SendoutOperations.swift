@@ -148,7 +148,7 @@ package enum SendoutOperations: ManagedOperations {
   package static let why = Operation(
     get: "/api/v1/sendouts/{id}/why", id: "whySendout", .sendouts, "Tell what became of a sendout for one recipient",
     """
-    Line by line, from the ledger and the register. Of somebody outside the audience it tells why: not on the list, no \
+    Line by line, from the ledger and the register. Of somebody outside the audience it says why: not on the list, no \
     device, or a device that was invalidated before.
     """, showsPersonal: true,
     at: id.and(
@@ -291,7 +291,7 @@ extension OperationCall {
   }
 }
 
-/// A draft in the audit log. Of audience and message it tells only whether they have changed, as they may name people.
+/// A draft in the audit log. Of audience and message it says only whether they have changed, as they may name people.
 private struct DraftChange: Encodable, Sendable {
   let sendout: SendoutReply
   let changed: [String]

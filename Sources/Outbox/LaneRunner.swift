@@ -12,7 +12,7 @@ package protocol DueLane: Hashable, Sendable {
 /// Sends what is due, each lane by a task of its own, so that one whose receiver is slow holds up no other. Any number of hubs can run it.
 /// Whatever else is due by customer can run on it, too, such as steps of imports.
 ///
-/// It is woken by NOTIFY, and asks `scanEvery` what is due, which finds what a lost notification would have told. Lanes for which there is no
+/// It is woken by NOTIFY, and asks `scanEvery` what is due, which finds what a lost notification was about. Lanes for which there is no
 /// place wait for one. They get it as soon as a lane ends, or has sent a portion: those of customers with the fewest lanes under way first.
 package final class LaneRunner<Lane: DueLane>: Sendable {
   /// Sends what is due in a lane, portion by portion.
@@ -89,7 +89,9 @@ package final class LaneRunner<Lane: DueLane>: Sendable {
         do {
           begin(try await due(), in: &group)
         } catch {
-          if !Task.isCancelled { logger.warning("could not ask what is due", metadata: ["error": "\(error)"]) }
+          if !Task.isCancelled {
+            logger.warning("could not ask what is due, asking again soon", metadata: ["error": "\(error)"])
+          }
         }
       }
     }

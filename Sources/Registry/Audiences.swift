@@ -40,9 +40,9 @@ public enum SelectedAudience: Sendable {
   case all
   case list(ListID)
   case originalIds([String])
-  /// Those who meet a filter.
+  /// All contacts that meet a filter.
   case meeting(FilterSQL)
-  /// Those of these who meet a filter.
+  /// Contacts with these original ids that meet a filter.
   case originalIdsMeeting([String], FilterSQL)
 }
 
@@ -76,7 +76,7 @@ package enum AudienceSelection {
      WHERE device.push_app_id = ANY ($2::bigint[]) AND device.invalidated_at IS NULL
     """
 
-  /// Those of contacts that meet a filter, with its literals as `$3`.
+  /// The devices of contacts that meet a filter, with its literals as `$3`.
   package static func meeting(_ filter: FilterSQL) -> String {
     """
     SELECT device.customer_id, device.push_app_id, device.sandbox, device.device_id, device.contact_id
@@ -87,7 +87,7 @@ package enum AudienceSelection {
     """
   }
 
-  /// As `originalIDs`, of those who meet a filter, with its literals as `$4`.
+  /// The same as `originalIDs` gives, of contacts that meet a filter, with its literals as `$4`.
   package static func originalIDsMeeting(_ filter: FilterSQL) -> String {
     "\(originalIDs) AND \(filter.sql(literals: "$4::text[]"))"
   }

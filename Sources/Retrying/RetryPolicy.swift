@@ -1,7 +1,7 @@
 /// When something that failed is tried again. The hub's delays stand in this file, by name.
 ///
 /// Four kinds stand elsewhere. What a push service's documentation asks for stands in the table of its reasons. How long an attempt may take,
-/// and how long a lease lasts, stands with what it limits. What a rate limit tells is computed from its rate. How often a service looks for work
+/// and how long a lease lasts, stands with what it limits. A rate limit's `Retry-After` is computed from its rate. How often a service looks for work
 /// stands with that service.
 ///
 /// The delay doubles with each failure in a row, from `first` up to `longest`.
@@ -106,8 +106,8 @@ extension RetryPolicy {
   /// A connection to a push service that was lost. Apple takes rapid opening and closing for an attack.
   public static let connections = RetryPolicy(first: .milliseconds(500), longest: .seconds(60), jitter: .equal)
 
-  /// The least time between two new connections, or tokens, that are to cure the same refusal. If the last one did not, no other will.
-  public static let cures = Duration.seconds(60)
+  /// The least time between two new connections, or tokens, after the same refusal. If the last one did not help, the next one would not, either.
+  public static let renewals = Duration.seconds(60)
 
   /// A request for an access token.
   public static let accessTokens = Duration.seconds(10)
@@ -129,7 +129,7 @@ extension RetryPolicy {
 // MARK: Clients
 
 extension RetryPolicy {
-  /// What clients are told by `Retry-After` while the hub cannot serve them.
+  /// The `Retry-After` of replies while the hub cannot serve.
   public static let clients = Duration.seconds(2)
 }
 

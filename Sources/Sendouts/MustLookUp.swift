@@ -31,7 +31,7 @@ struct MustLookUp: Error {
 func complete<Value>(_ attempt: (LookedUp) throws -> Value) async throws -> Value {
   var found = LookedUp()
   while true {
-    do { return try attempt(found) } catch let lack as MustLookUp { try await lack.fetch(&found) }
+    do { return try attempt(found) } catch let missing as MustLookUp { try await missing.fetch(&found) }
   }
 }
 

@@ -180,7 +180,7 @@ extension SendoutStore {
       return try await segments.reasons(
         customer, try await segments.resolve(customer, audience), originalID: originalID)
     } catch RegistryError.invalid(let field, let problem) {
-      return ["Which condition leaves it out cannot be told any more: \(field) \(problem)."]
+      return ["Which condition leaves it out is not known any more: \(field) \(problem)."]
     }
   }
 }

@@ -39,14 +39,14 @@ struct Sendout: Sendable {
   func audience() throws -> Audience { try JSONCoding.decode(Audience.self, from: audienceJSON.utf8) }
   func message() throws -> MessageBody { try JSONCoding.decode(MessageBody.self, from: messageJSON.utf8, rules: .own) }
 
-  /// Stands for all that a draft says, as its row has it, but for how many people that is.
+  /// A hash of all that a draft says, as its row has it. How many people it reaches is no part of it.
   /// - Parameter version: of the template that it would start with.
   func digest(templateVersion version: Int32?) throws -> String {
-    let said = [
+    let parts = [
       name, apps.map(\.description).joined(separator: " "), audienceJSON, messageJSON, template?.name ?? "",
       version.map { String($0) } ?? "", onUncertain.rawValue, purpose.rawValue,
     ]
-    return Base64URL.text(Array(SHA256.hash(data: try JSONCoding.encode(said))))
+    return Base64URL.text(Array(SHA256.hash(data: try JSONCoding.encode(parts))))
   }
 }
 

@@ -91,7 +91,7 @@ public struct SendoutRunner: Service {
       if try await worker.find(task.key)?.state == .running { return task.wake() }
     } catch {
       logger.warning(
-        "could not read a sendout, its sending is interrupted",
+        "could not read a sendout, its sending is interrupted until it can be read",
         metadata: ["sendout": "\(task.key)", "error": "\(error)"])
     }
     worker.dispatcher.verifyStream(task.key)

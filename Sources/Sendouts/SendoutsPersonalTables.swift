@@ -17,7 +17,7 @@ package enum SendoutsPersonalTables {
 
   static let statements = all.flatMap(\.statements) + [naming]
 
-  /// An id in an audience that is the person's: the first of the names is the original id.
+  /// Takes the person out of audiences that list original ids. The first of the names is the original id.
   private static let leaveAudiences = Statement(
     "erasure.sendout", .write,
     """

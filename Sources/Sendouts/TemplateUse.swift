@@ -3,7 +3,7 @@ package import Postgres
 import Registry
 package import Wire
 
-/// What has the page of a template, and so keeps it from being removed.
+/// What names a template for its page, and so keeps it from being removed.
 package struct TemplateUse: Sendable {
   private let database: any Querying
 

@@ -103,8 +103,6 @@ public final class PushSimulator: Service {
   public var phoneURL: String? {
     running.withLock { $0?.phone?.port }.map { "http://\(settings.name):\($0)" }
   }
-  /// The sample page, which subscribes and registers a browser: `http://localhost:8081/web`, say; nil without a phone page.
-  public var sampleSiteURL: String? { phoneURL.map { "\($0)/web" } }
 
   /// Gives the sample page an app of a hub.
   public func serve(_ site: SampleSite) { self.site.withLock { $0 = site } }

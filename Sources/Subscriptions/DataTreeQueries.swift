@@ -202,7 +202,7 @@ enum DataTreeQueries {
       SELECT $1::bigint, s.subscription_id, $2::text, s.service, CASE WHEN s.service = 'webhook' THEN s.target ELSE '' END, s.expires_at,
              now(),
              CASE WHEN s.event <> 'child' THEN '{}'::jsonb
-                  ELSE \(bounded(news)) END
+                  ELSE \(bounded(changedNames)) END
         FROM unnest($3::bytea[], $4::text[], $5::text[], $6::text[], $7::text[])
                AS place (path_key, path, added, changed, removed)
         JOIN data_tree_subscription AS s
@@ -220,7 +220,7 @@ enum DataTreeQueries {
     """)
 
   /// The names that are reported to a subscription to children.
-  private static let news = """
+  private static let changedNames = """
     (CASE WHEN s.added THEN place.added::jsonb ELSE '{}'::jsonb END
        || CASE WHEN s.changed THEN place.changed::jsonb ELSE '{}'::jsonb END
        || CASE WHEN s.removed THEN place.removed::jsonb ELSE '{}'::jsonb END)

@@ -80,7 +80,7 @@ struct NotificationQueue: Sendable {
     }
   }
 
-  /// By what a claim looks up which tokens of an app are suppressed.
+  /// What a claim needs to look up suppressed tokens of an app.
   struct TokenSuppressions: Sendable {
     let key: SuppressionKey
     let app: PushAppID
@@ -94,7 +94,7 @@ struct NotificationQueue: Sendable {
     let leaseEnd: ContinuousClock.Instant
     /// Where the lane's webhook leads; nil for a messaging service, and for a webhook that there is none of any more.
     var webhook: WebhookDestination?
-    /// Those whose tokens are suppressed.
+    /// The subscriptions whose tokens are suppressed.
     var stopped: Set<SubscriptionID> = []
   }
 

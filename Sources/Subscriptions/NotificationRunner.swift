@@ -185,6 +185,14 @@ public struct NotificationRunner: Service {
     return dispatcher.target(app, opened)
   }
 
+  /// What the tasks that send a group share.
+  private struct ClaimState {
+    /// Afterwards another hub may send the group.
+    var end: ContinuousClock.Instant
+    /// Whether a push could not be tried.
+    var isBlocked = false
+  }
+
   /// - Parameter hasCapacity: called once all have their capacity, or will not get any; `mayGoOn` says which.
   /// - Returns: whether all could be tried.
   @discardableResult
@@ -194,17 +202,51 @@ public struct NotificationRunner: Service {
     _ queue: NotificationQueue, address: (NotificationQueue.Claimed) -> String = \.target,
     hasCapacity: (_ mayGoOn: Bool) -> Void = { _ in }
   ) async -> Bool {
+    let (pushes, items, unsent) = prepare(group, of: lane, queue, address)
+    await write(unsent, of: lane, queue)
+    let claim = Mutex(ClaimState(end: group.leaseEnd))
+    let moveEnd = { @Sendable (end: ContinuousClock.Instant) in claim.withLock { $0.end = end } }
+    await withTaskGroup(of: Void.self) { tasks in
+      tasks.addTask {
+        let ids = items.map(\.claimed.id)
+        while (try? await Task.sleep(for: settings.lease / 4)) != nil {
+          let asked = ContinuousClock.now
+          guard let isHeld = try? await queue.extend(ids, of: lane) else { continue }
+          moveEnd(isHeld ? asked + settings.lease : asked)
+        }
+      }
+      await sender.send(
+        pushes, to: target, in: run, while: { claim.withLock(\.end) > .now },
+        hasCapacity: { hasCapacity(claim.withLock { !$0.isBlocked }) }
+      ) {
+        outcomes in
+        if outcomes.contains(where: \.isBlocked) { claim.withLock { $0.isBlocked = true } }
+        await settle(outcomes.map { ($0, items[$0.index].claimed, items[$0.index].events) }, of: lane, queue)
+      }
+      tasks.cancelAll()
+    }
+    return claim.withLock { !$0.isBlocked }
+  }
+
+  /// - Returns: the pushes of a group, the notification and the events of each, and the outcomes of those that nothing is sent for.
+  private func prepare(
+    _ group: NotificationQueue.Group, of lane: NotificationQueue.Lane, _ queue: NotificationQueue,
+    _ address: (NotificationQueue.Claimed) -> String
+  ) -> (
+    pushes: [DirectPush], items: [(claimed: NotificationQueue.Claimed, events: [DataTreeEvent])],
+    unsent: [NotificationQueue.Settlement]
+  ) {
     var pushes: [DirectPush] = []
     var messages = NotificationMessages(lane: lane, vault: vault)
-    var sent: [(claimed: NotificationQueue.Claimed, events: [DataTreeEvent])] = []
-    var nothing: [NotificationQueue.Settlement] = []
+    var items: [(claimed: NotificationQueue.Claimed, events: [DataTreeEvent])] = []
+    var unsent: [NotificationQueue.Settlement] = []
     for (one, event) in group.items {
       guard let event else {
-        nothing.append(.init(id: one.id, next: .done))
+        unsent.append(.init(id: one.id, next: .done))
         continue
       }
       guard !group.stopped.contains(one.id) else {
-        nothing.append(
+        unsent.append(
           .init(
             id: one.id, next: one.hasEnded ? .remove : .done, event: event.name, outcome: "failed",
             reason: .hub(.suppressed)))
@@ -216,41 +258,16 @@ public struct NotificationRunner: Service {
           DirectPush(
             token: address(one), id: queue.pushID(of: one.id), forms: rendered, attempts: one.attempts,
             isToDeadToken: one.revoked != nil))
-        sent.append((one, forms))
+        items.append((one, forms))
       } catch {
-        // Nobody could read it, and later ones neither.
-        nothing.append(
+        // The hub cannot open the subscription's key, so later ones would fail, too.
+        unsent.append(
           .init(
             id: one.id, next: one.hasEnded ? .remove : .done, event: event.name, outcome: "failed",
             reason: "EncryptionKeySealed"))
       }
     }
-    await write(nothing, of: lane, queue)
-    let items = sent
-    // After it, another hub may send them.
-    let claimEnd = Mutex(group.leaseEnd)
-    let moveEnd = { @Sendable (end: ContinuousClock.Instant) in claimEnd.withLock { $0 = end } }
-    let isBlocked = Mutex(false)
-    await withTaskGroup(of: Void.self) { tasks in
-      tasks.addTask {
-        let ids = items.map(\.claimed.id)
-        while (try? await Task.sleep(for: settings.lease / 4)) != nil {
-          let asked = ContinuousClock.now
-          guard let isHeld = try? await queue.extend(ids, of: lane) else { continue }
-          moveEnd(isHeld ? asked + settings.lease : asked)
-        }
-      }
-      await sender.send(
-        pushes, to: target, in: run, while: { claimEnd.withLock(\.self) > .now },
-        hasCapacity: { hasCapacity(isBlocked.withLock { !$0 }) }
-      ) {
-        outcomes in
-        if outcomes.contains(where: \.isBlocked) { isBlocked.withLock { $0 = true } }
-        await settle(outcomes.map { ($0, items[$0.index].claimed, items[$0.index].events) }, of: lane, queue)
-      }
-      tasks.cancelAll()
-    }
-    return isBlocked.withLock { !$0 }
+    return (pushes, items, unsent)
   }
 
   private func settle(
@@ -280,7 +297,8 @@ public struct NotificationRunner: Service {
         return
       } catch {
         guard DatabaseUnavailable(error) != nil else {
-          logger.error("failed to write outcomes of notifications", metadata: ["error": "\(error)"])
+          logger.error(
+            "failed to write outcomes of notifications, which may be sent again", metadata: ["error": "\(error)"])
           return
         }
         failures += 1

@@ -38,7 +38,7 @@ public struct WebhookStore: Sendable {
       try Self.check(destination, rule) { "destinations.\(name).\($0)" }
     }
     guard settings.destinations.count <= Self.most,
-      settings.destinations.keys.allSatisfy({ (1...100).contains($0.utf8.count) })
+      settings.destinations.keys.allSatisfy({ (1...100).contains($0.text.utf8.count) })
     else {
       throw SubscriptionsError.invalid(
         field: "destinations", problem: "holds more than \(Self.most), or a name of more than 100 bytes")
@@ -58,10 +58,10 @@ public struct WebhookStore: Sendable {
 
   /// Most webhooks of an app.
   private static let most = 100
-  /// In bytes.
+  /// Most bytes of an address.
   private static let longestURI = 2048
 
-  /// Adds a webhook, or changes it. The caller has to run it in a transaction, in which no other change of them comes between.
+  /// Adds or changes a webhook. The caller has to run it in a transaction: it locks the app's webhooks against concurrent changes.
   /// - Parameter rule: where webhooks may lead.
   /// - Throws: `SubscriptionsError.notEnabled`, `.invalid`; `RegistryError.sealed` when no master key at hand opens the others.
   package func save(
@@ -85,7 +85,7 @@ public struct WebhookStore: Sendable {
         throw .invalid(field: "name", problem: "is that of one more webhook, and an app has at most \(Self.most)")
       }
       try Self.check(after.destinations[name] ?? destination, rule) { place in
-        // In the terms of this request.
+        // The settings name the place by other fields than the request does.
         if place.hasPrefix("headers") { return "token" }
         return place.replacing("destinationUris", with: "uris").replacing(".uri", with: "")
       }
@@ -100,7 +100,7 @@ public struct WebhookStore: Sendable {
   ) async throws -> (before: WebhookSettings, after: WebhookSettings) {
     try await change(customer, app: app) { before throws(SubscriptionsError) in
       var after = before
-      guard after.destinations.removeValue(forKey: name) != nil else { throw .webhookUnknown(name: name) }
+      guard after.destinations.removeValue(forKey: UTF8String(name)) != nil else { throw .webhookUnknown(name: name) }
       return after
     }
   }

@@ -38,7 +38,7 @@ public struct PageRequest<Cursor: Sendable>: Sendable {
 }
 
 extension PageRequest {
-  /// A page of what a statement returned that was asked for one item more than the limit. The last item only tells that
+  /// A page of what a statement returned that was asked for one item more than the limit. The last item only shows that
   /// there is a further page.
   public func page<Item>(of found: [Item], cursor: (Item) -> Cursor) -> Page<Item, Cursor>
   where Item: Codable & Sendable, Cursor: Codable {
@@ -46,7 +46,7 @@ extension PageRequest {
     return Page(items: Array(items), next: found.count > limit ? items.last.map(cursor) : nil)
   }
 
-  /// A page that ends early where its items are long. An item that is beyond it only tells that there is a further page.
+  /// A page that ends early where its items are long. An item that is beyond it only shows that there is a further page.
   public func page<Item>(of found: [(item: Item, isBeyond: Bool)], cursor: (Item) -> Cursor) -> Page<Item, Cursor>
   where Item: Codable & Sendable, Cursor: Codable {
     let items = found.prefix(limit).prefix { !$0.isBeyond }.map(\.item)

@@ -28,10 +28,10 @@ import Wire
           let explained = try await fixture.segments.explain(
             fixture.customer, resolved, originalID: contact.originalId)
           #expect(explained.result == expected.contains(contact.id), "\(filter.text)")
-          let parts = resolved.explained
-          #expect(explained.nodes.map(\.text) == parts.map(\.text))
-          for (node, part) in zip(explained.nodes, parts) {
-            #expect(node.result == fixture.model.matches(part, contact), "\(node.text) of \(contact.originalId)")
+          let nodes = resolved.explained
+          #expect(explained.nodes.map(\.text) == nodes.map(\.text))
+          for (reply, node) in zip(explained.nodes, nodes) {
+            #expect(reply.result == fixture.model.matches(node, contact), "\(reply.text) of \(contact.originalId)")
           }
         }
       }

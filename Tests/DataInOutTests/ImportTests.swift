@@ -139,8 +139,10 @@ import Wire
       "No field is called Kundnr, Färg. Say by columns what they are, null for nothing, or choose others: properties or skip."
     ),
     ("firstName\nLars\n", "No column is originalId, which says whom a row is about. Name it in columns."),
-    ("originalId,Original ID\n1,2\n", "The columns originalId and Original ID are both originalId."),
-    ("originalId,a\0b\n1,2\n", "The heading of column 2 holds U+0000."),
+    (
+      "originalId,Original ID\n1,2\n",
+      "The columns originalId and Original ID are both originalId. Say null for one of them in columns."
+    ), ("originalId,a\0b\n1,2\n", "The heading of column 2 holds U+0000. Remove it, or name the file's encoding."),
     (
       "originalId,\"a\u{1B}[2Jb\"\n",
       "No field is called a\u{FFFD}[2Jb. Say by columns what they are, null for nothing, or choose others: properties or skip."

@@ -6,7 +6,10 @@ import Testing
   private static let forbidden: [(what: String, instead: String)] = [
     ("JSONDecoder", "JSONCoding, which keeps digits and bytes"), ("JSONEncoder", "JSONCoding"),
     ("JSONSerialization", "JSONValue"), ("[String: JSONValue]", "[UTF8String: JSONValue]"),
-    (".lowercased()", "lowercasedASCII, or it is text for people"),
+    (".lowercased()", "lowercasedASCII, or it is text for people"), (".uppercased() ==", "lowercasedASCII"),
+    (".uppercased() !=", "lowercasedASCII"), (".uppercased() {", "lowercasedASCII"),
+    (".replacing(\"'\", with: \"''\")", "replacing(each:with:)"),
+    (".replacing(\"'\", with: #\"'", "replacing(each:with:)"),
   ]
   /// Where letters of people change their case, or names are the project's own.
   private static let exempt = [

@@ -123,6 +123,15 @@ import Wire
     }
   }
 
+  @Test func `Ids that begin with a combining mark are paged without a gap`() async throws {
+    try await withDatabase { database in
+      let fixture = try await RegistryFixture(database)
+      let ids = (0..<5).map { "\u{301}u\($0)" }
+      for id in ids { try await add(fixture, id, [:]) }
+      #expect(try await found(fixture, "\u{301}u").sorted() == ids)
+    }
+  }
+
   @Test(arguments: ["x", "9:1:a", "0:x:a", "0:1", "0:1:a\0", "-1:1:a"])
   func `A place that is none of the search is refused`(after: String) async throws {
     try await withDatabase { database in

@@ -57,6 +57,8 @@ import Wire
       #expect(webhooks["b"]?.destinationUris.map(\.uri) == ["https://hooks.example.com/b?x=1"])
       #expect(webhooks["b"]?.enabled == false && webhooks["a"]?.enabled == true)
       #expect(webhooks["b"]?.headers == [WebhookDestination.tokenHeader: "bar"])
+      for name in ["\u{E9}", "e\u{301}"] { try await save(name, WebhookRequest(uris: ["https://hooks.example.com/"])) }
+      #expect(try await store.settings(customer, app: SendingBench.appID).destinations.count == 5)
 
       await #expect(throws: SubscriptionsError.webhookUnknown(name: "d")) {
         try await pool.transaction {
@@ -305,10 +307,14 @@ private struct WebhookBench: Sendable {
     _ addresses: String..., enabled: Bool = true, token: String? = nil, beside others: [String: String] = [:],
     in transaction: (any Querying)? = nil
   ) async throws {
-    var destinations = others.mapValues {
-      WebhookDestination(
-        enabled: true, subscribeDurationSeconds: 3600, destinationUris: [DestinationURI(uri: $0)])
-    }
+    var destinations = Dictionary(
+      named: others.map { name, uri in
+        (
+          name,
+          WebhookDestination(
+            enabled: true, subscribeDurationSeconds: 3600, destinationUris: [DestinationURI(uri: uri)])
+        )
+      })
     if !addresses.isEmpty {
       destinations["hook"] = WebhookDestination(
         enabled: enabled, subscribeDurationSeconds: 3600, destinationUris: addresses.map { DestinationURI(uri: $0) },

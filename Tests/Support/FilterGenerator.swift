@@ -1,7 +1,7 @@
 import FoundationEssentials
 public import Wire
 
-/// Makes filters, and contacts for them to take or not, the same ones for a seed.
+/// Makes random filters, and contacts of which each meets some of them. The same seed makes the same ones.
 ///
 /// Values come from small pools, so that filters often hit. Many lie at the edges: the first and last moment of a day or a span, numbers that
 /// differ in their writing alone, and texts that almost are numbers, dates or versions.
@@ -15,7 +15,7 @@ public struct FilterGenerator: Sendable {
     self.model = model
   }
 
-  /// Without lists and segments: for a filter that nothing is looked up for.
+  /// Makes filters without lists and segments, so that nothing has to be looked up.
   public init(seed: UInt64) { self.init(seed: seed, model: FilterModel(now: Self.usualNow)) }
 
   /// 2026-12-01T12:34:56.789Z.

@@ -1,7 +1,7 @@
 import FoundationEssentials
 public import Wire
 
-/// What filters mean, told again without SQL: tests compare the hub's answers with it.
+/// What filters mean, written a second time without SQL: tests compare the hub's answers with it.
 ///
 /// Moments are milliseconds since 1970-01-01T00:00Z.
 public struct FilterModel: Sendable {

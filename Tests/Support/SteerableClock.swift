@@ -11,7 +11,7 @@ public final class SteerableClock: Sendable {
   public func advance(by duration: Duration) { time.withLock { $0 += duration } }
 }
 
-/// A wall clock that stands still until it is told to move.
+/// A wall clock that stands still until a test moves it.
 public final class SteerableDate: Sendable {
   private let date = Mutex(Date())
 

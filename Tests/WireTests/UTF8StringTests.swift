@@ -19,6 +19,16 @@ import Wire
     #expect(names.sorted().map(\.text.utf8.first) == [nil, 0x5A, 0x61, 0x65, 0x7A, 0xC3, 0xEF, 0xF0])
   }
 
+  @Test func `Texts are split at a mark, whatever follows it`() {
+    #expect("heading=\u{301}x=y".split(atEach: "=", maxSplits: 1).map { UTF8String($0) } == ["heading", "\u{301}x=y"])
+    #expect(",a,\u{338},".split(atEach: ",").map { UTF8String($0) } == ["", "a", "\u{338}", ""])
+  }
+
+  @Test func `Marks are replaced, whatever follows them`() {
+    #expect(UTF8String("a'\u{301}b'".replacing(each: "'", with: "''")) == "a''\u{301}b''")
+    #expect("".replacing(each: "'", with: "''").isEmpty && "ab".replacing(each: "'", with: "''") == "ab")
+  }
+
   @Test func `Only letters of ASCII change their case`() {
     #expect("TitleİÄK\u{212A}".lowercasedASCII.hasSameBytes(as: "titleİÄk\u{212A}"))
   }

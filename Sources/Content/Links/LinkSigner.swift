@@ -7,7 +7,7 @@ public import Wire
 ///
 /// A token is the base64url of six variable-length integers and a 16-byte HMAC-SHA256. The integers are the signing
 /// key's number, customer, sendout, push, device and the day of signing. The HMAC covers them. A page's link
-/// has its first half, and the other link of the push its second half: neither half tells anything about the other. So a token is short,
+/// has its first half, and the other link of the push its second half: neither half can be guessed from the other. So a token is short,
 /// unguessable and free of personal data. Keys can be replaced while the hub serves. The database is never asked.
 public final class LinkSigner: Sendable {
   private struct Keys: Sendable {

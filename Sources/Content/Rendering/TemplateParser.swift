@@ -174,7 +174,7 @@ struct TemplateParser {
     return Tag(kind: kind, name: content.trimmed, start: start)
   }
 
-  /// Reads the character that tells the tag's kind, if there is one.
+  /// Reads the character that says the tag's kind, if there is one.
   private mutating func kind(_ start: Int) throws(TemplateProblem) -> (Kind, ending: String) {
     guard position < bytes.count else { throw refusal(start, "a tag is opened and never closed") }
     let kind: Kind

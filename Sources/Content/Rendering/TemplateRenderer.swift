@@ -138,10 +138,10 @@ struct TemplateRenderer {
   private mutating func text(_ name: TemplateName) -> String? {
     // Most tags are plain variables outside of sections.
     if scopes.isEmpty, name.transforms.isEmpty, name.variable.isText {
-      return context.text(name.variable).flatMap { afforded($0) }
+      return context.text(name.variable).flatMap { withinBudget($0) }
     }
     switch value(name) {
-    case .text(let text): return afforded(text)
+    case .text(let text): return withinBudget(text)
     case .number(let number): return String(number)
     case .bool(let flag): return flag ? "true" : "false"
     case .list(let values):
@@ -152,7 +152,7 @@ struct TemplateRenderer {
   }
 
   /// The text, if the budget has room for it.
-  private mutating func afforded(_ text: String) -> String? { budget.spend(1 + text.utf8.count) ? text : nil }
+  private mutating func withinBudget(_ text: String) -> String? { budget.spend(1 + text.utf8.count) ? text : nil }
 
   /// Appends a value as a template prints it: a list with commas, an object as nothing.
   /// - Returns: whether the budget had room for all of it.

@@ -17,7 +17,7 @@ package enum TemplateQueries {
     RETURNING \(summary), body
     """)
 
-  /// What there is: versions of removed templates are left out.
+  /// Leaves out the versions of removed templates.
   private static let isThere = "removed_at IS NULL"
 
   private static let version = """
@@ -27,7 +27,7 @@ package enum TemplateQueries {
 
   static let get = Statement("template.get", .read, "\(version) AND \(isThere)")
 
-  /// A version for the pages of what was sent, even if the template is removed.
+  /// A version for the pages of messages that were sent, even if the template is removed.
   static let ofPage = Statement("template.of_page", .read, version)
 
   private static let newest = """
@@ -37,7 +37,7 @@ package enum TemplateQueries {
 
   static let current = Statement("template.current", .read, newest)
 
-  /// As `current`; keeps the template from being removed until the transaction ends.
+  /// The current version. The template cannot be removed until the transaction ends.
   static let hold = Statement("template.hold", .write, "\(newest) FOR SHARE")
 
   /// Marks all versions as removed. Waits for transactions that hold the template.

@@ -57,7 +57,7 @@ public struct Templates: Sendable {
     return try Template(row)
   }
 
-  /// A version for the pages of what was sent, even if the template is removed.
+  /// A version for the pages of messages that were sent, even if the template is removed.
   /// - Throws: `ContentError.templateUnknown`.
   package func ofPage(_ customer: CustomerID, name: String, version: Int32) async throws -> Template {
     guard

@@ -1,8 +1,8 @@
 /// Reads CSV as it arrives, a row at a time: RFC 4180, and what people's programs write beside it.
 ///
-/// It is a state machine of ours for what a person is told of a row: its first physical line, and the row as it was. PostgreSQL's COPY
-/// fails as a whole at the first row with a cell too many, and counts rows of its own. libcsv takes blanks off cells and lines that
-/// are empty away, and tells no line.
+/// It is no library, as a rejected row is reported with its first physical line and as it was in the file. PostgreSQL's COPY
+/// fails as a whole at the first row with a cell too many, and counts rows instead of lines. libcsv takes blanks off cells,
+/// drops empty lines, and reports no line.
 ///
 /// - A cell in quotes holds whatever is between them, line ends too. Two quotes inside are one.
 /// - What follows a closing quote belongs to the cell, and a quote within a cell that does not begin with one is a quote.

@@ -113,7 +113,7 @@ package struct EncodingReader {
   }
 
   /// No UTF-8 has it.
-  private static let wrong: UInt8 = 0xFF
+  private static let invalid: UInt8 = 0xFF
 
   private mutating func decodeUTF16(into text: inout [UInt8], isLast: Bool) {
     let isBig = encoding == .utf16be
@@ -124,7 +124,7 @@ package struct EncodingReader {
     while at + 1 < rest.count {
       let first = unit(at)
       guard UTF16.isLeadSurrogate(first) else {
-        if let scalar = Unicode.Scalar(first) { Self.append(scalar, to: &text) } else { text.append(Self.wrong) }
+        if let scalar = Unicode.Scalar(first) { Self.append(scalar, to: &text) } else { text.append(Self.invalid) }
         at += 2
         continue
       }
@@ -135,14 +135,14 @@ package struct EncodingReader {
         if let scalar = Unicode.Scalar(value) { Self.append(scalar, to: &text) }
         at += 4
       } else {
-        text.append(Self.wrong)
+        text.append(Self.invalid)
         at += 2
       }
     }
     rest.removeSubrange(..<at)
     // Half a character.
     if isLast, !rest.isEmpty {
-      text.append(Self.wrong)
+      text.append(Self.invalid)
       rest = []
     }
   }

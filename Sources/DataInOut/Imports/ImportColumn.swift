@@ -113,7 +113,8 @@ struct ImportHeadings {
       let key = UTF8String(heading)
       if let target = request.columns?.targets[key] {
         guard named.insert(key).inserted else {
-          throw UnusableFile("Two columns have the heading \(Self.shown(heading)), which columns names.")
+          throw UnusableFile(
+            "Two columns have the heading \(Self.shown(heading)), which columns names. Rename one of them.")
         }
         // Checked when the import was made.
         columns.append(target.flatMap { ImportColumn($0) } ?? .ignored)
@@ -126,7 +127,8 @@ struct ImportHeadings {
         case .skip: columns.append(.ignored)
         case .properties:
           guard PropertyRule.allows(name: heading) else {
-            throw UnusableFile("The heading \(Self.shown(heading)) is too long for a property's name.")
+            throw UnusableFile(
+              "The heading \(Self.shown(heading)) is too long for a property's name. Say by columns what it is.")
           }
           columns.append(.property(key))
         case .refuse:
@@ -143,13 +145,14 @@ struct ImportHeadings {
       )
     }
     for name in request.columns?.targets.keys.sorted() ?? [] where !named.contains(name) {
-      throw UnusableFile("No column has the heading \(Self.shown(name.text)), which columns names.")
+      throw UnusableFile(
+        "No column has the heading \(Self.shown(name.text)), which columns names. Write it as the file has it.")
     }
     var seen: [ImportColumn: Int] = [:]
     for (place, column) in columns.enumerated() where column != .ignored {
       if let other = seen.updateValue(place, forKey: column) {
         throw UnusableFile(
-          "The columns \(Self.shown(headings[other])) and \(Self.shown(headings[place])) are both \(column.target ?? "")."
+          "The columns \(Self.shown(headings[other])) and \(Self.shown(headings[place])) are both \(column.target ?? ""). Say null for one of them in columns."
         )
       }
     }
@@ -158,13 +161,14 @@ struct ImportHeadings {
       throw UnusableFile("No column is \(identity.rawValue), which says whom a row is about. Name it in columns.")
     }
     guard columns.count(where: \.isProperty) <= PropertyRule.count else {
-      throw UnusableFile("More than \(PropertyRule.count) columns are properties.")
+      throw UnusableFile(
+        "More than \(PropertyRule.count) columns are properties. Say null for some of them in columns.")
     }
     self.headings = headings
     self.columns = columns
   }
 
-  /// What the columns seem to be, of a file that waits to be told: by `columns` of the request, by their headings, or nothing.
+  /// What the columns of a file in review seem to be: by `columns` of the request, by their headings, or nothing.
   /// - Throws: `UnusableFile`.
   init(guessing headings: [String], _ request: ImportRequest) throws(UnusableFile) {
     try Self.check(headings)
@@ -180,10 +184,10 @@ struct ImportHeadings {
 
   private static func check(_ headings: [String]) throws(UnusableFile) {
     guard headings.count <= maximum else {
-      throw UnusableFile("The file has \(headings.count) columns, and \(maximum) are allowed.")
+      throw UnusableFile("The file has \(headings.count) columns, and \(maximum) are allowed. Leave some out.")
     }
     if let place = headings.firstIndex(where: { $0.utf8.contains(0) }) {
-      throw UnusableFile("The heading of column \(place + 1) holds U+0000.")
+      throw UnusableFile("The heading of column \(place + 1) holds U+0000. Remove it, or name the file's encoding.")
     }
     if let place = headings.firstIndex(where: { !CombiningMarks.areFew(in: $0) }) {
       throw UnusableFile("The heading of column \(place + 1) \(CombiningMarks.problem).")

@@ -7,6 +7,8 @@ struct ImportDate {
     case mark(UInt8)
   }
 
+  static let formatProblem = "must have DD, MM, and YYYY or YY once each, and marks between them, such as DD.MM.YYYY"
+
   private let format: [Part]?
   /// Short years up to this one are of its century, others of the one before.
   private let thisYear: Int

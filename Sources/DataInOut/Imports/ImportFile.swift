@@ -6,6 +6,7 @@ import Wire
 final class ImportFile {
   /// Most bytes of a file, packed and unpacked.
   static let largest: Int64 = 4 << 30
+  static let tooLarge = UnusableFile("The file has more than 4 GiB. Send it as several files.")
 
   /// Most rows of a file, without the headings.
   static let mostRows: Int64 = 50_000_000
@@ -84,7 +85,7 @@ final class ImportFile {
 
   private func read(_ bytes: ArraySlice<UInt8>) throws {
     unpacked += Int64(bytes.count)
-    guard unpacked <= Self.largest else { throw UnusableFile("The file has more than 4 GiB.") }
+    guard unpacked <= Self.largest else { throw Self.tooLarge }
     encoding.read(bytes, into: &text)
     if csv == nil {
       guard text.count >= DelimiterGuess.sample else { return }

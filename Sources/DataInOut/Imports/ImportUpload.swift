@@ -49,7 +49,7 @@ package struct ImportUpload: Sendable {
     _ customer: CustomerID, _ number: ImportID, _ chunks: Chunks, length: Int64?
   ) async throws -> ReceivedFile where Chunks.Element == [UInt8] {
     if let length, length > ImportFile.largest {
-      throw DataInOutError.invalid(field: "the file", problem: "has more than 4 GiB")
+      throw DataInOutError.invalid(field: "the file", problem: "has more than 4 GiB: send it as several files")
     }
     let (attempt, request) = try await begin(customer, number, length)
     do {
@@ -89,7 +89,7 @@ package struct ImportUpload: Sendable {
     do {
       for try await chunk in chunks {
         bytes += Int64(chunk.count)
-        guard bytes <= ImportFile.largest else { throw UnusableFile("The file has more than 4 GiB.") }
+        guard bytes <= ImportFile.largest else { throw ImportFile.tooLarge }
         try file.add(chunk)
         while try file.readPiece() {
           guard file.size >= Self.portion else { continue }
@@ -107,7 +107,7 @@ package struct ImportUpload: Sendable {
     } catch let error as UnusableFile {
       problem = error.sentence
     } catch GunzipProblem.damaged {
-      problem = "The file begins like gzip, and cannot be unpacked."
+      problem = "The file begins like gzip, and cannot be unpacked. Pack it again, or send it as it is."
     }
     return ReceivedFile(number: number, attempt: attempt, bytes: bytes, facts: file.facts, problem: problem)
   }
@@ -152,7 +152,7 @@ extension ImportRows.Rules {
     let apps = Dictionary(grouping: try await PushApps(database).list(customer)) { UTF8String($0.appID) }
     let year = Calendar(identifier: .gregorian).component(.year, from: Date())
     guard let dates = ImportDate(format: request.dateFormat, thisYear: year) else {
-      throw DataInOutError.invalid(field: "dateFormat", problem: "is no form of dates")
+      throw DataInOutError.invalid(field: "dateFormat", problem: ImportDate.formatProblem)
     }
     self.init(
       customer: customer, number: number, attempt: attempt, request: request, apps: apps, endpoints: endpoints,

@@ -204,7 +204,7 @@ package struct ImportWork: SteppedWork {
         try reader.finish { rows.append($0) }
       }
       // Nothing of `staged` is missing, but a file must not be checked for ever.
-      guard last > checked else { throw UnusableFile("The rows of the file are gone.") }
+      guard last > checked else { throw UnusableFile("The rows of the file are gone. Send it again.") }
       let written = rows.takeBytes()
       _ = try await transaction.copyIn(
         ImportQueries.copy,

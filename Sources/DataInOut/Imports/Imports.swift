@@ -19,18 +19,17 @@ package struct Imports: Sendable {
   /// - Throws: `DataInOutError.invalid`; `RegistryError.customerUnknown`.
   package func add(_ customer: CustomerID, _ request: ImportRequest) async throws -> ImportReply {
     try await check(customer, request)
-    let json = String(decoding: try JSONValue(encoding: request).json, as: UTF8.self)
     do {
       return try await database.query(
         ImportQueries.add, customer.rawValue, request.name, (request.mode ?? .upsert).rawValue,
         (request.identity ?? .originalId).rawValue, request.listId?.rawValue, request.segmentId?.rawValue,
-        request.dryRun ?? false, JSONDocument(json))[0].reply()
+        request.dryRun ?? false, JSONDocument(encoding: request))[0].reply()
     } catch let error as PostgresError {
-      throw Self.told(error, customer)
+      throw Self.refusal(error, customer)
     }
   }
 
-  private static func told(_ error: PostgresError, _ customer: CustomerID) -> any Error {
+  private static func refusal(_ error: PostgresError, _ customer: CustomerID) -> any Error {
     switch error.constraint {
     case "import_list_id_fkey": DataInOutError.invalid(field: "listId", problem: "names no list of this customer")
     case "import_customer_id_fkey": RegistryError.customerUnknown(customer)
@@ -58,17 +57,15 @@ package struct Imports: Sendable {
     } catch {
       throw DataInOutError.invalid(field: "columns", problem: "do not fit the file: \(error.sentence.dropLast())")
     }
-    func json(_ value: some Encodable) throws -> JSONDocument {
-      JSONDocument(String(decoding: try JSONValue(encoding: value).json, as: UTF8.self))
-    }
     do {
       let started = try await database.query(
         ImportQueries.start, customer.rawValue, number.rawValue, (request.mode ?? .upsert).rawValue,
         (request.identity ?? .originalId).rawValue, request.listId?.rawValue, request.segmentId?.rawValue,
-        request.dryRun ?? false, try json(request), try json(found.targets), found.place(of: .deviceToken) != nil)
+        request.dryRun ?? false, JSONDocument(encoding: request), JSONDocument(encoding: found.targets),
+        found.place(of: .deviceToken) != nil)
       return (before, try started[0].reply())
     } catch let error as PostgresError {
-      throw Self.told(error, customer)
+      throw Self.refusal(error, customer)
     }
   }
 
@@ -132,8 +129,7 @@ package struct Imports: Sendable {
       else { throw refuse("delimiter", "must be one character of ASCII, or a tab, and no quote") }
     }
     if let format = request.dateFormat, ImportDate(format: format, thisYear: 2000) == nil {
-      throw refuse(
-        "dateFormat", "must have DD, MM, and YYYY or YY once each, and marks between them, such as DD.MM.YYYY")
+      throw refuse("dateFormat", ImportDate.formatProblem)
     }
     if request.mode == .replace, request.listId == nil, request.segmentId == nil {
       throw refuse("listId", "is missing, and so is segmentId: mode replace takes those off who are not in the file")
@@ -215,12 +211,10 @@ package struct Imports: Sendable {
   /// - Throws: `DataInOutError.overtaken`, `.importUnknown`.
   package func finish(_ customer: CustomerID, _ file: ReceivedFile) async throws -> ImportReply {
     let facts = file.facts
-    func json(_ value: some Encodable) throws -> JSONDocument {
-      JSONDocument(String(decoding: try JSONValue(encoding: value).json, as: UTF8.self))
-    }
     let rows = try await database.query(
       ImportQueries.received, customer.rawValue, file.number.rawValue, file.attempt, file.bytes, facts.delimiter,
-      facts.encoding.rawValue, try facts.columns.map { try json($0) }, try json(facts.sample), facts.hasDevices,
+      facts.encoding.rawValue, try facts.columns.map { try JSONDocument(encoding: $0) },
+      JSONDocument(encoding: facts.sample), facts.hasDevices,
       facts.rows, file.problem, facts.headings)
     guard !rows.isEmpty else { throw DataInOutError.overtaken }
     return try await find(customer, file.number)
@@ -232,6 +226,12 @@ package struct Imports: Sendable {
     try await database.query(ImportQueries.forgetSamples, customer.rawValue)
     try await database.query(ImportQueries.forgetReviews, customer.rawValue)
     try await database.deleteInPortions(ImportQueries.forget, customer.rawValue, portion: 1000)
+  }
+}
+
+extension JSONDocument {
+  fileprivate init(encoding value: some Encodable) throws {
+    self.init(String(decoding: try JSONValue(encoding: value).json, as: UTF8.self))
   }
 }
 

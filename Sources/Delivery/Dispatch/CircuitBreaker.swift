@@ -81,8 +81,8 @@ extension Dispatch {
   /// Tokens of other apps look invalid one by one; if they are most of a batch, the appId is wrong.
   /// - Returns: the push service's reason, if so.
   private func wrongTopic(_ invalid: [InvalidToken], of answered: Int) -> String? {
-    let foreign = invalid.filter { $0.cause == .wrongApp }
-    return foreign.count * 2 > answered ? foreign.first?.reason : nil
+    let ofOtherApps = invalid.filter { $0.cause == .wrongApp }
+    return ofOtherApps.count * 2 > answered ? ofOtherApps.first?.reason : nil
   }
 
   /// Warns once in a run that the service refuses some pushes until the app is corrected.

@@ -221,7 +221,8 @@ final class Dispatch: Sendable {
       logger.warning("could not \(what) while the database is away, retrying", metadata: ["error": "\(error)"])
       return true
     }
-    logger.error("failed to \(what), this run ends", metadata: ["error": "\(error)"])
+    logger.error(
+      "failed to \(what), this run ends and another continues once the lease expires", metadata: ["error": "\(error)"])
     return false
   }
 }

@@ -241,7 +241,7 @@ public enum DispatchEnd: Sendable, Equatable {
   case unavailable(reason: String, after: Duration?)
 }
 
-/// Tells a dispatch to stop claiming and sending; it still waits for pushes in flight.
+/// Stops a dispatch from claiming and sending; it still waits for pushes in flight.
 public final class StopSignal: Sendable {
   private struct State {
     var lastID = 0

@@ -87,7 +87,7 @@ enum FreezeQueries {
     """
   }
 
-  /// Tells the planner of `$2` new pushes of the sendout `$1`. Without statistics of them it expects a handful where there are a
+  /// Gives the planner statistics of `$2` new pushes of the sendout `$1`. Without statistics of them it expects a handful where there are a
   /// million, and reads all of them to settle a thousand. It looks at the sendout's partition only, and only when they are more
   /// than a tenth of what it knows of.
   static let analyze = Statement(

@@ -47,7 +47,7 @@ public struct Ledger: Sendable {
     return count
   }
 
-  /// Tells the planner of a large audience, once its freeze is committed. Within the freeze, ANALYZE would wait for a VACUUM, and
+  /// Gives the planner statistics of a large audience, once its freeze is committed. Within the freeze, ANALYZE would wait for a VACUUM, and
   /// keep the next one out until the freeze is over. Should it fail, autovacuum does the same a minute later.
   public func refreshStatistics(of key: SendoutKey, afterFreezing count: Int) async throws {
     if count >= Self.worthAnalyzing { try await database.query(FreezeQueries.analyze, key.sendout.rawValue, count) }

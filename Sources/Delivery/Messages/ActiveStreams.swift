@@ -10,7 +10,7 @@ final class ActiveStreams: Sendable {
     let reserved = Mutex<(numbers: StreamNumbers?, verifications: Int)>((nil, 0))
     private let pushes = Atomic(0)
 
-    /// Tells the planner whenever this hub's pushes of the stream have doubled. Plans are made once, and one that was made for an empty
+    /// Gives the planner statistics whenever this hub's pushes of the stream have doubled. Plans are made once, and one that was made for an empty
     /// table reads all of it for each message.
     func wrote(_ count: Int, _ ledger: MessageLedger) {
       let (before, now) = pushes.add(count, ordering: .relaxed)

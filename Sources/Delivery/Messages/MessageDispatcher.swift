@@ -260,7 +260,7 @@ public struct MessageStream: Sendable {
   let tracked: TrackedTraits?
   /// Reserves numbers for this hub.
   let reserve: @Sendable () async throws -> StreamNumbers
-  /// Tells every hub that it has something to send.
+  /// Notifies every hub that there is something to send.
   let notify: @Sendable () async throws -> Void
 
   /// Where its messages may go.

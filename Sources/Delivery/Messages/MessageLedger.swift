@@ -364,13 +364,13 @@ public struct Messages: Sendable {
   /// The messages that requests with these idempotency keys made, and the fingerprints of the requests.
   public func repetitions(
     _ customer: CustomerID, of keys: [String]
-  ) async throws -> [String: (fingerprint: [UInt8], message: MessageID)] {
+  ) async throws -> [UTF8String: (fingerprint: [UInt8], message: MessageID)] {
     let rows = try await database.query(MessageQueries.repetitions, customer.rawValue, keys)
     let found = try rows.map { row in
       let (key, fingerprint, sendout, number) = try row.decode(String.self, Bytes.self, Int64.self, Int32.self)
       return (key, (fingerprint.bytes, MessageID(SendoutID(sendout), number)))
     }
-    return Dictionary(found) { first, _ in first }
+    return Dictionary(named: found)
   }
 
   /// Deletes a customer's idempotency keys that are older than 24 hours.

@@ -46,7 +46,7 @@ public final class DeliveryReports: Sendable {
 
   /// Records reports, in any number of commits. Devices that they say are of no more use are retired first, so that a report that is
   /// repeated after a failure finds nothing left undone.
-  /// - Returns: those that were news: their pushes are now delivered, or failed for good.
+  /// - Returns: those that changed something: their pushes are now delivered, or failed for good.
   /// - Throws: `DeliveryError.reportsOverflow`, or an error that `DatabaseUnavailable` recognizes.
   public func record(_ customer: CustomerID, _ reports: [DeliveryReport]) async throws -> [DeliveryReport] {
     try await withThrowingTaskGroup(of: (Int, Bool).self) { group in
@@ -57,7 +57,7 @@ public final class DeliveryReports: Sendable {
     }
   }
 
-  /// - Returns: for each whether it was news.
+  /// - Returns: for each whether it changed something.
   private static func record(
     _ reports: [DeliveryReport], of customer: CustomerID, in database: any Querying
   ) async throws -> [Bool] {
@@ -73,7 +73,7 @@ public final class DeliveryReports: Sendable {
       areNew[place - 1] = isNew
       known.append(reports[place - 1])
     }
-    // Also where nothing is news: a hub that stopped between the two commits was not done.
+    // Also where nothing changed: a hub that stopped between the two commits was not done.
     let messages = TrackedMessages(database)
     for isDelivered in [true, false] {
       let ids = known.filter { $0.isDelivered == isDelivered }.map { UpdateID($0.sendout, $0.push) }
@@ -109,7 +109,7 @@ enum DeliveryReportQueries {
   static let all: [Statement] = [record, devices]
 
   /// Records the reports `$4`, with reasons `$5`, of the pushes `$3` of sendouts `$2`, which have to be of the apps `$6`. Returns the
-  /// places of those that are of these apps, and whether they were news. Locks batches, then pushes, each in key order, as settlements do.
+  /// places of those that are of these apps, and whether they changed something. Locks batches, then pushes, each in key order, as settlements do.
   static let record = Statement(
     "delivery_report.record", .write,
     """

@@ -106,15 +106,15 @@ package final class SharedCache<Key: Hashable & Sendable, Value: Sendable>: Send
   ) async throws -> Value? {
     do {
       let value = try await load()
-      land(key, generation, value)
+      endFlight(key, generation, value)
       return value
     } catch {
-      land(key, generation, nil)
+      endFlight(key, generation, nil)
       throw error
     }
   }
 
-  private func land(_ key: Key, _ generation: Int, _ value: Value?) {
+  private func endFlight(_ key: Key, _ generation: Int, _ value: Value?) {
     let entry = value.map(entry)
     state.withLock { state in
       guard state.generation == generation else { return }

@@ -95,11 +95,11 @@ struct ChildProcess {
       text += buffer[..<count]
     }
     let status = child.wait()
-    let said = String(decoding: text, as: UTF8.self)
+    let output = String(decoding: text, as: UTF8.self)
     guard status == 0 else {
-      throw .failed(program: "\(path) \(arguments.first ?? "")", log: String(said.suffix(1000)))
+      throw .failed(program: "\(path) \(arguments.first ?? "")", log: String(output.suffix(1000)))
     }
-    return said
+    return output
   }
 }
 

@@ -20,7 +20,7 @@ struct PendingResults {
   var first: PendingResult? { queue.first }
   var headIsSync: Bool { if case .sync = queue.first { true } else { false } }
 
-  /// The call that the server is at, as far as its results tell.
+  /// The call that the server is at, as far as its results show.
   var headCall: Call? {
     switch queue.first {
     case .prepare(let call, _), .execute(let call, _): call

@@ -30,7 +30,7 @@ struct FlowWindow {
   /// The size for a flow that is new.
   static let first = 2
   /// The size for a flow that comes back after a rest.
-  static let resting = 16
+  static let idleSize = 16
   static let least = 1
   static let most = ConnectionLoad.mostCalls
   /// From being sent to being answered, in nanoseconds: 50 and 200 ms.
@@ -39,7 +39,7 @@ struct FlowWindow {
   /// - Parameter isLast: whether nothing of the flow is in flight any more: what it sends next may be something else.
   mutating func answered(after time: Int64, isLast: Bool) {
     if time < Self.soon {
-      size = isLast ? min(max(size, Self.resting), 2 * Self.resting) : min(size + 1, Self.most)
+      size = isLast ? min(max(size, Self.idleSize), 2 * Self.idleSize) : min(size + 1, Self.most)
     } else if time > Self.late {
       size = max(size - max(1, size / 8), Self.least)
     }
@@ -91,7 +91,7 @@ struct FlowTable<Member: FlowMember> {
   /// Flows that wait, in the order of their turns.
   private var turns: Deque<Int> = []
   /// Idle flows are looked for when there are as many.
-  private var tidiesAt = 256
+  private var compactsAt = 256
   /// No later than the first of those that wait has waited too long.
   private(set) var expires = MonotonicInstant.distantFuture
   /// Members that wait.
@@ -303,7 +303,7 @@ struct FlowTable<Member: FlowMember> {
 
   private mutating func slot(of flow: Int64) -> Int {
     if let slot = slots[flow] { return slot }
-    if slots.count >= tidiesAt { tidy() }
+    if slots.count >= compactsAt { compact() }
     if let slot = freeSlots.popLast() {
       flows[slot].key = flow
       slots[flow] = slot
@@ -315,7 +315,7 @@ struct FlowTable<Member: FlowMember> {
   }
 
   /// Forgets flows that neither wait nor hold anything. Flows are kept for a while, since most come back at once.
-  private mutating func tidy() {
+  private mutating func compact() {
     for (key, slot) in slots where !flows[slot].waits && flows[slot].connections == 0 {
       slots[key] = nil
       flows[slot].credit = 0
@@ -323,6 +323,6 @@ struct FlowTable<Member: FlowMember> {
       flows[slot].slowUntil = MonotonicInstant(nanoseconds: .min)
       freeSlots.append(slot)
     }
-    tidiesAt = max(256, 2 * slots.count)
+    compactsAt = max(256, 2 * slots.count)
   }
 }

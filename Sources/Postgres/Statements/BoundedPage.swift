@@ -24,6 +24,6 @@ package enum BoundedPage {
 }
 
 extension Row {
-  /// Of a statement with a bounded page: whether the row is beyond it, and only tells that there is a further page.
+  /// Of a statement with a bounded page: whether the row is beyond it, and only shows that there is a further page.
   package var isBeyondPage: Bool { get throws { try get("page_part", as: Int16.self) > 0 } }
 }

@@ -75,7 +75,7 @@ struct AccessTokenCache: Sendable {
   /// The push service refused a token, so that it is replaced; unless the last one was refused too, within a minute: then no token helps.
   mutating func refused(_ authorization: String, now: Date) {
     guard current?.authorization == authorization else { return }
-    if let refusedAt, abs(now.timeIntervalSince(refusedAt)) < RetryPolicy.cures / .seconds(1) { return }
+    if let refusedAt, abs(now.timeIntervalSince(refusedAt)) < RetryPolicy.renewals / .seconds(1) { return }
     refusedAt = now
     current = nil
   }

@@ -2,8 +2,8 @@ import Wire
 
 /// What a response of Push Kit means. This is the only place that knows what a code means.
 extension ResponseClassification {
-  /// From so many tokens on that are all invalid, the app is at fault and not they. The circuit breaker of a lane needs as many
-  /// answers before it tells anything, so it guards whatever is below.
+  /// From so many tokens on that are all invalid, the app is at fault and not they. The circuit breaker of a lane opens
+  /// from as many answers on, so it guards whatever is below.
   static let tokensOfFuse = 50
 
   /// The code counts before the HTTP status: refusals come with 200, too.

@@ -164,7 +164,7 @@ final class ConnectionPools: Sendable {
     let now = now()
     return pools.withLock { pools in
       if pools.byKey[key] == nil {
-        guard key.origin == nil || makeRoom(for: key, in: &pools) else { return nil }
+        guard key.origin == nil || closeIdlePool(for: key, in: &pools) else { return nil }
         let loop = group.next()
         let pool = BoundPool(
           loop: loop, box: .makeBoxSendingValue(makePool(key, address, service(), on: loop), eventLoop: loop),
@@ -185,7 +185,7 @@ final class ConnectionPools: Sendable {
   /// Closes the holder's idle pool that was used the longest time ago, if it has as many as it can have; or one of another holder, if all
   /// have.
   /// - Returns: whether another one may be added.
-  private func makeRoom(for key: PoolKey, in pools: inout Pools) -> Bool {
+  private func closeIdlePool(for key: PoolKey, in pools: inout Pools) -> Bool {
     let named = pools.byKey.filter { $0.key.origin != nil }
     let own = named.filter { $0.key.holder == key.holder }
     let most = quotas.limits.origins

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import NIOCore
 
-/// What `HTTP2ConnectionState` tells its connection to do.
+/// What `HTTP2ConnectionState` wants its connection to do.
 enum HTTP2ConnectionAction<Request> {
   /// The request has ended; `sentAt` is when it was written.
   case settle(Request, RequestEnding, sentAt: Date)

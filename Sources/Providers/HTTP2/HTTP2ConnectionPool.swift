@@ -198,7 +198,7 @@ extension HTTP2ConnectionPool {
   private func apply(
     _ classification: ResponseClassification, _ job: PushJob, sentAt: Date, on connection: HTTP2Connection
   ) {
-    var isCurable = false
+    var isRetryable = false
     switch classification.recovery {
     case .none: break
     case .reopen:
@@ -209,10 +209,10 @@ extension HTTP2ConnectionPool {
       var job = job
       job.smaller = smaller
       return queue.prepend(job)
-    case .newConnection: isCurable = true
-    case .newToken, .previousToken: isCurable = service.replace(job.authorization, classification.recovery)
+    case .newConnection: isRetryable = true
+    case .newToken, .previousToken: isRetryable = service.replace(job.authorization, classification.recovery)
     }
-    guard isCurable, !job.isRetry else {
+    guard isRetryable, !job.isRetry else {
       return finish(job, classification.verdict, except: classification.exceptions, sentAt)
     }
     let (isWorthwhile, actions) = state.renew(

@@ -142,7 +142,7 @@ struct HTTP2PoolState {
     // Its connection may be closed already; then the next one is newer than the refusal.
     let refusedBy = entries[serial]?.generation ?? generation - 1
     guard refusedBy == generation else { return (true, []) }
-    if let last = renewals[reason], now < last + TimeAmount(RetryPolicy.cures) { return (false, []) }
+    if let last = renewals[reason], now < last + TimeAmount(RetryPolicy.renewals) { return (false, []) }
     renewals[reason] = now
     generation += 1
     return (true, retire(entries.filter { $0.value.phase == .ready }.map(\.key)))

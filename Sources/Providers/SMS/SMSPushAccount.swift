@@ -98,7 +98,7 @@ struct SMSPushAccount: PushAccount {
       let probe = TwilioRequest.account(accountSID)
       return CredentialVerdict(dryRun: await endpoint.verdict(on: probe, to: address, as: account, of: customer))
     case .http:
-      return .unasked(reason: "only a message to somebody would tell, since its requests have a form of their own")
+      return .unasked(reason: "only a message to somebody would show it, since its requests have a form of their own")
     }
   }
 

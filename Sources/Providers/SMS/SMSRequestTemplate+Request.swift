@@ -15,7 +15,7 @@ extension SMSRequestTemplate {
       if name != "content-type" || isQuery { headers.add(name: name, value, .never) }
     }
     var request = PushRequest(headers: headers, body: body)
-    request.method = method?.uppercased() == "GET" || method == nil && isQuery ? .get : .post
+    request.method = method?.lowercasedASCII == "get" || method == nil && isQuery ? .get : .post
     if request.method == .post { request.headers.add("content-length", String(body.count), .changing) }
     // For previews: what surrounds the text can be secret.
     let text = Array(sms.text.text.utf8)

@@ -110,7 +110,8 @@ struct XMLText {
   static func escaped(_ text: String) -> String {
     var xml = XMLText()
     xml.append(text, isAttribute: true)
-    return String(decoding: xml.bytes, as: UTF8.self).replacing("\"", with: "&quot;").replacing(">", with: "&gt;")
+    return String(decoding: xml.bytes, as: UTF8.self).replacing(each: "\"", with: "&quot;")
+      .replacing(each: ">", with: "&gt;")
   }
 
   /// Appends the text of an element.

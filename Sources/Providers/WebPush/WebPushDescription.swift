@@ -89,7 +89,7 @@ final class WebPushDescription: ServiceDescription {
     let now = now()
     return state.withLock { state in
       guard state.token?.authorization == authorization else { return true }
-      if let refusedAt = state.refusedAt, abs(now.timeIntervalSince(refusedAt)) < RetryPolicy.cures / .seconds(1) {
+      if let refusedAt = state.refusedAt, abs(now.timeIntervalSince(refusedAt)) < RetryPolicy.renewals / .seconds(1) {
         return false
       }
       state.refusedAt = now

@@ -208,7 +208,7 @@ extension PushAppCheckReply {
   /// What to do about refusals, a paragraph each.
   var advice: String { Set(checks.compactMap(\.advice)).sorted().map { "\n\($0)\n" }.joined() }
 
-  /// Whether the credentials are accepted in an environment, or no service tells.
+  /// Whether the credentials are accepted in an environment, or the service cannot be asked.
   var isAccepted: Bool { checks.contains { [.accepted, .unasked].contains($0.verdict) } }
 }
 

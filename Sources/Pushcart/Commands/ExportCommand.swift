@@ -35,7 +35,7 @@ struct ExportCommand: ManagementCommand {
     var request = ExportRequest(subject)
     request.filter = filter
     request.sendout = sendout
-    request.columns = columns.map { $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init) }
+    request.columns = columns.map { $0.split(atEach: ",").map(String.init) }
     request.format = format
     request.isExact = exact
     let exports = Exports(stores.pool, retentionDays: stores.settings.retentionDays)

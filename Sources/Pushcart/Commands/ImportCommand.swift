@@ -212,7 +212,7 @@ private enum ColumnMap {
   static func columns(_ map: [String]) -> ImportColumns? {
     var targets: [UTF8String: String?] = [:]
     for line in map {
-      let parts = line.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      let parts = line.split(atEach: "=", maxSplits: 1)
       targets.updateValue(parts[1].isEmpty ? nil : String(parts[1]), forKey: UTF8String(parts[0]))
     }
     return targets.isEmpty ? nil : ImportColumns(targets)

@@ -16,7 +16,7 @@ struct SMSCommand: AsyncParsableCommand {
       abstract: "Set the provider that sends a customer's SMS, and makes its calls.",
       discussion: """
         All options are set anew. Enter the address that is printed at the provider, so that it reports which messages were \
-        delivered. Twilio is told with each message. Addresses are https and of the internet, unless PUSHCART_SMS_ALLOWED_HOSTS \
+        delivered. Twilio gets it with each message. Addresses are https and of the internet, unless PUSHCART_SMS_ALLOWED_HOSTS \
         names their hosts.
 
         Example: pushcart sms set --customer 1 --provider cm --product-token-file token.txt --sender Acme
@@ -102,7 +102,7 @@ struct SMSCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Renew the address where the provider posts status reports. The one before is refused from now on.",
       discussion: """
-        Enter the new address at the provider; until then its reports are lost. Twilio is told with each message.
+        Enter the new address at the provider; until then its reports are lost. Twilio gets it with each message.
 
         Example: pushcart sms rotate --customer 1
         """)

@@ -66,7 +66,7 @@ struct LocalHub: Sendable {
     }
     defer { close(file) }
     for (descriptor, path) in [(directory, folder), (file, settingsFile)] {
-      if let problem = Self.distrust(descriptor, path) {
+      if let problem = Self.ownershipProblem(descriptor, path) {
         return .untrusted(problem: "\(problem); or name another database with \(Setting.databaseURL.variable)")
       }
     }
@@ -106,7 +106,7 @@ struct LocalHub: Sendable {
   }
 
   /// Why an open file or folder could hold what another user wrote, with the remedy; nil if it could not.
-  private static func distrust(_ descriptor: Int32, _ path: String) -> String? {
+  private static func ownershipProblem(_ descriptor: Int32, _ path: String) -> String? {
     var (opened, named) = (stat(), stat())
     guard fstat(descriptor, &opened) == 0, lstat(path, &named) == 0 else { return "\(path) cannot be examined" }
     // The link itself decides which folder is used, so its owner counts too.
@@ -130,7 +130,7 @@ struct LocalHub: Sendable {
     let directory = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard directory >= 0 else { throw CommandFailure("\(folder) is not a folder that this user can read.") }
     defer { close(directory) }
-    if let problem = Self.distrust(directory, folder) {
+    if let problem = Self.ownershipProblem(directory, folder) {
       throw CommandFailure("\(problem); or choose another folder with --folder.")
     }
   }

@@ -35,7 +35,7 @@ struct CertificateWatch {
           meter(place).set(notAfter.timeIntervalSince(now).rounded())
           guard isLogged, let warning = certificate.expiryWarning(at: now) else { continue }
           logger.warning(
-            "a push certificate expires or has expired",
+            "a push certificate expires or has expired, store a new one",
             metadata: ["customer": "\(customer.id)", "app": "\(app.appID)", "what": "\(warning)"])
         }
       }

@@ -241,7 +241,7 @@ struct Diagnostics: Sendable {
         Finding(
           part: "push apps", isWell: true,
           sentence: "\(accepted) of \(apps.count) are accepted by their push services"
-            + (unasked == 0 ? "" : "; \(unasked) are of the web, where only a push tells")
+            + (unasked == 0 ? "" : "; \(unasked) are of the web, where only a push shows whether it is accepted")
             + (bare == 0 ? "" : "; \(bare) have no credentials yet")))
     } catch {
       report(Finding(part: "push apps", isWell: false, sentence: "\(CommandFailure.wrapping(error))"))
@@ -276,11 +276,11 @@ struct Diagnostics: Sendable {
 
   /// Checks that APNs answers. It is asked about a key that it cannot know, and a refusal is an answer.
   private func providers(_ report: (Finding) -> Void) async {
-    let stranger = PushServiceCredentials.apns(
+    let unknownKey = PushServiceCredentials.apns(
       teamID: "PUSHCART00", keyID: "PUSHCART00", signingKey: P256.Signing.PrivateKey().pemRepresentation)
     do {
       let services = try PushServices(settings.pushServices, logger: Logger(label: "push services"))
-      let account = services.account(appID: "pushcart", of: CustomerID(0), credentials: stranger)
+      let account = services.account(appID: "pushcart", of: CustomerID(0), credentials: unknownKey)
       for (environment, setting) in [
         (PushEnvironment.production, ServiceSetting.apnsProductionURL), (.sandbox, .apnsSandboxURL),
       ] {

@@ -109,7 +109,7 @@ struct Housekeeping: Service {
     try await customers.forEach("delete what old imports have of people", logger: logger) {
       try await Imports.forgetExpired($0.id, in: pool)
     }
-    try await customers.forEach("delete what tells of old erasures", logger: logger) {
+    try await customers.forEach("delete the records of old erasures", logger: logger) {
       try await Erasures.forgetExpired($0.id, in: pool)
     }
     try await customers.forEach("delete the old counts of days", logger: logger) {
@@ -120,7 +120,7 @@ struct Housekeeping: Service {
 
 /// Services that stop at the same moment. A `ServiceGroup` would stop one after the other, each waiting for the one before.
 ///
-/// The first that fails, or ends before it is told to, cancels the others: a hub without its web server is none.
+/// The first that fails, or ends before the hub is stopped, cancels the others: a hub without its web server is none.
 struct ConcurrentServices: Service {
   let members: [any Service]
 

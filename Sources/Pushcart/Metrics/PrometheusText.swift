@@ -1,3 +1,5 @@
+import Wire
+
 /// Prometheus' text format, version 0.0.4 (prometheus.io/docs/instrumenting/exposition_formats).
 enum PrometheusText {
   static let contentType = "text/plain; version=0.0.4; charset=utf-8"
@@ -42,7 +44,8 @@ enum PrometheusText {
     if dimensions.isEmpty { return "" }
     let pairs = dimensions.sorted { $0.0 < $1.0 }.map { dimension in
       let name = name(dimension.0).replacing(":", with: "_")
-      let value = dimension.1.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")
+      let value = dimension.1.replacing(each: "\\", with: "\\\\").replacing(each: "\"", with: "\\\"")
+        .replacing("\n", with: "\\n")
       return "\(name)=\"\(value)\""
     }
     return "{\(pairs.joined(separator: ","))}"

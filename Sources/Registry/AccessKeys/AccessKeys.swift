@@ -119,7 +119,7 @@ public struct AccessKeys: Sendable {
 
   /// What a token opens; `nil` for a token that is unknown, revoked, expired, no token at all, or not of `customer`.
   ///
-  /// A foreign customer and an unknown one look the same: neither is ever looked up, only the token's own customer is.
+  /// Another customer's number and an unknown one look the same, as only the token's own customer is looked up.
   /// - Parameter customer: whose data the caller asks for; `nil` for that of the token's own customer.
   public func authenticate(_ token: String, for customer: CustomerID? = nil) async throws -> Access? {
     guard let token = AccessToken(token), customer == nil || customer == token.customer else { return nil }

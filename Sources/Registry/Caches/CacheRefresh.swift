@@ -10,7 +10,7 @@ public struct CacheRefresh: Service {
     let refresh: @Sendable () async throws -> Void
 
     /// - Parameters:
-    ///   - channels: where its changes are told.
+    ///   - channels: on which hubs notify each other of its changes.
     ///   - refresh: forgets what may have changed, or reads it again.
     package init(on channels: [ChangeChannel], _ refresh: @escaping @Sendable () async throws -> Void) {
       self.channels = channels
@@ -53,7 +53,7 @@ public struct CacheRefresh: Service {
   }
 }
 
-/// A channel on which hubs tell each other of changes. Payloads are the customer's number where it says no other.
+/// A channel on which hubs notify each other of changes. Payloads are the customer's number where it says no other.
 package struct ChangeChannel: Sendable {
   package let name: String
 
@@ -67,7 +67,7 @@ package struct ChangeChannel: Sendable {
   package static let links = ChangeChannel("pushcart_links")
 }
 
-/// Tells every hub that something it may have cached has changed.
+/// Notifies every hub that something it may have cached has changed.
 ///
 /// A statement of its own, as it names no table: on Citus one that did would run, and notify, on a worker.
 enum NotificationQueries {

@@ -10,9 +10,9 @@ package enum ContactMerge {
 
   private static func text(_ field: ContactField, of row: String) -> String { "\(row).texts[\(field.rawValue + 1)]" }
 
-  /// A subquery with the contact that a row is about: its columns, and how many contacts the row fits. It has no row for nobody.
+  /// A subquery with the contact that a row is about: its columns, and how many contacts the row fits. It has no row if there is none.
   ///
-  /// Whom neither e-mail address nor number leads to is looked for by the original id.
+  /// It looks for the original id where neither e-mail address nor number leads to a contact.
   /// - Parameters:
   ///   - key: an original id, an e-mail address in lower case, or the digits of a number without zeros before them.
   ///   - originalID: the original id that the row names, or NULL.
@@ -63,8 +63,8 @@ package enum ContactMerge {
     """
   }
 
-  /// Merges rows into contacts that were not written since a moment, as of which they are from then on. So of two files that are merged at the
-  /// same time the later one wins, whichever is done first.
+  /// Merges rows into contacts that were not written since a moment, and dates them to that moment. So of two files that are merged at the same
+  /// time the later one wins, whichever ends first.
   /// - Parameter rows: a query that has a row for each contact, in the order of original ids.
   package static func update(by rows: String, asOf moment: String) -> String {
     """
@@ -80,7 +80,7 @@ package enum ContactMerge {
     """
   }
 
-  /// Adds contacts, but for those that somebody else added meanwhile.
+  /// Adds contacts, without those that another transaction has added meanwhile.
   /// - Parameter rows: a query, in the order of original ids, whose rows have `contact_id`, too.
   package static func insert(_ rows: String, asOf moment: String) -> String {
     """

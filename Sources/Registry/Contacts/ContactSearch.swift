@@ -192,7 +192,7 @@ private struct SearchPlace: CustomStringConvertible {
 
   /// - Throws: `RegistryError.invalid`.
   init(_ text: String, in ranges: [SearchRange]) throws(RegistryError) {
-    let parts = text.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
+    let parts = text.split(atEach: ":", maxSplits: 2)
     guard parts.count == 3, let range = Int(parts[0]), ranges.indices.contains(range), let contact = Int64(parts[1]),
       !parts[2].utf8.contains(0)
     else { throw Self.unknown }

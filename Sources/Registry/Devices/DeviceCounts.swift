@@ -27,7 +27,7 @@ public struct DeviceCounts: Sendable {
     try await database.query(DeviceQueries.forgetDays, customer.rawValue, Self.keptDays)
   }
 
-  /// How many devices of an app are read: twice as many as are told, since some are invalid.
+  /// How many devices of an app are read: twice as many as are counted at most, since some are invalid.
   private static let read = Int64(2 * DeviceCountReply.maximum)
   private static let keptDays: Int32 = 400
 }

@@ -211,7 +211,7 @@ enum DeviceQueries {
     "device.is_counted", .read,
     "SELECT 1 FROM device_day WHERE customer_id = $1::bigint AND day = (now() AT TIME ZONE 'UTC')::date LIMIT 1")
 
-  /// Counts the valid devices of each app, for the day; 0 tells that an app without any is counted. Of two hubs that do so at once, one
+  /// Counts the valid devices of each app, for the day; an app without any has 0. Of two hubs that do so at once, one
   /// writes.
   static let countDay = Statement(
     "device.count_day", .write,

@@ -2,7 +2,7 @@ import Metrics
 import Postgres
 import Wire
 
-/// A registration, and whether its sender is told of the contact and all its devices.
+/// A registration, and whether the reply has the contact and all its devices.
 ///
 /// A class, so that a batch that passes it on counts one reference and not those of all its texts.
 final class RegistrationRequest: Sendable {

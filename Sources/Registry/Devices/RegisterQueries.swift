@@ -19,7 +19,7 @@ import Wire
 /// fails it (`contact_original_id_key`, `device_token_key`): run again, it finds them. A contact that got a device and was erased
 /// meanwhile is remarked: run again, the device goes to a new one. So is a device that somebody else writes meanwhile.
 ///
-/// What each part costs is told in docs/design/registration.md. Every column of every step costs time before the first row is read, so
+/// What each part costs stands in docs/design/registration.md. Every column of every step costs time before the first row is read, so
 /// there are few steps, and a contact's texts travel as one array. Look-ups stand in LATERAL … LIMIT 1. By a unique index,
 /// the planner can only answer that row by row, whatever size it believes the tables to have. Contacts are updated by
 /// the same index, whose pages are at hand by then. Devices are looked up and updated by their contact's index, which is not
@@ -226,7 +226,7 @@ enum RegisterQueries {
 
   private static let devicesPerContact = "SELECT devices_per_contact FROM customer WHERE customer_id = $1::bigint"
 
-  /// Whether the contact has room for the properties that a device key sends. Others are told by `contact_properties_size`.
+  /// Whether the contact has room for the properties that a device key sends. The constraint `contact_properties_size` refuses those of others.
   private static let fitsInContact = """
     (i.properties IS NULL OR NOT i.of_device_key
       OR octet_length(merged_properties(c.properties, i.properties)::text) <= \(Contact.maximumPropertiesSize))

@@ -14,7 +14,7 @@ public final class RegistrationBatcher: Sendable {
   public struct Limits: Sendable {
     /// Requests waiting or under way, of all customers. One customer's may be nearly half of them; one more is refused at once.
     public var requests = 8192
-    /// How long a request waits before it is told that the database is away.
+    /// How long a request waits for the database before the hub answers that it is away.
     public var timeout: Duration = .seconds(4)
 
     public init() {}

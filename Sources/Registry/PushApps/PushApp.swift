@@ -174,7 +174,7 @@ public struct PushCredential: Sendable, Equatable {
   public typealias Kind = PushCredentialKind
 
   public let kind: Kind
-  /// First 16 hex digits of the SHA-256 of the public key, to tell two files apart.
+  /// First 16 hex digits of the SHA-256 of the public key, by which people see whether two files are the same.
   public let fingerprint: String
   /// Who signs in with it, as the push service's console names it; `nil` where the app's other fields say so.
   public let account: String?

@@ -95,7 +95,7 @@ public struct PushApps: Sendable {
   }
 
   var requiredVault: Vault {
-    guard let vault else { preconditionFailure("a store of push apps without a vault was told to seal") }
+    guard let vault else { preconditionFailure("a store of push apps without a vault cannot seal credentials") }
     return vault
   }
 
@@ -162,7 +162,7 @@ public struct PushApps: Sendable {
     try await Self.apps(database, customer, appID).choose(appID: appID, type: type)
   }
 
-  /// The apps that several appIds stand for, each of them on every platform unless told otherwise, in the order of the ids.
+  /// The apps that several appIds stand for, each of them on every platform unless `type` names one, in the order of the ids.
   /// - Throws: `RegistryError.appUnknown` for an id that stands for none.
   public func resolveAll(_ customer: CustomerID, appIDs: [String], type: AppType?) async throws -> [PushApp] {
     var found: [PushApp] = []

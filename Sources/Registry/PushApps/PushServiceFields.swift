@@ -36,7 +36,7 @@ struct NewPushCredential {
 }
 
 extension SHA256Digest {
-  /// The first 16 hex digits, which tell two credentials apart.
+  /// The first 16 hex digits, by which people see whether two credentials are the same.
   var fingerprint: String { Array(prefix(8)).hexDigits }
 }
 
@@ -46,8 +46,8 @@ extension PushServiceFields {
   /// - Throws: `RegistryError.invalid` for a field of another platform, one that is no Id, or one that lacks another.
   func checked(for type: AppType, of app: PushApp? = nil) throws(RegistryError) -> PushServiceFields {
     let service = type.service
-    if let strange = CredentialField.all.first(where: { values[$0] != nil && !service.fields.contains($0) }) {
-      throw Self.belongs(strange.name, to: strange.platforms)
+    if let misplaced = CredentialField.all.first(where: { values[$0] != nil && !service.fields.contains($0) }) {
+      throw Self.belongs(misplaced.name, to: misplaced.platforms)
     }
     if sms != nil, service.name != .sms { throw Self.belongs("provider", to: [.sms]) }
     var checked = self

@@ -36,9 +36,9 @@ extension SMSAccount {
       ("productToken", request.productToken != nil, .cm), ("accountSid", request.accountSid != nil, .twilio),
       ("authToken", request.authToken != nil, .twilio), ("template", request.template != nil, .http),
     ]
-    if let strange = fields.first(where: { $0.isGiven && $0.provider != request.provider }) {
+    if let misplaced = fields.first(where: { $0.isGiven && $0.provider != request.provider }) {
       throw .invalid(
-        field: strange.name, problem: "belongs to the provider \(strange.provider.rawValue), and not to this one")
+        field: misplaced.name, problem: "belongs to the provider \(misplaced.provider.rawValue), and not to this one")
     }
     if request.voiceUrl != nil, request.provider == .http {
       throw .invalid(field: "voiceUrl", problem: "belongs to the providers cm and twilio, and not to this one")
@@ -85,17 +85,17 @@ extension SMSRequestTemplate {
       "method", "headers", "contentType", "body", "successStatuses", "successPath", "successValue", "temporaryStatuses",
     ]
     guard case .object(let members) = value else { throw refuse("is no JSON object") }
-    if let strange = members.keys.sorted().first(where: { !known.contains($0) }) {
-      throw refuse("has a member \(strange.text.prefix(50)), which has no meaning")
+    if let unknown = members.keys.sorted().first(where: { !known.contains($0) }) {
+      throw refuse("has a member \(unknown.text.prefix(50)), which has no meaning")
     }
     guard let template = try? JSONCoding.decode(Self.self, from: value.json) else {
       throw refuse("needs contentType (json, form, xml or query) and body, and has other members of the wrong type")
     }
     self = template
-    guard [nil, "GET", "POST"].contains(method?.uppercased()) else {
+    guard [nil, "get", "post"].contains(method?.lowercasedASCII) else {
       throw refuse("has a method other than GET and POST")
     }
-    guard method?.uppercased() != "GET" || contentType == .query else {
+    guard method?.lowercasedASCII != "get" || contentType == .query else {
       throw refuse("has the method GET, which goes with the contentType query only")
     }
     guard (1...Self.longestBody).contains(body.utf8.count), !body.unicodeScalars.contains("\0") else {

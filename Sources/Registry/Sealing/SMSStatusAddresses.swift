@@ -7,7 +7,7 @@ public import Wire
 /// The addresses where providers of SMS post their status reports, and the tokens in them.
 ///
 /// A token names its customer and follows from a secret of the hub and from how often the customer's address was renewed. It opens nothing
-/// else. Hubs tell each other of renewals (`CacheRefresh`), and the token before opens nothing from then on.
+/// else. Hubs notify each other of renewals (`CacheRefresh`), and the token before opens nothing from then on.
 public final class SMSStatusAddresses: Sendable {
   private let key: SymmetricKey
   private let publicURL: String
@@ -54,7 +54,7 @@ public final class SMSStatusAddresses: Sendable {
     serials.withLock { $0.merge(read) { max($0, $1) } }
   }
 
-  /// Renews a customer's address when the transaction commits. Hubs are told of it, and refresh theirs.
+  /// Renews a customer's address when the transaction commits. All hubs are notified of it, and refresh theirs.
   /// - Returns: the serial of the new address.
   /// - Throws: `RegistryError.customerUnknown`.
   package func renew(_ customer: CustomerID, in transaction: any Querying) async throws -> Int32 {

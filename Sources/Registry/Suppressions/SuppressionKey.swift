@@ -3,9 +3,9 @@ import FoundationEssentials
 public import Postgres
 public import Wire
 
-/// The hub's secret that hashes whom suppressions name. So their table names nobody, and answers only who has the secret.
+/// The secret by which hubs hash whom suppressions name. So the table names nobody, and only who has the secret can ask it about a person.
 ///
-/// A hash is an HMAC-SHA256 over `<customer>/<kind>/` and what is suppressed. Statements compute the same by PostgreSQL's `sha256` from the
+/// A hash is an HMAC-SHA256 over `<customer>/<kind>/` and what is suppressed. Statements compute it, too, by PostgreSQL's `sha256` and the
 /// key's two pads (RFC 2104), which are parameters.
 public struct SuppressionKey: Sendable {
   /// 64 bytes that stand before what is hashed.
@@ -27,7 +27,7 @@ public struct SuppressionKey: Sendable {
     outer = Bytes(padded.map { $0 ^ 0x5C })
   }
 
-  /// The secret that all hubs share, made now if there is none. It is never replaced: what is suppressed could not be hashed anew.
+  /// Loads the secret that all hubs share, and makes it if there is none. It is never replaced, as suppressions cannot be hashed anew.
   /// - Throws: `RegistryError.sealed` when no master key at hand opens it.
   public static func load(_ database: any Querying, vault: Vault) async throws -> SuppressionKey {
     let secrets = HubSecrets(database, vault: vault)
@@ -61,7 +61,7 @@ public enum Suppressed: Sendable, Hashable {
     }
   }
 
-  /// What can concern the same recipient as a whole: a number is the contact of that id, too.
+  /// All suppressions that may stop the same recipient: a number may also be the original id of a contact.
   package var concerning: [Suppressed] {
     switch self {
     case .contact(let originalID): Suppressions.concerning(originalID)
@@ -70,7 +70,7 @@ public enum Suppressed: Sendable, Hashable {
     }
   }
 
-  /// As it is hashed.
+  /// What follows the kind in the text that is hashed.
   fileprivate var text: String {
     switch self {
     case .contact(let originalID): originalID

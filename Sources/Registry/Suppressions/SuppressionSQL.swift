@@ -3,7 +3,7 @@ package import Wire
 /// How statements of the customer `$1` look suppressions up. All arguments are SQL, and `key` is the number of the first of two parameters:
 /// the pads `SuppressionKey.inner` and `.outer`.
 ///
-/// A customer without suppressions costs a statement one look at an index. Hashes are computed for the others alone.
+/// For a customer without suppressions a statement looks at an index once, and computes no hash.
 package enum SuppressionSQL {
   /// The hash of a text, which is an original id, or a number in 00 form.
   package static func hash(_ kind: SuppressionKind, _ text: String, key: Int) -> String {
@@ -36,18 +36,18 @@ package enum SuppressionSQL {
     hash(.device, "(\(app))::text || '/' || encode(\(tokenKey), 'hex')", key: key)
   }
 
-  /// What concerns a token of an app, whoever has it: `all`, `marketing`, or NULL for nothing.
+  /// What is suppressed of pushes to a token of an app, whoever has it: `all`, `marketing`, or NULL for nothing.
   package static func scope(ofToken tokenKey: String, app: String, key: Int) -> String {
     scope(among: hash(ofToken: tokenKey, app: app, key: key))
   }
 
-  /// What concerns a contact on all its devices: `all`, `marketing`, or NULL for nothing.
+  /// What is suppressed of a contact on all its devices: `all`, `marketing`, or NULL for nothing.
   /// - Parameter originalID: of the contact.
   package static func scope(ofContact originalID: String, key: Int) -> String {
     scope(among: hashes(ofContact: originalID, key: key))
   }
 
-  /// Since when a contact has got no marketing on any device, or nothing at all; NULL if it does.
+  /// Since when a contact gets no marketing on any device, or nothing at all; NULL if it gets both.
   /// - Parameter originalID: of the contact.
   package static func since(ofContact originalID: String, key: Int) -> String {
     """

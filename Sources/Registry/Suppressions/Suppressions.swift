@@ -4,8 +4,8 @@ public import Wire
 
 /// The store of suppressions: who gets no marketing, or nothing at all.
 ///
-/// A suppression names an original id, a number or a token by a keyed hash, so it stands whether there is such a contact or device or not,
-/// and stays when that goes. Pushes look it up in the statement that reads their recipients (`SuppressionSQL`).
+/// A suppression names an original id, a number or a token by a keyed hash. It needs no contact or device of that name, and stays when that is
+/// removed. The statement that reads the recipients of pushes looks it up (`SuppressionSQL`).
 public struct Suppressions: Sendable {
   private let database: any Querying
   private let key: SuppressionKey
@@ -15,7 +15,7 @@ public struct Suppressions: Sendable {
     self.key = key
   }
 
-  /// What a request names.
+  /// Reads what a request names: an original id, a number, or a token of an app.
   /// - Throws: `RegistryError.invalid`, `.appUnknown`, `.appAmbiguous`.
   package func suppressed(_ customer: CustomerID, _ request: SuppressionRequest) async throws -> Suppressed {
     let given = [request.originalId != nil, request.number != nil, request.deviceToken != nil].count { $0 }
@@ -45,11 +45,11 @@ public struct Suppressions: Sendable {
     return .device(app.id, try DeviceToken(token, type: app.type, field: "deviceToken"))
   }
 
-  /// Suppresses. What is suppressed already ends no earlier than it did. The person cannot take back on the page what the customer wants too.
+  /// Adds a suppression. One that is in force ends no earlier than it did. What the customer wants too, the person cannot lift on the page.
   /// - Parameters:
   ///   - until: when it ends; `nil` for never.
   ///   - byPage: whether the person asked for it on the page of an `unsubscribeUrl`.
-  /// - Returns: also what there was; `nil` if there was nothing.
+  /// - Returns: the suppression, and before it the one that was in force; `nil` if there was none.
   package func add(
     _ customer: CustomerID, _ suppressed: Suppressed, _ scope: SuppressionScope, reason: String? = nil,
     until: Date? = nil, byPage: Bool = false
@@ -74,15 +74,15 @@ public struct Suppressions: Sendable {
     return page.page(of: try rows.map { try $0.reply() }, cursor: \.suppressionId)
   }
 
-  /// Those in force that name one of these.
+  /// The suppressions in force that name one of these.
   package func find(_ customer: CustomerID, _ suppressed: [Suppressed]) async throws -> [SuppressionReply] {
     try await database.query(
       SuppressionQueries.find, customer.rawValue, suppressed.map { Bytes(key.hash($0, of: customer)) }
     ).map { try $0.reply() }
   }
 
-  /// Lifts one.
-  /// - Returns: what it was.
+  /// Lifts the suppression of this number.
+  /// - Returns: the suppression as it was.
   /// - Throws: `RegistryError.numberUnknown`.
   package func remove(_ customer: CustomerID, _ number: SuppressionID) async throws -> SuppressionReply {
     let rows = try await database.query(SuppressionQueries.remove, customer.rawValue, number.rawValue)
@@ -90,11 +90,11 @@ public struct Suppressions: Sendable {
     return try row.reply()
   }
 
-  /// Lifts what names this.
+  /// Lifts the suppressions that name this.
   /// - Parameters:
   ///   - scope: `nil` for both.
   ///   - byPage: whether only what the person made on the page of an `unsubscribeUrl`.
-  /// - Returns: what they were.
+  /// - Returns: the suppressions as they were.
   package func lift(
     _ customer: CustomerID, _ suppressed: Suppressed, _ scope: SuppressionScope?, byPage: Bool = false
   ) async throws -> [SuppressionReply] {
@@ -103,7 +103,7 @@ public struct Suppressions: Sendable {
     ).map { try $0.reply() }
   }
 
-  /// The places of those tokens of an app to which nothing goes at all, be they devices or not.
+  /// The indices of those tokens of an app to which nothing is sent at all, whether they are devices or not.
   package func stopped(_ customer: CustomerID, _ app: PushAppID, _ tokens: [DeviceToken]) async throws -> Set<Int> {
     guard !tokens.isEmpty else { return [] }
     return Set(
@@ -163,7 +163,7 @@ extension Suppressions {
       String.self)
   }
 
-  /// All that can concern a contact as a whole.
+  /// All suppressions that may stop a contact on all its devices.
   package static func concerning(_ originalID: String) -> [Suppressed] {
     let number = PhoneNumber(originalID).flatMap { $0.international.utf8.elementsEqual(originalID.utf8) ? $0 : nil }
     return [.contact(originalID: originalID)] + (number.map { [.number($0)] } ?? [])
@@ -176,8 +176,8 @@ package enum SuppressionQueries {
 
   private static let columns = "suppression_id, kind, scope, by_page, reason, at, until"
 
-  /// What becomes of a suppression that is there already, behind `INSERT INTO suppression AS s`: it ends no earlier than it did, and the page
-  /// of an `unsubscribeUrl` takes nothing from it.
+  /// Merges into a suppression that is there already, behind `INSERT INTO suppression AS s`: it ends no earlier than it did, and the page of an
+  /// `unsubscribeUrl` changes nothing of what the customer wants.
   package static let merging = """
     ON CONFLICT (customer_id, kind, hash, scope) DO UPDATE
        SET by_page = s.by_page AND excluded.by_page,
@@ -194,7 +194,7 @@ package enum SuppressionQueries {
     RETURNING \(columns)
     """)
 
-  /// Removes what has ended of the hash `$2`, so that what is added begins anew.
+  /// Deletes the ended suppressions of the hash `$2`, so that an added one is not merged into them.
   static let removeEnded = Statement(
     "suppression.remove_ended", .write,
     "DELETE FROM suppression WHERE customer_id = $1::bigint AND hash = $2::bytea AND until <= now()")

@@ -4,7 +4,7 @@ package import Postgres
 import Registry
 package import Wire
 
-/// Tells what became of single messages.
+/// What became of single messages.
 package struct MessageHistories: Sendable {
   private let database: any Querying
 

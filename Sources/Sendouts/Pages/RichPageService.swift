@@ -47,7 +47,7 @@ public final class RichPageService: Sendable {
     }
   }
 
-  /// There is no page: because the message went with its contact, or for another reason.
+  /// Answers that there is no page, and whether that is because the contact was erased.
   private func nothing(
     _ link: PushLink, then done: @escaping @Sendable (Result<OpenedPage?, any Error>) -> Void
   ) {
@@ -176,6 +176,6 @@ struct RecordedOpen: Sendable {
   let contact: ContactID?
   /// The device and its contact of now; `nil` if there is no such device any more.
   let recipient: Recipient?
-  /// Whether the contact was erased, as far as its device is not there.
+  /// Whether the contact was erased. It is asked only where the device is not there.
   let isErased: Bool
 }

@@ -11,7 +11,7 @@ enum RetentionQueries {
   static let makePartitions = Statement(
     "partition.make", .write, "SELECT made, problem FROM make_partitions()")
 
-  /// Tells the planner of the tables as a whole. Autovacuum never does; each new partition is an occasion.
+  /// Gives the planner statistics of the partitioned tables as a whole, which autovacuum never makes. It runs with each new partition.
   static let analyze = Statement(
     "partition.analyze", .write, "SELECT refresh_statistics('push', 'open_event', 'device_event')")
 

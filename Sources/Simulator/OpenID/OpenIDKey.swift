@@ -68,7 +68,7 @@ public enum OpenIDForgery: Sendable {
   /// Its algorithm is HS256, by the public key as the secret.
   case keyedByPublicKey
   /// Somebody else's key signed it, and it names the provider's.
-  case stranger
+  case otherKey
   /// It names a key that the provider does not publish.
   case unknownKey
   /// It names no key.
@@ -89,7 +89,7 @@ public enum OpenIDForgery: Sendable {
       header = header.merging(["alg": "HS256"])
       let secret = SymmetricKey(data: key.published.json)
       sign = { Array(HMAC<SHA256>.authenticationCode(for: $0, using: secret)) }
-    case .stranger: sign = try OpenIDKey(.es256).sign
+    case .otherKey: sign = try OpenIDKey(.es256).sign
     case .unknownKey:
       let other = try OpenIDKey(.es256)
       header = header.merging(["kid": .string(other.id)])

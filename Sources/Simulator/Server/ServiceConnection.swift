@@ -3,7 +3,7 @@ protocol ServiceConnection: SendableMetatype {
   /// A refusal in the service's own terms.
   associatedtype Refusal: Sendable, Hashable
 
-  /// Most open streams at this moment. The client is told when it changes.
+  /// Most open streams at this moment. A SETTINGS frame says so when it changes.
   var streamLimit: Int { get }
 
   /// The client presented a certificate, in DER, before its first request.

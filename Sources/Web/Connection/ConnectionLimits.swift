@@ -24,7 +24,7 @@ public struct ConnectionLimits: Sendable {
   public init() {}
 }
 
-/// Judges at intervals of a window whether a client makes progress. To NIO's `IdleStateHandler` any byte is progress: with it, a client
+/// Checks at intervals of a window whether a client makes progress. To NIO's `IdleStateHandler` any byte is progress: with it, a client
 /// that trickles a head was never cut off. Hummingbird's time-out does not count while a reply is on its way.
 struct ProgressMonitor {
   /// What the client keeps the connection waiting for.

@@ -2,7 +2,7 @@ import DequeModule
 import NIOCore
 import Operations
 
-/// What happens on one HTTP/1.1 connection: a value that touches no socket. It is told each event and returns an action.
+/// What happens on one HTTP/1.1 connection: a value that touches no socket. It takes each event and returns an action.
 ///
 /// ```
 ///          head             end               reply

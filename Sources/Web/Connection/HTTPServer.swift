@@ -7,7 +7,7 @@ import NIOHTTPTypesHTTP1
 import NIOPosix
 import ServiceLifecycle
 
-/// Listens, and serves connections until it is told to stop; then requests in flight are finished.
+/// Listens, and serves connections until the hub stops; then requests in flight are finished.
 struct HTTPServer: Service {
   private let requestHandler: RequestHandler
   private let settings: WebServerSettings

@@ -7,7 +7,7 @@ import Wire
 /// What the head of a request says about its body's end and the connection's (RFC 9112, sections 3.2, 6 and 9.3). NIO's decoder checks
 /// syntax, sizes and Content-Length, and neither Host nor what an upgrade would leave unread.
 struct RequestFraming: Equatable {
-  /// Bytes of the body; 0 if there is none, nil if only its end tells.
+  /// Bytes of the body; 0 if there is none, nil if it is chunked.
   var bodyBytes: Int?
   /// Whether further requests may follow.
   var keepsAlive: Bool

@@ -11,7 +11,7 @@ extension GatewayRequest {
     }
     let root: ParsedXML
     do throws(ParsedXML.Failure) { root = try ParsedXML(bytes) } catch { throw .malformed("The XML \(error.problem).") }
-    guard root.name.uppercased() == "MESSAGES" else { throw .malformed("The XML must have MESSAGES as its root.") }
+    guard root.name.lowercasedASCII == "messages" else { throw .malformed("The XML must have MESSAGES as its root.") }
     self.init()
     productToken = root.children("AUTHENTICATION").first?.text("PRODUCTTOKEN").map { String($0.trimmed) }
     let nodes = root.children("MSG")
@@ -32,21 +32,21 @@ extension GatewayRequest.Message {
   fileprivate init(_ node: ParsedXML) {
     self.init()
     for field in node.children {
-      switch field.name.uppercased() {
-      case "FROM": sender = field.text
-      case "TO": recipients.append(field.text)
-      case "BODY":
+      switch field.name.lowercasedASCII {
+      case "from": sender = field.text
+      case "to": recipients.append(field.text)
+      case "body":
         text = field.text
         textType = field.attribute("TYPE")
-      case "REFERENCE": reference = field.text
-      case "APPKEY": appKey = field.text
-      case "APPMESSAGETYPE": kind = field.text
-      case "ALLOWEDCHANNELS":
+      case "reference": reference = field.text
+      case "appkey": appKey = field.text
+      case "appmessagetype": kind = field.text
+      case "allowedchannels":
         channels += field.text.split(maxSplits: 16) { ",;".contains($0) || $0.isWhitespace }.map(String.init)
-      case "VALIDITY": validity = field.text
-      case "DCS": coding = field.text
-      case "MINIMUMNUMBEROFMESSAGEPARTS": minimumParts = field.text
-      case "MAXIMUMNUMBEROFMESSAGEPARTS": maximumParts = field.text
+      case "validity": validity = field.text
+      case "dcs": coding = field.text
+      case "minimumnumberofmessageparts": minimumParts = field.text
+      case "maximumnumberofmessageparts": maximumParts = field.text
       default: break
       }
     }

@@ -2,7 +2,7 @@ import HTTPTypes
 public import Hummingbird
 import Wire
 
-/// `GET /v1.0/geoip` of CM Hybrid Messaging: tells a phone where its address is.
+/// `GET /v1.0/geoip` of CM Hybrid Messaging: answers where the address of a phone is.
 public struct GeoIPRoutes: RouteSet {
   private let countries: CountryDatabase?
   private let authenticate: @Sendable (Request, WebRequestContext) async throws -> Void

@@ -26,7 +26,7 @@ public enum UnavailableReason: Sendable, CaseIterable {
   }
 }
 
-/// Tells whether the hub lives (`/healthz`) and whether it can serve (`/readyz`).
+/// Answers whether the hub lives (`/healthz`) and whether it can serve (`/readyz`).
 public struct HealthRoutes: RouteSet {
   private let unavailableReason: @Sendable () async -> UnavailableReason?
 

@@ -57,7 +57,7 @@ extension ExportRequest {
     self.init(subject)
     filter = try query.filter("filter")
     sendout = try query.integer("sendout", in: 1...Int64.max).map { SendoutID($0) }
-    columns = query.value("columns").map { $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init) }
+    columns = query.value("columns").map { $0.split(atEach: ",").map(String.init) }
     format = try query.choice("format") ?? .csv
     isExact = try query.flag("exact") ?? false
   }

@@ -3,7 +3,7 @@ import Delivery
 import Embedded
 import HTTPTypes
 
-/// Tells people from programs that fetch links on their own. Their opens are counted apart, or reports would take scanners for
+/// Distinguishes people from programs that fetch links on their own. Their opens are counted apart, or reports would take scanners for
 /// readers. An unknown client counts as a person.
 enum BotDetector {
   static func reader(_ request: FastRequest) -> Open.Reader {

@@ -20,7 +20,7 @@ public struct PageSettings: Sendable {
 /// Serves phones, whose only credential is the token in the link: the rich page at `/c/{token}`, and `/r/{token}`, which
 /// reports that a push was read.
 ///
-/// Three cases get the same reply: a foreign token, a push that is gone, and a phone that changed hands. It is a plain
+/// Three cases get the same reply: a token that no key of this hub signed, a push that is gone, and a phone that changed hands. It is a plain
 /// 404. A push of a contact that was erased is gone for good: 410.
 public struct PageRoutes: RouteSet {
   private let pages: RichPageService

@@ -45,7 +45,9 @@ public struct UnsubscribeRoutes: RouteSet {
   @Sendable private func change(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     try await answer(context) { link in
       let body = Array(try await request.bytes(upTo: Self.bodyLimit).readableBytesView)
-      guard let isSubscribed = Self.wish(body, request.headers[.contentType]) else { throw HTTPErrorResponse.noWish }
+      guard let isSubscribed = Self.asksToSubscribe(body, request.headers[.contentType]) else {
+        throw HTTPErrorResponse.noSubscriptionChoice
+      }
       return try await suppressions.change(link.contact, link.customer, isSubscribed: isSubscribed)
     }
   }
@@ -67,7 +69,7 @@ public struct UnsubscribeRoutes: RouteSet {
   }
 
   /// Whether a body asks for marketing, or for none; `nil` for any other body.
-  static func wish(_ body: [UInt8], _ contentType: String?) -> Bool? {
+  static func asksToSubscribe(_ body: [UInt8], _ contentType: String?) -> Bool? {
     if FormFields.isType(contentType) {
       guard let form = try? FormFields(body) else { return nil }
       if form["List-Unsubscribe"] == "One-Click" { return false }
@@ -82,5 +84,6 @@ public struct UnsubscribeRoutes: RouteSet {
 }
 
 extension HTTPErrorResponse {
-  static let noWish = badRequest("The body must be List-Unsubscribe=One-Click, or subscribe=again, as a form.")
+  static let noSubscriptionChoice = badRequest(
+    "The body must be List-Unsubscribe=One-Click, or subscribe=again, as a form.")
 }

@@ -7,7 +7,7 @@ public import Wire
 
 /// Checks the access key of every request, and how often it is used.
 ///
-/// A missing, wrong, revoked or foreign key and an unknown customer all get the same 401, so that nobody learns which
+/// A missing, wrong or revoked key, another customer's key and an unknown customer all get the same 401, so that nobody learns which
 /// customers exist.
 public struct Authenticator: Sendable {
   private let keys: AccessKeyCache

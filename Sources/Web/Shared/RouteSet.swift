@@ -63,6 +63,6 @@ public struct HubRoutes: Sendable {
     ]
   }
 
-  /// What operators ask for: management, its description, the console and metrics. Both listeners tell their health.
+  /// What operators ask for: management, its description, the console and metrics. Both listeners answer about their health.
   public var operations: [any RouteSet] { [management, console, description, health, metrics] }
 }

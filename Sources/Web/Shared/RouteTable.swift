@@ -67,7 +67,7 @@ public final class RouteTable: RouterMethods {
   /// What a 400 says in place of a 405.
   public enum StrictRefusal: Sendable { case sentence, nothing }
 
-  /// Answers methods that a path has no route for with 400 in place of 405, where a foreign protocol wants that.
+  /// Answers methods that a path has no route for with 400 in place of 405, where the protocol of another vendor wants that.
   /// - Parameter path: a route's pattern.
   public func refuseOtherMethods(at path: String, with refusal: StrictRefusal = .sentence) {
     strictPaths[RouterPath(path).description] = refusal

@@ -54,7 +54,7 @@ extension HTTPField.Name {
   static let forwardedProto = known("X-Forwarded-Proto")
   /// `Sec-Fetch-Site`: whose page makes a browser's request.
   static let fetchSite = known("Sec-Fetch-Site")
-  /// `Referrer-Policy`: whether links on a page tell where they stood.
+  /// `Referrer-Policy`: whether links on a page send its address.
   static let referrerPolicy = known("Referrer-Policy")
 
   /// `X-Pushcart-Next`: the `after` of the next page, where a reply is no JSON.

@@ -22,7 +22,7 @@ public struct WebServer: Sendable {
     self.logger = logger
   }
 
-  /// The service that listens and answers until it is told to stop, then lets requests in flight finish.
+  /// The service that listens and answers until the hub stops, then lets requests in flight finish.
   /// - Parameter onListening: called with the port once the socket accepts connections.
   public func service(onListening: @escaping @Sendable (Int) async -> Void = { _ in }) -> some Service {
     HTTPServer(requestHandler: requestHandler, settings: settings, onListening: onListening, logger: logger)

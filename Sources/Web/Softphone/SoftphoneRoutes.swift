@@ -248,7 +248,9 @@ extension SoftphoneRoutes {
   /// The verdict on an item of a list that the hub failed at.
   private static func failed(_ error: any Error, _ logger: Logger) -> SoftphoneVerdict {
     let reply = ErrorReplies.response(for: error)
-    if reply == nil { logger.error("a push of a list failed", metadata: ["error": "\(error)"]) }
+    if reply == nil {
+      logger.error("could not send a push of a list, its sender gets an error for it", metadata: ["error": "\(error)"])
+    }
     return .failed(500, reply?.sentence ?? "The hub failed to send the push. Try again in a moment.")
   }
 

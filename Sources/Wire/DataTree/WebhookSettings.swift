@@ -1,9 +1,9 @@
 /// Body of `PUT /datasync/v2/{app}/settings/webhooks`, and a part of the settings (Webcom, "Webhooks").
 public struct WebhookSettings: APIRequest, Equatable {
   /// By name.
-  public var destinations: [String: WebhookDestination]
+  public var destinations: [UTF8String: WebhookDestination]
 
-  public init(destinations: [String: WebhookDestination] = [:]) { self.destinations = destinations }
+  public init(destinations: [UTF8String: WebhookDestination] = [:]) { self.destinations = destinations }
 
   /// As replies show them: addresses without their queries. Headers are shown to whoever may set them.
   public var shown: WebhookSettings { mapURIs { _, uri in ShownURL(uri).text } }
@@ -16,7 +16,7 @@ public struct WebhookSettings: APIRequest, Equatable {
     }
   }
 
-  private func mapURIs(_ change: (_ name: String, _ uri: String) -> String) -> WebhookSettings {
+  private func mapURIs(_ change: (_ name: UTF8String, _ uri: String) -> String) -> WebhookSettings {
     var settings = self
     for (name, destination) in destinations {
       settings.destinations[name]?.destinationUris = destination.destinationUris.map {

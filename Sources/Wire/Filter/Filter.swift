@@ -31,6 +31,35 @@ public indirect enum Filter: Sendable, Hashable {
   case bucket(from: Int, to: Int)
 }
 
+/// What a filter is made of.
+extension Filter {
+  /// The filters that this one joins, negates or asks of a device, in the order of the line.
+  public var operands: [Filter] {
+    switch self {
+    case .and(let filters), .or(let filters): filters
+    case .not(let filter), .device(let filter): [filter]
+    case .everyone, .compare, .birthday, .list, .segment, .activity, .bucket: []
+    }
+  }
+
+  /// This filter and all in it, each before its operands.
+  public var nodes: [Filter] { [self] + operands.flatMap(\.nodes) }
+
+  /// The nodes without operands, which `FilterLimits.conditions` limits.
+  public var conditions: [Filter] { nodes.filter(\.operands.isEmpty) }
+
+  /// The filter with each of its conditions replaced, such as names of lists by their numbers.
+  public func mapConditions(_ change: (Filter) throws -> Filter) rethrows -> Filter {
+    switch self {
+    case .and(let filters): .and(try filters.map { try $0.mapConditions(change) })
+    case .or(let filters): .or(try filters.map { try $0.mapConditions(change) })
+    case .not(let filter): .not(try filter.mapConditions(change))
+    case .device(let filter): .device(try filter.mapConditions(change))
+    case .everyone, .compare, .birthday, .list, .segment, .activity, .bucket: try change(self)
+    }
+  }
+}
+
 /// A list or a segment.
 public enum FilterReference: Sendable, Hashable {
   case number(Int64)
@@ -76,6 +105,8 @@ public enum FilterLimits {
   public static let conditions = 64
   /// A condition has the depth 1. Each `and`, `or`, `not` and `device` around it adds 1, and parentheses add none.
   public static let depth = 8
+  static let conditionsProblem = "a filter has at most \(conditions) conditions"
+  static let depthProblem = "a filter is at most \(depth) deep, where each and, or, not and device adds 1"
   /// Characters (Unicode scalars) of a literal.
   public static let literal = 1000
   /// Bytes of a line.

@@ -8,9 +8,9 @@ public enum FilterComparison: Sendable, Hashable {
   /// Without regard to case: both texts are put into lower case and then into upper case, by Unicode's full mappings without a locale. So ß
   /// equals ss, ς equals σ, and ı equals i. PostgreSQL does it by `upper(lower(x COLLATE "und-x-icu"))`.
   case contains(UTF8String)
-  /// As `contains`.
+  /// Without regard to case, as `contains`.
   case startsWith(UTF8String)
-  /// As `contains`.
+  /// Without regard to case, as `contains`.
   case endsWith(UTF8String)
   /// An empty property is set.
   case isSet

@@ -30,7 +30,7 @@ public enum FilterField: Sendable, Hashable {
 
   static let propertyPrefix = "properties."
 
-  /// Whether only those may ask for it who see personal fields of contacts.
+  /// Whether a user must see personal fields of contacts to filter by it.
   public var isPersonal: Bool {
     switch self {
     case .contact, .originalId, .dateOfBirth, .property: true
@@ -161,6 +161,22 @@ extension FilterField {
     case (.date, _):
       return "\(name) is a date; write \(inTree ? #""date":"2026-12-01""# : "date '2026-12-01'")"
     }
+  }
+
+  /// Why no field has that name.
+  /// - Parameter others: what could stand in its place.
+  static func problem(ofName name: String, inDevice: Bool, _ others: [String] = []) -> String {
+    if Self(name, inDevice: !inDevice) != nil {
+      return inDevice
+        ? "\(name) is a contact's, and stands outside of device(…)"
+        : "\(name) is a device's, as in device(\(name) is set)"
+    }
+    let known = (inDevice ? ofDevices : ofContacts).map(\.name)
+    if inDevice { return FilterSuggestion.unknown("device field", name, known) }
+    if name.hasSameBytes(as: "properties") { return "properties needs a name, as in properties.food" }
+    let shown = FilterSuggestion.shown(name)
+    return FilterSuggestion.unknown(
+      "field", name, known + others, otherwise: "a property is written \(propertyPrefix)\(shown)")
   }
 
   /// What is wrong with asking for birthdays by the field.

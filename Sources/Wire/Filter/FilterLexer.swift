@@ -47,7 +47,7 @@ struct FilterLexer {
     case "=", "!", "<", ">", "&", "|": return .symbol(try mark())
     case "0"..."9", "+", "-", ".": return .number(try number())
     default:
-      guard Self.isWord(first) else { throw strange(first) }
+      guard Self.isWord(first) else { throw unexpected(first) }
       let word = text(take(Self.isWord))
       guard word == "properties", current == "." else { return .word(word) }
       return .property(try property())
@@ -147,7 +147,7 @@ struct FilterLexer {
 
   private static func isDigit(_ scalar: Unicode.Scalar) -> Bool { ("0"..."9").contains(scalar) }
 
-  private func strange(_ scalar: Unicode.Scalar) -> FilterError {
+  private func unexpected(_ scalar: Unicode.Scalar) -> FilterError {
     switch scalar {
     case "\"", "‘", "’", "‚", "“", "”", "„", "«", "»", "`", "´":
       error("texts stand between straight quotes, as in 'SE'", place)

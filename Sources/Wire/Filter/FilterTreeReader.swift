@@ -12,7 +12,7 @@ struct FilterTreeReader {
   mutating func filter(
     _ json: JSONValue, at path: String, level: Int, inDevice: Bool
   ) throws(FilterError) -> Filter {
-    guard level <= FilterLimits.depth else { throw error(path, FilterReader.depthProblem) }
+    guard level <= FilterLimits.depth else { throw error(path, FilterLimits.depthProblem) }
     let tree = try object(json, at: path, "a filter is a line of text or an object")
     let heads = Self.forms.filter { tree[$0.head] != nil }
     guard let form = heads.first else {
@@ -33,7 +33,7 @@ struct FilterTreeReader {
     default: break
     }
     guard conditions < FilterLimits.conditions else {
-      throw error(path, "a filter has at most \(FilterLimits.conditions) conditions")
+      throw error(path, FilterLimits.conditionsProblem)
     }
     conditions += 1
     switch form.head {
@@ -161,7 +161,7 @@ extension FilterTreeReader {
     let prefix = FilterField.propertyPrefix
     guard text.utf8.starts(with: prefix.utf8) else {
       if let field = FilterField(text, inDevice: inDevice) { return field }
-      throw error(place, FilterReader.problem(ofField: text, inDevice: inDevice))
+      throw error(place, FilterField.problem(ofName: text, inDevice: inDevice))
     }
     if inDevice { throw error(place, "properties are a contact's, and stand outside of device") }
     let property = String(Substring(text.utf8.dropFirst(prefix.utf8.count)))

@@ -108,7 +108,7 @@ public struct ContactDetails: APIObject, Equatable {
   ]
 }
 
-/// Something that happened with a contact, as the view `report.contact_timeline` tells it.
+/// Something that happened with a contact, as the view `report.contact_timeline` has it.
 public struct ContactEvent: APIObject, Equatable {
   public var at: Timestamp?
   public var event: String

@@ -14,7 +14,7 @@ public struct DeviceCountReply: APIObject, Equatable {
 
   /// The most that are counted at once.
   public static let maximum = 1000
-  /// How many days are told.
+  /// How many days a reply has.
   public static let dayCount = 30
   public static let schemaName: String? = "DeviceCount"
   public static let schemaDescription = "The valid devices of an app."

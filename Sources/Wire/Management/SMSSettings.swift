@@ -95,7 +95,7 @@ public struct SMSSettingsReply: APIObject, Equatable {
     "account": "Who signs in, never with what.",
     "statusUrl":
       """
-    Where the provider posts its status reports: enter it in CM's console. Twilio is told with each message. It is a secret, and \
+    Where the provider posts its status reports: enter it in CM's console. Twilio gets it with each message. It is a secret, and \
     POST /api/v1/sms/status-address renews it.
     """,
     "alarm": "Why the provider needs attention, such as a refused sign-in. Absent if all is well.",

@@ -63,6 +63,20 @@ extension StringProtocol {
     return self[start..<end]
   }
 
+  /// The parts between these marks of ASCII, empty ones too. `split(separator:)` passes over a mark before a combining mark, as both are one
+  /// character.
+  public func split(atEach mark: Unicode.Scalar, maxSplits: Int = .max) -> [SubSequence] {
+    utf8.split(separator: UInt8(ascii: mark), maxSplits: maxSplits, omittingEmptySubsequences: false).map {
+      self[$0.startIndex..<$0.endIndex]
+    }
+  }
+
+  /// The text with something else for each of these marks of ASCII. `replacing(_:with:)` passes over a mark before a combining mark: what is
+  /// to be escaped would end a quotation there.
+  public func replacing(each mark: Unicode.Scalar, with replacement: String) -> String {
+    split(atEach: mark).joined(separator: replacement)
+  }
+
   /// The text with its letters of ASCII in lower case, and all others as they are: for names that protocols compare in any case.
   public var lowercasedASCII: String {
     String(decoding: utf8.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }, as: UTF8.self)

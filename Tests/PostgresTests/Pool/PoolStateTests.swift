@@ -341,7 +341,7 @@ import Testing
     for _ in 0..<1000 { window.answered(after: 1_000_000, isLast: false) }
     #expect(window.size == FlowWindow.most)
     window.answered(after: 1_000_000, isLast: true)
-    #expect(window.size == 2 * FlowWindow.resting)
+    #expect(window.size == 2 * FlowWindow.idleSize)
     for _ in 0..<1000 { window.answered(after: 300_000_000, isLast: false) }
     #expect(window.size == FlowWindow.least)
     window.answered(after: 1_000_000, isLast: true)

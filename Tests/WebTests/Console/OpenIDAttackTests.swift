@@ -91,7 +91,7 @@ import Wire
   func `An ID token that the provider did not sign is refused`(algorithm: OpenIDKey.Algorithm) async throws {
     try await withOpenID(algorithm: algorithm) { openID in
       for forgery in [
-        .unsigned, .keyedByPublicKey, .stranger, .unknownKey, .header(["alg": "HS256"]), .header(["alg": "none"]),
+        .unsigned, .keyedByPublicKey, .otherKey, .unknownKey, .header(["alg": "HS256"]), .header(["alg": "none"]),
         .header(["alg": algorithm == .es256 ? "RS256" : "ES256"]), .header(["alg": nil]), .header(["kid": 7]),
         .header(["crit": ["exp"]]),
       ] as [OpenIDForgery] {

@@ -372,9 +372,9 @@ private struct Tour: Sendable {
     let page = bench.signer.token(
       for: ContactLink(customer: bench.customer, contact: ContactID(try contact[0].decode(Int64.self))))
     try await send("GET", "/u/\(page)")
-    for wish in ["List-Unsubscribe=One-Click", "subscribe=again"] {
+    for choice in ["List-Unsubscribe=One-Click", "subscribe=again"] {
       let reply = try await server.send(
-        "POST", "/u/\(page)", headers: [("Content-Type", "application/x-www-form-urlencoded")], body: wish)
+        "POST", "/u/\(page)", headers: [("Content-Type", "application/x-www-form-urlencoded")], body: choice)
       #expect(reply.status == 200 && contract.problems("POST", "/u/\(page)", reply) == [], "\(reply.text)")
     }
   }

@@ -97,9 +97,9 @@ import Wire
       let good = pages.page(0)
       let last = try #require(good.last)
       let tampered = good.dropLast() + (last == "A" ? "B" : "A")
-      let stranger = LinkSigner(keys: [1: [UInt8](repeating: 7, count: 32)]).token(for: pages.link(0), .page)
+      let otherHub = LinkSigner(keys: [1: [UInt8](repeating: 7, count: 32)]).token(for: pages.link(0), .page)
       let paths = [
-        String(tampered), "/c/\(stranger)", "/c/x", "/c/" + String(repeating: "A", count: 5000),
+        String(tampered), "/c/\(otherHub)", "/c/x", "/c/" + String(repeating: "A", count: 5000),
         pages.page(0).replacing("/c/", with: "/r/"), pages.read(0).replacing("/r/", with: "/c/"),
       ]
       for path in paths {

@@ -128,11 +128,11 @@ import Wire
     try await withPage { page in
       let token = page.token
       let push = PushLink(customer: page.customer, sendout: SendoutID(1), push: PushNumber(1), device: DeviceID(1))
-      let stranger = LinkSigner(keys: [1: [UInt8](repeating: 7, count: 32)])
+      let otherHub = LinkSigner(keys: [1: [UInt8](repeating: 7, count: 32)])
       let last = try #require(token.last)
       let tokens = [
         String(token.dropLast() + (last == "A" ? "B" : "A")), String(token.dropLast()), token + "A", "x", "1",
-        stranger.token(for: ContactLink(customer: page.customer, contact: ContactID(1))),
+        otherHub.token(for: ContactLink(customer: page.customer, contact: ContactID(1))),
         page.signer.token(for: push, .page), page.signer.token(for: push, .read), String(repeating: "A", count: 5000),
       ]
       for token in tokens {

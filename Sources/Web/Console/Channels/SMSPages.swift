@@ -72,7 +72,7 @@ enum SMSPages {
   ) { call in
     let form = call.form
     guard let provider: SMSProviderKind = try form.choice("provider") else {
-      throw HTTPErrorResponse.badRequest("provider is missing.")
+      throw HTTPErrorResponse.badRequest("provider is missing: choose one.")
     }
     let request = SMSSettingsRequest(
       provider: provider, sender: form.text("sender") ?? "", url: form.text("url"), voiceUrl: form.text("voiceUrl"),
@@ -81,7 +81,7 @@ enum SMSPages {
       authToken: form.text("authToken").map { String($0.trimmed) },
       template: try form.text("template").map { text in
         do { return try JSONValue(json: Array(text.utf8)) } catch {
-          throw HTTPErrorResponse.badRequest("template is no JSON.")
+          throw HTTPErrorResponse.badRequest("template is no JSON: check its quotes and commas.")
         }
       })
     _ = try await call.change(SMSOperations.save, (), request)

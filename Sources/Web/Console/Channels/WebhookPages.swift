@@ -25,8 +25,7 @@ enum WebhookPages {
 
   private static func request(_ form: FormValues) throws -> WebhookRequest {
     WebhookRequest(
-      uris: (form.text("uris") ?? "").split(whereSeparator: \.isNewline).map { String($0.trimmed) }
-        .filter { !$0.isEmpty }, enabled: form.flag("enabled"),
+      uris: form.lines("uris"), enabled: form.flag("enabled"),
       subscribeDurationSeconds: try form.number("subscribeDurationSeconds"),
       token: form.flag("withoutToken") ? "" : form.text("token"))
   }

@@ -105,7 +105,7 @@ struct Composer: Sendable {
     let options = options(request)
     let method = draft == nil ? "POST" : "PUT"
     let url = call.parts.consoleURL + "/api/v1/sendouts" + (draft.map { "/\($0.sendoutId)" } ?? "")
-    let body = String(decoding: json, as: UTF8.self).replacing("'", with: #"'\''"#)
+    let body = String(decoding: json, as: UTF8.self).replacing(each: "'", with: #"'\''"#)
     return ConsoleLink(
       api: """
         curl -X \(method) -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' \(url) -d '\(body)'

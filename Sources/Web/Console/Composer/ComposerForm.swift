@@ -207,13 +207,16 @@ struct ComposerForm: Sendable {
       }
       return ["filter": .string(try FilterLine(filter).require("audience.filter").text)]
     case "ids":
-      let ids = (text("audience.originalIds") ?? "").split(separator: "\n").map(\.trimmed).filter { !$0.isEmpty }
-      guard !ids.isEmpty else { throw HTTPErrorResponse.badRequest("audience.originalIds is empty.") }
+      let ids = values.lines("audience.originalIds")
+      guard !ids.isEmpty else {
+        throw HTTPErrorResponse.badRequest("audience.originalIds is empty: write an id on each line.")
+      }
       guard ids.count <= Audience.originalIdLimit else {
         throw HTTPErrorResponse.badRequest(
-          "audience.originalIds holds \(ids.count) ids, and at most \(Audience.originalIdLimit) are allowed.")
+          "audience.originalIds holds \(ids.count) ids, and at most \(Audience.originalIdLimit) are allowed. Put more on a list."
+        )
       }
-      return ["originalIds": .array(ids.map { .string(String($0)) })]
+      return ["originalIds": .array(ids.map { .string($0) })]
     default: return ["all": true]
     }
   }

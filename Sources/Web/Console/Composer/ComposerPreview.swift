@@ -24,7 +24,7 @@ struct ComposerPreview: Sendable {
   init(_ form: ComposerForm, among apps: [PushAppReply], _ call: ConsoleCall) async throws {
     isWritten = form.isWritten
     for app in apps { names[app.pushAppId] = app.name }
-    // The texts tell what is known of a contact.
+    // The texts hold fields of the contact.
     if call.allows(ContactOperations.list), call.allows(MessageOperations.preview) {
       let query = form.values.text(ComposerForm.Own.contact)
       let found = try await call.read(
@@ -35,7 +35,7 @@ struct ComposerPreview: Sendable {
     }
     do {
       let request = try form.messageRequest(to: contact.map { MessageTarget(originalId: $0.originalId) })
-      // Without a contact the texts tell nothing of anybody.
+      // Without a contact the texts hold nothing of anybody.
       let reply =
         contact == nil
         ? try await call.messages.preview(call.customer, request)

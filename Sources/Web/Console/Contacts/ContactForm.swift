@@ -118,7 +118,7 @@ enum ContactForm {
     private static func lines(_ text: String?) throws -> [UTF8String: String] {
       var lines: [UTF8String: String] = [:]
       for line in (text ?? "").split(separator: "\n") where !line.trimmed.isEmpty {
-        let parts = line.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        let parts = line.split(atEach: "=", maxSplits: 1)
         guard parts.count == 2, !parts[0].trimmed.isEmpty, !parts[1].trimmed.isEmpty else {
           throw HTTPErrorResponse.badRequest("properties must have a line such as food=fish for each property.")
         }

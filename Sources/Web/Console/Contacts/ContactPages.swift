@@ -325,7 +325,9 @@ enum ContactPages {
     let contact = try await call.read(ContactOperations.show, try await originalID(call))
     let apps = call.form.all("appIds")
     guard !apps.isEmpty else { throw HTTPErrorResponse.badRequest("appIds is missing: tick an app.") }
-    guard let alert = call.form.text("alert") else { throw HTTPErrorResponse.badRequest("alert is empty.") }
+    guard let alert = call.form.text("alert") else {
+      throw HTTPErrorResponse.badRequest("alert is empty: write what the push says.")
+    }
     let request = MessageRequest(
       appIds: apps, to: MessageTarget(originalId: contact.originalId),
       message: MessageBody(alert: alert, info: call.form.text("info")), reference: call.form.text("reference"))

@@ -23,7 +23,7 @@ extension ConsoleRoutes {
     }
     own("/console/account/totp", routes) { call, _ in
       guard let totp = call.form.text("secret").flatMap({ TOTP(base32: $0) }) else {
-        throw HTTPErrorResponse.badRequest("secret is none.")
+        throw HTTPErrorResponse.badRequest("secret is not one that this page has made. Open it again.")
       }
       let (codes, session) = try await users.passwords().turnOnTOTP(
         call.user, totp, code: call.form.text("code") ?? "", password: call.form.text("current") ?? "")

@@ -153,12 +153,12 @@ struct ConsoleParts: Sendable {
     return ConsoleLink(api: #"curl \#(method)-H "Authorization: Bearer $KEY" \#(quoted(url))"#, command: command)
   }
 
-  /// As a shell takes it.
+  /// The text as one word of a shell, whatever it holds.
   func quoted(_ text: String) -> String {
     let isPlain = text.utf8.allSatisfy { byte in
       (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
         || "-_./:@,+%=".utf8.contains(byte)
     }
-    return isPlain && !text.isEmpty ? text : "'" + text.replacing("'", with: #"'\''"#) + "'"
+    return isPlain && !text.isEmpty ? text : "'" + text.replacing(each: "'", with: #"'\''"#) + "'"
   }
 }

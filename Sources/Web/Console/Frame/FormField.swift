@@ -126,6 +126,11 @@ struct FormValues: Sendable {
     pairs.filter { $0.name.hasSameBytes(as: name) && !$0.value.isEmpty }.map { $0.value.replacing("\r\n", with: "\n") }
   }
 
+  /// The lines of a text without white space around them; those without anything are passed over.
+  func lines(_ name: String) -> [String] {
+    (text(name) ?? "").split(separator: "\n").map { String($0.trimmed) }.filter { !$0.isEmpty }
+  }
+
   /// Whether a box was ticked.
   func flag(_ name: String) -> Bool { text(name) != nil && text(name) != "false" }
 

@@ -22,7 +22,7 @@ struct FilterLine {
   /// - Parameter field: of the form.
   /// - Throws: `HTTPErrorResponse` (400), naming the field.
   func require(_ field: String = "filter") throws(HTTPErrorResponse) -> Filter {
-    guard let filter else { throw .badRequest("\(field) \(error.map(\.description) ?? "is no filter").") }
+    guard let filter else { throw .badRequest(field: field, problem: error?.description ?? "is no filter") }
     return filter
   }
 

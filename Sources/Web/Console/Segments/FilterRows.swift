@@ -148,7 +148,7 @@ extension FilterRows.Row {
   private static func literal(_ value: String, _ type: FilterFieldType) -> String {
     let isWritten = ["'", "date '", "version '"].contains { value.utf8.starts(with: $0.utf8) }
     if isWritten, value.utf8.last == UInt8(ascii: "'"), value.utf8.count > 1 { return value }
-    let quoted = "'" + value.replacing("'", with: "''") + "'"
+    let quoted = "'" + value.replacing(each: "'", with: "''") + "'"
     switch type {
     case .text, .word: return quoted
     case .version: return "version \(quoted)"

@@ -72,7 +72,9 @@ struct SegmentEditor: Sendable {
   /// The filter of line and rows.
   /// - Throws: `HTTPErrorResponse` (400), naming the field.
   func filter() throws(HTTPErrorResponse) -> Filter {
-    if let rowProblem { throw .badRequest("filter has a wrong row \(rowProblem.number): \(rowProblem.problem).") }
+    if let rowProblem {
+      throw .badRequest(field: "filter", problem: "has a wrong row \(rowProblem.number): \(rowProblem.problem)")
+    }
     return try line.require()
   }
 

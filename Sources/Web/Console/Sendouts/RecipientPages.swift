@@ -20,11 +20,6 @@ enum RecipientPages {
     let state = isOpened ? nil : try call.given("state", PushState.self)
     let page = try call.page(PushNumber.self, limit: pageSize)
     let found = try await call.read(SendoutOperations.recipients, ((((id, search), state), isOpened), page))
-    func address(after: PushNumber?) -> String {
-      PageAddress.of(
-        "/console/sendouts/\(id)/recipients",
-        ["query": search, "state": call.given("state"), "after": after?.description])
-    }
     return ConsoleView(
       title: "Recipients of \(sendout.name)", template: "recipients",
       values: [
@@ -33,9 +28,8 @@ enum RecipientPages {
         "states": [("opened", "Opened")].map { choice($0, isOpened) }
           + PushState.allCases.map { choice(($0.rawValue, $0.rawValue.inWords), $0 == state) },
         "rows": found.items.map { row($0, of: id, call) }, "customer": call.customer.description,
-        "pager": [
-          "first": page.after == nil ? "" : address(after: nil), "next": found.next.map { address(after: $0) } ?? "",
-        ],
+        "pager": call.pager(
+          "/console/sendouts/\(id)/recipients", found.next?.description, keeping: ["query", "state"]),
       ],
       sql: """
         SELECT p.push_no, c.original_id, p.state, p.reason, p.sent_at, p.opened_at
@@ -58,7 +52,7 @@ enum RecipientPages {
       "state": recipient.state.badge, "reason": recipient.reason ?? "",
     ]
     if let id = recipient.originalId {
-      row["why"] = PageAddress.of("/console/sendouts/\(sendout)/why", ["to": id])
+      row["why"] = ConsolePath.path("/console/sendouts/\(sendout)/why", ["to": id])
     }
     if let sent = recipient.sentAt { row["sent"] = call.zone.time(sent) }
     if let opened = recipient.openedAt { row["opened"] = call.zone.time(opened) }

@@ -26,11 +26,6 @@ enum SendoutPages {
     let kind = try call.given("kind") == "all" ? nil : call.given("kind", SendoutKind.self) ?? .broadcast
     let page = try call.page(SendoutID.self, limit: pageSize)
     let found = try await call.read(SendoutOperations.list, ((((state, kind), name), true), page))
-    func address(after: SendoutID?) -> String {
-      PageAddress.of(
-        "/console/sendouts",
-        ["name": name, "state": state?.rawValue, "kind": call.given("kind"), "after": after?.description])
-    }
     let isFiltered = name != nil || state != nil || call.given("kind") != nil
     return ConsoleView(
       title: "Sendouts", template: "sendouts",
@@ -42,9 +37,7 @@ enum SendoutPages {
           [("broadcast", "To an audience"), ("stream", "Single messages of a day"), ("all", "All")],
           call.given("kind") ?? SendoutKind.broadcast.rawValue),
         "maySend": call.allows(SendoutOperations.add), "compose": composer, "customer": call.customer.description,
-        "pager": [
-          "first": page.after == nil ? "" : address(after: nil), "next": found.next.map { address(after: $0) } ?? "",
-        ],
+        "pager": call.pager("/console/sendouts", found.next?.description, keeping: ["name", "state", "kind"]),
       ],
       sql: """
         SELECT * FROM report.sendout_totals WHERE customer_id = \(call.customer)\

@@ -99,16 +99,6 @@ extension PushState {
   }
 }
 
-/// A page's address with its query; what is absent or empty is left out.
-enum PageAddress {
-  static func of(_ path: String, _ query: KeyValuePairs<String, String?>) -> String {
-    let parts = query.compactMap { name, value in
-      value.flatMap { $0.isEmpty ? nil : "\(name)=\(PercentEncoding.encode($0))" }
-    }
-    return parts.isEmpty ? path : path + "?" + parts.joined(separator: "&")
-  }
-}
-
 extension ConsoleCall {
   /// A text of the query; `nil` if it is absent or empty, as an empty field of a search form is.
   func given(_ name: String) -> String? { query.value(name).flatMap { $0.isEmpty ? nil : $0 } }
@@ -126,5 +116,5 @@ extension ConsoleCall {
   }
 
   /// A text as SQL has it, for the query behind a page.
-  func sqlText(_ text: String) -> String { "'" + text.replacing("'", with: "''") + "'" }
+  func sqlText(_ text: String) -> String { "'" + text.replacing(each: "'", with: "''") + "'" }
 }

@@ -57,7 +57,7 @@ enum KeyPages {
   ) { call in
     let form = call.form
     guard let scope: AccessScope = try form.choice("scope") else {
-      throw HTTPErrorResponse.badRequest("scope is missing.")
+      throw HTTPErrorResponse.badRequest("scope is missing: choose one.")
     }
     let request = AccessKeyRequest(
       name: form.text("name") ?? "", scope: scope, appId: form.text("appId").map { String($0.trimmed) },

@@ -27,21 +27,6 @@ extension ConsoleCall {
     }
   }
 
-  /// For `{{#pager}}{{>_pager}}{{/pager}}`: the page that follows, with the same filters.
-  /// - Parameters:
-  ///   - next: the cursor of the reply.
-  ///   - filters: names of the query's other parameters.
-  func pager(_ path: String, _ next: String?, keeping filters: [String] = []) -> [String: Any] {
-    let kept = filters.compactMap { name in query.value(name).map { "\(name)=\(PercentEncoding.encode($0))" } }
-    func link(_ parameters: [String]) -> String {
-      parameters.isEmpty ? path : "\(path)?\(parameters.joined(separator: "&"))"
-    }
-    return [
-      "first": query.value("after") == nil ? "" : link(kept),
-      "next": next.map { link(kept + ["after=\(PercentEncoding.encode($0))"]) } ?? "",
-    ]
-  }
-
   /// Why an act of the page was refused, for `{{>_errors}}`.
   var refusals: [[String: Any]] { refusal.map { [["id": "", "text": $0.sentence]] } ?? [] }
 }

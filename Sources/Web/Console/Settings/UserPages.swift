@@ -47,7 +47,9 @@ enum UserPages {
   private static let add = ConsoleAction(
     path: "/console/users", operation: AnyOperation(UserOperations.add), fields: newFields, form: "/console/new-user"
   ) { call in
-    guard let role: Role = try call.form.choice("role") else { throw HTTPErrorResponse.badRequest("role is missing.") }
+    guard let role: Role = try call.form.choice("role") else {
+      throw HTTPErrorResponse.badRequest("role is missing: choose one.")
+    }
     let request = UserRequest(
       email: call.form.text("email").map { String($0.trimmed) } ?? "", name: call.form.text("name"), role: role)
     return invited(call, try await call.change(UserOperations.add, (), request))

@@ -63,7 +63,8 @@ enum PageOperations {
       """,
     parameters: [contactToken], bodyLimit: UnsubscribeRoutes.bodyLimit, responses: [shown],
     errors: [
-      unknown, gone, .error("The body asks for neither.", HTTPErrorResponse.noWish), tooManyRequests, unavailable,
+      unknown, gone, .error("The body asks for neither.", HTTPErrorResponse.noSubscriptionChoice), tooManyRequests,
+      unavailable,
     ])
 
   private static let shown = APIResponse(

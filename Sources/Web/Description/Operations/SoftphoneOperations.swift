@@ -66,7 +66,7 @@ enum SoftphoneOperations {
   }
 
   private static func report(_ method: HTTPRequest.Method) -> APIOperation {
-    told(
+    tokenOperation(
       method, "report", "reportTokens", "Report the push tokens of a softphone's account",
       """
       What the provisioning's push token reporter sends. Both pairs of AppId and token become devices of the contact that the selector \
@@ -76,12 +76,12 @@ enum SoftphoneOperations {
   }
 
   private static func removal(_ method: HTTPRequest.Method) -> APIOperation {
-    told(
+    tokenOperation(
       method, "removal", "removeAccount", "Remove a softphone's account",
       "Invalidates the selector's devices in all softphones. Pushes to them get the code 404.")
   }
 
-  private static func told(
+  private static func tokenOperation(
     _ method: HTTPRequest.Method, _ path: String, _ id: String, _ summary: String, _ description: String
   ) -> APIOperation {
     let isQuery = method == .get

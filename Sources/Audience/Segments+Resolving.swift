@@ -1,0 +1,145 @@
+import Postgres
+import Registry
+package import Wire
+
+extension Segments {
+  /// Looks up the lists and segments that a filter names, and those that they name.
+  /// - Parameters:
+  ///   - field: of the request, for errors.
+  ///   - isHolding: whether segments stay until the transaction ends.
+  ///   - mostLevels: how deep segments may be in one another.
+  /// - Throws: `RegistryError.invalid` for what does not exist, and for what looks back further than the ledger is kept.
+  package func resolve(
+    _ customer: CustomerID, _ filter: Filter, field: String = "filter", holding isHolding: Bool = false,
+    mostLevels: Int = Segments.mostLevels
+  ) async throws -> ResolvedFilter {
+    let lists = try await listNumbers(customer, filter, field)
+    var names: [UTF8String: Int64] = [:]
+    var found: SegmentDefinitions = [:]
+    var wanted = filter.segmentReferences
+    var level = 0
+    while !wanted.isEmpty {
+      guard level < mostLevels else {
+        throw RegistryError.invalid(field: field, problem: "has more than \(mostLevels) segments in one another")
+      }
+      level += 1
+      var next: [FilterReference] = []
+      for (number, name, definition) in try await definitions(customer, wanted, holding: isHolding) {
+        names[UTF8String(name)] = number
+        guard found.updateValue(definition, forKey: number) == nil else { continue }
+        if case .filter(let filter) = definition { next += filter.segmentReferences }
+      }
+      if level == 1 { try requireAll(wanted, "segment", in: found.keys, names, field) }
+      wanted = next.filter { if case .number(let number) = $0 { found[number] == nil } else { true } }
+    }
+    let resolved = ResolvedFilter(
+      filter.mapConditions { condition in
+        switch condition {
+        case .list(.name(let name)): .list(.number(lists[name] ?? 0))
+        case .segment(.name(let name)): .segment(.number(names[name] ?? 0))
+        default: condition
+        }
+      }, found)
+    try checkSize(of: resolved, field)
+    try await checkRetention(customer, resolved, field)
+    return resolved
+  }
+
+  /// Resolves the filter of a segment, which counts as one level itself.
+  func resolveDefinition(_ customer: CustomerID, _ filter: Filter) async throws -> ResolvedFilter {
+    try await resolve(customer, filter, holding: true, mostLevels: Self.mostLevels - 1)
+  }
+
+  private func definitions(
+    _ customer: CustomerID, _ references: [FilterReference], holding isHolding: Bool
+  ) async throws -> [(number: Int64, name: String, SegmentDefinition)] {
+    let (numbers, names) = Self.parted(references)
+    return try await database.query(
+      isHolding ? SegmentQueries.named : SegmentQueries.read, customer.rawValue, numbers, names
+    ).map { row in
+      let (number, name, json) = try row.decode(Int64.self, String.self, JSONDocument?.self)
+      let filter = try json.map { try JSONCoding.decode(Filter.self, from: $0.text.utf8) }
+      return (number, name, filter.map { .filter($0) } ?? .members)
+    }
+  }
+
+  private static func parted(_ references: [FilterReference]) -> (numbers: [Int64], names: [String]) {
+    var (numbers, names): ([Int64], [String]) = ([], [])
+    for reference in references {
+      switch reference {
+      case .number(let number): numbers.append(number)
+      case .name(let name): if !name.text.utf8.contains(0) { names.append(name.text) }
+      }
+    }
+    return (numbers, names)
+  }
+
+  /// - Parameter noun: what they name: a list or a segment.
+  private func requireAll(
+    _ references: [FilterReference], _ noun: String, in numbers: some Sequence<Int64>, _ names: [UTF8String: Int64],
+    _ field: String
+  ) throws(RegistryError) {
+    let numbers = Set(numbers)
+    for reference in references {
+      switch reference {
+      case .number(let number) where !numbers.contains(number):
+        throw .invalid(field: field, problem: "names \(noun) \(number), and there is none of this number")
+      case .name(let name) where names[name] == nil:
+        throw .invalid(field: field, problem: "names \(noun) '\(name.text)', and there is none of this name")
+      default: continue
+      }
+    }
+  }
+
+  /// The numbers of lists by their names.
+  private func listNumbers(
+    _ customer: CustomerID, _ filter: Filter, _ field: String
+  ) async throws -> [UTF8String: Int64] {
+    let references = filter.listReferences
+    guard !references.isEmpty else { return [:] }
+    let lists = try await ContactLists(database).all(customer)
+    let names = Dictionary(named: lists.map { ($0.name, $0.listId.rawValue) })
+    try requireAll(references, "list", in: lists.map(\.listId.rawValue), names, field)
+    return names
+  }
+
+  /// Bounds the SQL: each segment that names several others multiplies its size.
+  private func checkSize(of resolved: ResolvedFilter, _ field: String) throws(RegistryError) {
+    var counted: [Int64: Int] = [:]
+    func count(_ filter: Filter, _ level: Int) -> Int {
+      var sum = filter.conditions.count
+      for case .number(let number) in filter.segmentReferences where level <= Self.mostLevels {
+        guard case .filter(let inside)? = resolved.segments[number] else { continue }
+        let size = counted[number] ?? count(inside, level + 1)
+        counted[number] = size
+        sum = min(sum + size, Self.mostConditions + 1)
+      }
+      return sum
+    }
+    guard count(resolved.filter, 0) <= Self.mostConditions else {
+      throw .invalid(
+        field: field, problem: "has more than \(Self.mostConditions) conditions with those of the segments in it")
+    }
+  }
+
+  /// Refuses activity from further back than the ledger is kept, as it could not be counted.
+  private func checkRetention(_ customer: CustomerID, _ resolved: ResolvedFilter, _ field: String) async throws {
+    let activities = resolved.conditions.compactMap { if case .activity(let activity) = $0 { activity } else { nil } }
+    guard !activities.isEmpty else { return }
+    let own = try await Customers(database).find(customer)?.settings.retentionDays
+    guard let days = [own, retentionDays].compactMap(\.self).min() else { return }
+    for activity in activities {
+      let condition = Filter.activity(activity).text
+      guard let span = activity.within else {
+        throw RegistryError.invalid(
+          field: field,
+          problem: "has `\(condition)`, and pushes are kept for \(days) days: add within \(days) days, or fewer")
+      }
+      guard span.seconds <= Int(days) * 86_400 else {
+        throw RegistryError.invalid(
+          field: field,
+          problem: "has `\(condition)`, which looks back further than the \(days) days that pushes are kept")
+      }
+    }
+  }
+}
