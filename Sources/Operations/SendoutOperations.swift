@@ -243,7 +243,10 @@ package enum ReportOperations {
     at: Parameters.integer("days", in: days, "How many days. 30 if absent.", example: 30),
     replies: .ok("The days.", ActivityReply.form)
   ) { call, days, _ in
-    ActivityReply(days: try await DayCounts(call.database).last(Int(days ?? 30), of: call.customer))
+    let counts = DayCounts(call.database)
+    // What is not counted yet of one customer is little.
+    try await counts.count(call.customer)
+    return ActivityReply(days: try await counts.last(Int(days ?? 30), of: call.customer))
   }
 
   package static let alarms = Operation(

@@ -29,6 +29,8 @@ CREATE TABLE sendout (
   next_message        int4        NOT NULL DEFAULT 1,
   next_push           int4        NOT NULL DEFAULT 1,
   next_batch          int4        NOT NULL DEFAULT 0,
+  sent_counted        bigint      NOT NULL DEFAULT 0,
+  all_counted         boolean     NOT NULL DEFAULT false,
   PRIMARY KEY (customer_id, sendout_id),
   -- The stream comes first. With the customer first, the planner takes this for as good as the primary key on a new table.
   CONSTRAINT sendout_stream_key UNIQUE (stream, customer_id),
@@ -38,6 +40,7 @@ CREATE TABLE sendout (
   CONSTRAINT sendout_template_whole CHECK ((template_name IS NULL) = (template_version IS NULL))
 );
 CREATE INDEX sendout_active ON sendout (state) WHERE state IN ('freezing', 'running');
+CREATE INDEX sendout_uncounted ON sendout (customer_id, sendout_id) WHERE NOT all_counted;
 COMMENT ON TABLE  sendout                  IS 'A message to an audience of one app or several.';
 COMMENT ON COLUMN sendout.customer_id      IS 'The customer that owns the sendout.';
 COMMENT ON COLUMN sendout.sendout_id       IS 'Number of the sendout.';
@@ -46,6 +49,8 @@ COMMENT ON COLUMN sendout.stream           IS 'What the messages of a stream hav
 COMMENT ON COLUMN sendout.next_message     IS 'Of a stream, the first number that no hub has reserved, as with next_push and next_batch.';
 COMMENT ON COLUMN sendout.next_push        IS 'Of a stream: of pushes.';
 COMMENT ON COLUMN sendout.next_batch       IS 'Of a stream: of batches.';
+COMMENT ON COLUMN sendout.sent_counted     IS 'How many of its pushes that were sent are counted in day_count.';
+COMMENT ON COLUMN sendout.all_counted      IS 'Whether no further ones will be: it ended more than an hour before it was counted last.';
 COMMENT ON COLUMN sendout.push_app_ids     IS 'The apps it goes to. Apps are never deleted.';
 COMMENT ON COLUMN sendout.name             IS 'Display name.';
 COMMENT ON COLUMN sendout.state            IS 'draft -> freezing -> running <-> paused; any of them -> cancelled; running -> finished.';
@@ -309,11 +314,13 @@ CREATE TABLE open_hour (
   by_machines bigint      NOT NULL DEFAULT 0,
   PRIMARY KEY (customer_id, sendout_id, hour, slot)
 ) WITH (fillfactor = 50);
+-- Days are counted from it.
+CREATE INDEX open_hour_of_customer ON open_hour (customer_id, hour);
 COMMENT ON TABLE  open_hour             IS 'Opens of each sendout by hour: the figures of report.opens_by_hour, counted as they happen.';
 COMMENT ON COLUMN open_hour.customer_id IS 'The customer that owns the sendout.';
 COMMENT ON COLUMN open_hour.sendout_id  IS 'The sendout.';
 COMMENT ON COLUMN open_hour.hour        IS 'Its beginning, of an hour in UTC.';
-COMMENT ON COLUMN open_hour.slot        IS 'Which of the rows of the hour; their sum counts. As in day_count.';
+COMMENT ON COLUMN open_hour.slot        IS 'Which of the rows of the hour; their sum counts. Each connection counts in that of its number, so that statements rarely wait for each other''s row.';
 COMMENT ON COLUMN open_hour.opens       IS 'Fetches by persons.';
 COMMENT ON COLUMN open_hour.first_opens IS 'Pushes opened by a person for the first time.';
 COMMENT ON COLUMN open_hour.by_machines IS 'Fetches by machines.';

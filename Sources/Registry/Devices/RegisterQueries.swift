@@ -144,9 +144,8 @@ enum RegisterQueries {
       looked_up AS MATERIALIZED (\(lookedUp)),
       wanted AS MATERIALIZED (\(wanted)),
       updated AS (\(updated) RETURNING \(returnsContacts ? "w.ordinal, d.contact_id, \(ContactColumns.device("d"))" : "d.device_id")),
-      added AS (\(added) RETURNING 1),
-      event AS (\(event) RETURNING kind),
-      day_counted AS (\(DayCount.registered.add("event", where: "kind = 'registered'", after: ["updated", "added"])))
+      added AS (\(added)),
+      event AS (\(event))
       """
   }
 
