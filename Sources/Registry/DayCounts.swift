@@ -1,6 +1,6 @@
 import FoundationEssentials
-package import Postgres
-package import Wire
+public import Postgres
+public import Wire
 
 /// The counts of the last days. `count` brings them up to date, which Delivery has: it owns most of what is counted.
 public struct DayCounts: Sendable {
