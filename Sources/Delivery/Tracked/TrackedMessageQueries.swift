@@ -39,7 +39,7 @@ enum TrackedMessageQueries {
                                 AND customer_id = $1::bigint AND contact_id = c.contact_id AND push_app_id = $14::bigint
                               ORDER BY device_id LIMIT 1) f ON true),
       target AS MATERIALIZED (
-        SELECT w.message_no, w.contact_id, w.ttl, \(columns.ofDevice("d"))\(columns.andSuppression(ofDevice: "d", key: 23)),
+        SELECT w.message_no, w.contact_id, w.ttl, \(columns.ofDevice("d"))\(columns.andSuppression(ofDevice: "d", originalID: "w.named", key: 23)),
                coalesce(d.push_app_id = $14::bigint, false) AS is_fallback,
                coalesce(d.push_app_id = $14::bigint, false)
                  AND count(*) FILTER (WHERE d.push_app_id IS DISTINCT FROM $14::bigint) OVER (PARTITION BY w.message_no) > 0 AS waits
