@@ -211,6 +211,7 @@ extension ConnectionHandler {
 extension ConnectionHandler {
   /// Writes a reply that is made on this side of Hummingbird's channel.
   func reply(_ response: Response) {
+    if let reply = WholeReply(withoutBody: response) { return write(reply) }
     Task.immediate { [this = context.map { NIOLoopBound(self, eventLoop: $0.eventLoop) }] in
       do {
         let reply = try await WholeReply(response)
