@@ -192,7 +192,7 @@ COMMENT ON COLUMN device_event.access_key_id   IS 'The access key of the request
 COMMENT ON COLUMN device_event.at              IS 'When the event happened.';
 
 -- What charts of many days show. Reading devices, batches and opens would take seconds, so hubs count here every five minutes what has come
--- to them since. Counting in the statements that register and settle cost these more than a twentieth of their time.
+-- to them since. Counting in the statements that settle took 8 % of their time.
 CREATE TABLE day_count (
   customer_id bigint NOT NULL,
   day         date   NOT NULL,

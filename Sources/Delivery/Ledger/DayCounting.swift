@@ -5,9 +5,10 @@ public import Wire
 extension DayCounts {
   /// Counts what has come to a customer's days since they were counted last. While somebody else does, this does nothing.
   ///
-  /// Statements that register, settle and record opens do not count days: a row of the day in each of them cost a registration and a message
-  /// more than a twentieth. What they write anyway says as much later, and exactly: devices have the moment of their first registration,
-  /// batches the number of their pushes that were sent, and hours their opens. So nothing is lost with a hub that is killed.
+  /// Statements that register, settle and record opens do not count days: a row of the day in each of them took 8 % of the time in which
+  /// outcomes are written, and 1.4 % of that of registrations. What they write anyway says as much later, and exactly: devices have the moment
+  /// of their first registration, batches the number of their pushes that were sent, and hours their opens. So nothing is lost with a hub
+  /// that is killed.
   public func count(_ customer: CustomerID) async throws {
     try await database.query(DayCountQueries.begin, customer.rawValue)
     try await database.query(DayCountingQueries.count, customer.rawValue)
