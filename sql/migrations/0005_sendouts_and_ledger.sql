@@ -83,8 +83,8 @@ CREATE TABLE push_batch (
   sandbox     boolean     NOT NULL,
   first_push  int4        NOT NULL,
   last_push   int4        NOT NULL,
-  state       text        NOT NULL DEFAULT 'queued' CONSTRAINT push_batch_state_known CHECK (state IN ('queued', 'held', 'claimed', 'settled', 'cancelled')),
-  release_to  text        NOT NULL DEFAULT 'queued' CONSTRAINT push_batch_release_to_known CHECK (release_to IN ('queued', 'held', 'cancelled')),
+  state       text        NOT NULL DEFAULT 'queued',
+  release_to  text        NOT NULL DEFAULT 'queued',
   not_before  timestamptz NOT NULL DEFAULT now(),
   due_hour    timestamp   NOT NULL GENERATED ALWAYS AS (date_trunc('hour', not_before AT TIME ZONE 'UTC')) STORED,
   woken_at    timestamptz,
@@ -107,8 +107,9 @@ CREATE TABLE push_batch (
   invalid     int4        NOT NULL DEFAULT 0,
   PRIMARY KEY (customer_id, sendout_id, batch_no),
   FOREIGN KEY (customer_id, sendout_id) REFERENCES sendout ON DELETE CASCADE,
-  CONSTRAINT push_batch_counts_all CHECK
-    (queued + waiting + accepted + failed + uncertain + skipped + cancelled = last_push - first_push + 1)
+  CONSTRAINT push_batch_whole CHECK
+    (state IN ('queued', 'held', 'claimed', 'settled', 'cancelled') AND release_to IN ('queued', 'held', 'cancelled')
+     AND queued + waiting + accepted + failed + uncertain + skipped + cancelled = last_push - first_push + 1)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 -- Each row is changed some twenty times within seconds. Only claim and release change what an index holds, so autovacuum has to keep up
 -- with two dead entries a batch.
@@ -166,7 +167,7 @@ CREATE TABLE push (
   device_id   bigint      NOT NULL,
   contact_id  bigint      NOT NULL,
   message_no  int4,
-  state       text        NOT NULL DEFAULT 'queued' CONSTRAINT push_state_known CHECK (state IN ('queued', 'waiting', 'accepted', 'failed', 'uncertain', 'skipped', 'cancelled')),
+  state       text        NOT NULL DEFAULT 'queued',
   attempts    int2        NOT NULL DEFAULT 0,
   reason      text,
   resent_because text,
@@ -175,10 +176,13 @@ CREATE TABLE push (
   not_before  timestamptz,
   give_up_at  timestamptz,
   opened_at   timestamptz,
-  delivery    text CONSTRAINT push_delivery_known CHECK (delivery IN ('delivered', 'failed')),
+  delivery    text,
   delivery_reason text,
   reported_at timestamptz,
-  PRIMARY KEY (customer_id, sendout_id, push_no)
+  PRIMARY KEY (customer_id, sendout_id, push_no),
+  CONSTRAINT push_whole CHECK
+    (state IN ('queued', 'waiting', 'accepted', 'failed', 'uncertain', 'skipped', 'cancelled')
+     AND (delivery IN ('delivered', 'failed')) IS NOT FALSE)
 ) PARTITION BY RANGE (sendout_id);
 -- The contact comes first. With the customer first, the planner took this index for as good as the primary key on a new
 -- table, and each open then read all of the customer's pushes. A contact has only one customer, so look-ups lose nothing.
@@ -286,11 +290,12 @@ CREATE TABLE open_event (
   sendout_id  bigint      NOT NULL,
   push_no     int4        NOT NULL,
   minute      timestamp   NOT NULL GENERATED ALWAYS AS (date_trunc('minute', at AT TIME ZONE 'UTC')) STORED,
-  via         text        NOT NULL CONSTRAINT open_event_via_known CHECK (via IN ('page', 'pushreadurl')),
-  reader      text        NOT NULL CONSTRAINT open_event_reader_known CHECK (reader IN ('person', 'machine')),
+  via         text        NOT NULL,
+  reader      text        NOT NULL,
   at          timestamptz NOT NULL DEFAULT now(),
-  opens       integer     NOT NULL DEFAULT 1 CONSTRAINT open_event_opens_counted CHECK (opens > 0),
-  PRIMARY KEY (customer_id, sendout_id, push_no, minute, via, reader)
+  opens       integer     NOT NULL DEFAULT 1,
+  PRIMARY KEY (customer_id, sendout_id, push_no, minute, via, reader),
+  CONSTRAINT open_event_whole CHECK (via IN ('page', 'pushreadurl') AND reader IN ('person', 'machine') AND opens > 0)
 ) PARTITION BY RANGE (sendout_id);
 COMMENT ON TABLE  open_event             IS 'Fetches of a rich page or a pushreadurl. Those of one push within one minute of the clock are one row.';
 COMMENT ON COLUMN open_event.customer_id IS 'The customer that owns the sendout.';
