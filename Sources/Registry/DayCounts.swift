@@ -1,47 +1,15 @@
 import FoundationEssentials
-package import Postgres
-package import Wire
+public import Postgres
+public import Wire
 
-/// What is counted by day. Its statement adds to the day's row in the commit of what is counted.
-package enum DayCount: String, Sendable, CaseIterable {
-  /// Devices registered for the first time.
-  case registered
-  /// Pushes sent for the first time.
-  case sent
-  /// Pushes opened by a person for the first time.
-  case opened
-
-  /// A data-modifying common table expression that adds the customer `$1`'s rows of an earlier one. It locks its row last, for as long as the
-  /// commit takes, and none if there is nothing to count: whoever has it waits for nobody.
-  ///
-  /// PostgreSQL promises no order of such expressions, "the order in which the specified updates actually happen is unpredictable" (its
-  /// manual, 7.8.4). What it does: those that the main query does not read run after it, the last one first (`ExecPostprocessPlan`). But
-  /// nothing can be counted before it is there. So this one counts what each other one returns, and these are done by then.
-  /// - Parameters:
-  ///   - condition: which rows count, as SQL.
-  ///   - others: all expressions that write and that neither `rows` nor one of these reads as a whole. Each has to return something.
-  package func add(_ rows: String, where condition: String, after others: [String]) -> String {
-    let areDone = others.map { " AND (SELECT count(*) FROM \($0)) >= 0" }.joined()
-    return """
-      INSERT INTO day_count AS known (customer_id, day, slot, \(rawValue))
-      SELECT $1::bigint, (now() AT TIME ZONE 'UTC')::date, \(DayCounts.slot), counted.number
-        FROM (SELECT count(*) AS number FROM \(rows) WHERE \(condition)) AS counted
-       WHERE counted.number > 0\(areDone)
-      ON CONFLICT (customer_id, day, slot) DO UPDATE SET \(rawValue) = known.\(rawValue) + excluded.\(rawValue)
-      """
-  }
-}
-
-/// The counts of the last days.
-package struct DayCounts: Sendable {
-  /// As SQL: which row of a day a connection counts in.
-  package static let slot = "(pg_backend_pid() % 16)::int2"
+/// The counts of the last days. `count` brings them up to date, which Delivery has: it owns most of what is counted.
+public struct DayCounts: Sendable {
   /// How many days are kept.
   package static let kept: Int32 = 400
 
-  private let database: any Querying
+  package let database: any Querying
 
-  package init(_ database: any Querying) { self.database = database }
+  public init(_ database: any Querying) { self.database = database }
 
   /// The last days up to today, the oldest first. Days without anything are there too.
   package func last(_ days: Int, of customer: CustomerID) async throws -> [DayActivity] {
@@ -52,16 +20,22 @@ package struct DayCounts: Sendable {
   }
 
   /// Deletes days that are no longer kept.
-  package func forgetOld(_ customer: CustomerID) async throws {
+  public func forgetOld(_ customer: CustomerID) async throws {
     try await database.query(DayCountQueries.forget, customer.rawValue, Self.kept)
   }
 }
 
-/// Statements on `day_count`. `$1` is the customer.
-enum DayCountQueries {
-  static let all: [Statement] = [last, forget]
+/// Statements on `day_count` and `day_progress`. `$1` is the customer.
+package enum DayCountQueries {
+  static let all: [Statement] = [last, forget, begin]
 
-  /// The last `$2` days, each with its sums.
+  /// Devices are counted once they are so old. Whatever has a lower number than one of these was written by then, or never will be: it took
+  /// its number earlier, and no statement that registers lasts half as long. So none is missed, though numbers are not committed in order.
+  private static let age = "interval '5 minutes'"
+  /// Most devices that are too new to be counted and are read for a page.
+  private static let mostNew = 10_000
+
+  /// The last `$2` days, each with its sums and the devices that are too new to be counted there.
   static let last = Statement(
     "day_count.last", .read,
     """
@@ -69,8 +43,15 @@ enum DayCountQueries {
            coalesce(sum(c.opened), 0)::bigint
       FROM generate_series((now() AT TIME ZONE 'UTC')::date::timestamp - make_interval(days => $2::int4 - 1),
                            (now() AT TIME ZONE 'UTC')::date::timestamp, interval '1 day') AS d (day)
-      LEFT JOIN (SELECT * FROM day_count
-                  WHERE customer_id = $1::bigint AND day > (now() AT TIME ZONE 'UTC')::date - $2::int4) AS c
+      LEFT JOIN (SELECT day, registered, sent, opened FROM day_count
+                  WHERE customer_id = $1::bigint AND day > (now() AT TIME ZONE 'UTC')::date - $2::int4
+                  UNION ALL
+                 SELECT (created_at AT TIME ZONE 'UTC')::date, count(*), 0, 0
+                   FROM (SELECT created_at FROM device
+                          WHERE customer_id = $1::bigint AND device_id > coalesce(
+                            (SELECT last_device FROM day_progress WHERE customer_id = $1::bigint), 0)
+                          ORDER BY device_id LIMIT \(mostNew)) AS new
+                  GROUP BY 1) AS c
         ON c.day = d.day::date
      GROUP BY d.day
      ORDER BY d.day
@@ -79,4 +60,39 @@ enum DayCountQueries {
   static let forget = Statement(
     "day_count.forget", .write,
     "DELETE FROM day_count WHERE customer_id = $1::bigint AND day < (now() AT TIME ZONE 'UTC')::date - $2::int4")
+
+  /// Makes the row that whoever counts locks.
+  package static let begin = Statement(
+    "day_count.begin", .write,
+    """
+    INSERT INTO day_progress (customer_id)
+    SELECT $1::bigint WHERE NOT EXISTS (SELECT FROM day_progress WHERE customer_id = $1::bigint)
+    ON CONFLICT DO NOTHING
+    """)
+
+  /// Common table expressions. `progress` has a row, and locks it, unless somebody else is counting, or has within the last `$2` seconds.
+  /// `settled` says which devices are to be counted, and notes that they are.
+  package static let progress = """
+    progress AS MATERIALIZED (
+      SELECT last_device FROM day_progress
+       WHERE customer_id = $1::bigint AND counted_at <= now() - make_interval(secs => $2::float8)
+         FOR NO KEY UPDATE SKIP LOCKED),
+    settled AS MATERIALIZED (
+      SELECT progress.last_device AS first, coalesce(newest.device_id, progress.last_device) AS last
+        FROM progress
+        LEFT JOIN LATERAL (SELECT device_id FROM device
+                            WHERE customer_id = $1::bigint AND device_id > progress.last_device AND created_at < now() - \(age)
+                            ORDER BY device_id DESC LIMIT 1) AS newest ON true),
+    noted AS (
+      UPDATE day_progress SET last_device = settled.last, counted_at = now() FROM settled
+       WHERE day_progress.customer_id = $1::bigint)
+    """
+
+  /// Devices by day, of `settled`.
+  package static let devices = """
+    SELECT (created_at AT TIME ZONE 'UTC')::date AS day, count(*) AS number
+      FROM device
+     WHERE customer_id = $1::bigint AND device_id > (SELECT first FROM settled) AND device_id <= (SELECT last FROM settled)
+     GROUP BY 1
+    """
 }

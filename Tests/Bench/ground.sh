@@ -307,12 +307,16 @@ END
   forget_new_contacts
 }
 
-# PUT makes new contacts, which the next one would know: each of the rows that it is the yardstick of begins with as many as the first.
+# PUT makes new contacts, and changes known ones, the first time that they come. The next one would find less to do: each of the rows that it
+# is the yardstick of begins with as many of both as the first.
 forget_new_contacts() {
   psql -qv ON_ERROR_STOP=1 -v n="$DEVICES" <<'END'
 DELETE FROM device d USING contact c WHERE c.customer_id = 1 AND d.customer_id = 1 AND d.contact_id = c.contact_id
   AND substr(c.original_id, 5)::int > :n;
 DELETE FROM contact WHERE customer_id = 1 AND substr(original_id, 5)::int > :n;
+UPDATE contact SET first_name = 'First' || i, last_name = 'Last' || i, email_address = 'user' || i || '@example.com'
+FROM (SELECT contact_id, substr(original_id, 5) AS i FROM contact WHERE customer_id = 1 AND first_name = 'Lars') AS changed
+WHERE contact.customer_id = 1 AND contact.contact_id = changed.contact_id;
 END
   settle
 }

@@ -60,9 +60,11 @@ FROM push p JOIN sendout USING (customer_id, sendout_id) WHERE customer_id = :c 
 INSERT INTO open_hour (customer_id, sendout_id, hour, slot, opens, first_opens)
 SELECT customer_id, sendout_id, date_trunc('hour', opened_at), 0, count(*), count(*)
 FROM push WHERE customer_id = :c AND opened_at IS NOT NULL GROUP BY 1, 2, 3;
-INSERT INTO day_count (customer_id, day, slot, sent, opened)
-SELECT customer_id, (started_at AT TIME ZONE 'UTC')::date, 0, sum(sent), sum(opened)
+INSERT INTO day_count (customer_id, day, sent, opened)
+SELECT customer_id, (started_at AT TIME ZONE 'UTC')::date, sum(sent), sum(opened)
 FROM sendout JOIN push_batch USING (customer_id, sendout_id) WHERE customer_id = :c GROUP BY 1, 2;
+UPDATE sendout SET all_counted = true WHERE customer_id = :c;
+INSERT INTO day_progress (customer_id, last_device) SELECT customer_id, max(device_id) FROM device WHERE customer_id = :c GROUP BY 1;
 SELECT definition FROM yardstick.index \gexec
 END
   settle

@@ -135,6 +135,33 @@ import Wire
     #expect(waits.isEmpty)
   }
 
+  @Test func `Who waits for the service's answer is told before it is written, and who waits for the outcome after`()
+    async throws
+  {
+    let waits = MessageWaits()
+    let key = SendoutKey(CustomerID(1), SendoutID(1))
+    let told = Mutex<[Int64: [PushState]]>([:])
+    let settlements = [1, 2].map {
+      Settlement(push: PushNumber($0), batch: 0, state: .accepted, reason: nil, left: true)
+    }
+    for (number, endsWithAnswer) in [(Int64(1), true), (2, false)] {
+      let wait = MessageWait(endsWithAnswer: endsWithAnswer)
+      wait.expect([PushNumber(number)])
+      waits.add(wait, key, [PushNumber(number)])
+      waits.verdicts(wait, within: .seconds(600)) { verdicts in
+        told.withLock { $0[number, default: []].append(verdicts[PushNumber(number)]?.state ?? .queued) }
+      }
+    }
+    #expect(waits.isWritingAwaited)
+    waits.answered(key, settlements)
+    #expect(told.withLock(\.self) == [1: [.accepted]])
+    #expect(waits.isWritingAwaited && !waits.isEmpty)
+    #expect(waits.settled(key, settlements))
+    #expect(!waits.isWritingAwaited && waits.isEmpty)
+    try await waitUntil { told.withLock(\.self) == [1: [.accepted], 2: [.accepted]] }
+    #expect(!waits.settled(key, settlements))
+  }
+
   @Test func `Messages that are due later are queued by lane and moment, and only the others are handed over`()
     async throws
   {

@@ -29,6 +29,8 @@ CREATE TABLE sendout (
   next_message        int4        NOT NULL DEFAULT 1,
   next_push           int4        NOT NULL DEFAULT 1,
   next_batch          int4        NOT NULL DEFAULT 0,
+  sent_counted        bigint      NOT NULL DEFAULT 0,
+  all_counted         boolean     NOT NULL DEFAULT false,
   PRIMARY KEY (customer_id, sendout_id),
   -- The stream comes first. With the customer first, the planner takes this for as good as the primary key on a new table.
   CONSTRAINT sendout_stream_key UNIQUE (stream, customer_id),
@@ -38,6 +40,7 @@ CREATE TABLE sendout (
   CONSTRAINT sendout_template_whole CHECK ((template_name IS NULL) = (template_version IS NULL))
 );
 CREATE INDEX sendout_active ON sendout (state) WHERE state IN ('freezing', 'running');
+CREATE INDEX sendout_uncounted ON sendout (customer_id, sendout_id) WHERE NOT all_counted;
 COMMENT ON TABLE  sendout                  IS 'A message to an audience of one app or several.';
 COMMENT ON COLUMN sendout.customer_id      IS 'The customer that owns the sendout.';
 COMMENT ON COLUMN sendout.sendout_id       IS 'Number of the sendout.';
@@ -46,6 +49,8 @@ COMMENT ON COLUMN sendout.stream           IS 'What the messages of a stream hav
 COMMENT ON COLUMN sendout.next_message     IS 'Of a stream, the first number that no hub has reserved, as with next_push and next_batch.';
 COMMENT ON COLUMN sendout.next_push        IS 'Of a stream: of pushes.';
 COMMENT ON COLUMN sendout.next_batch       IS 'Of a stream: of batches.';
+COMMENT ON COLUMN sendout.sent_counted     IS 'How many of its pushes that were sent are counted in day_count.';
+COMMENT ON COLUMN sendout.all_counted      IS 'Whether no further ones will be: it ended more than an hour before it was counted last.';
 COMMENT ON COLUMN sendout.push_app_ids     IS 'The apps it goes to. Apps are never deleted.';
 COMMENT ON COLUMN sendout.name             IS 'Display name.';
 COMMENT ON COLUMN sendout.state            IS 'draft -> freezing -> running <-> paused; any of them -> cancelled; running -> finished.';
@@ -78,8 +83,8 @@ CREATE TABLE push_batch (
   sandbox     boolean     NOT NULL,
   first_push  int4        NOT NULL,
   last_push   int4        NOT NULL,
-  state       text        NOT NULL DEFAULT 'queued' CONSTRAINT push_batch_state_known CHECK (state IN ('queued', 'held', 'claimed', 'settled', 'cancelled')),
-  release_to  text        NOT NULL DEFAULT 'queued' CONSTRAINT push_batch_release_to_known CHECK (release_to IN ('queued', 'held', 'cancelled')),
+  state       text        NOT NULL DEFAULT 'queued',
+  release_to  text        NOT NULL DEFAULT 'queued',
   not_before  timestamptz NOT NULL DEFAULT now(),
   due_hour    timestamp   NOT NULL GENERATED ALWAYS AS (date_trunc('hour', not_before AT TIME ZONE 'UTC')) STORED,
   woken_at    timestamptz,
@@ -102,8 +107,9 @@ CREATE TABLE push_batch (
   invalid     int4        NOT NULL DEFAULT 0,
   PRIMARY KEY (customer_id, sendout_id, batch_no),
   FOREIGN KEY (customer_id, sendout_id) REFERENCES sendout ON DELETE CASCADE,
-  CONSTRAINT push_batch_counts_all CHECK
-    (queued + waiting + accepted + failed + uncertain + skipped + cancelled = last_push - first_push + 1)
+  CONSTRAINT push_batch_whole CHECK
+    (state IN ('queued', 'held', 'claimed', 'settled', 'cancelled') AND release_to IN ('queued', 'held', 'cancelled')
+     AND queued + waiting + accepted + failed + uncertain + skipped + cancelled = last_push - first_push + 1)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 -- Each row is changed some twenty times within seconds. Only claim and release change what an index holds, so autovacuum has to keep up
 -- with two dead entries a batch.
@@ -161,7 +167,7 @@ CREATE TABLE push (
   device_id   bigint      NOT NULL,
   contact_id  bigint      NOT NULL,
   message_no  int4,
-  state       text        NOT NULL DEFAULT 'queued' CONSTRAINT push_state_known CHECK (state IN ('queued', 'waiting', 'accepted', 'failed', 'uncertain', 'skipped', 'cancelled')),
+  state       text        NOT NULL DEFAULT 'queued',
   attempts    int2        NOT NULL DEFAULT 0,
   reason      text,
   resent_because text,
@@ -170,10 +176,13 @@ CREATE TABLE push (
   not_before  timestamptz,
   give_up_at  timestamptz,
   opened_at   timestamptz,
-  delivery    text CONSTRAINT push_delivery_known CHECK (delivery IN ('delivered', 'failed')),
+  delivery    text,
   delivery_reason text,
   reported_at timestamptz,
-  PRIMARY KEY (customer_id, sendout_id, push_no)
+  PRIMARY KEY (customer_id, sendout_id, push_no),
+  CONSTRAINT push_whole CHECK
+    (state IN ('queued', 'waiting', 'accepted', 'failed', 'uncertain', 'skipped', 'cancelled')
+     AND (delivery IN ('delivered', 'failed')) IS NOT FALSE)
 ) PARTITION BY RANGE (sendout_id);
 -- The contact comes first. With the customer first, the planner took this index for as good as the primary key on a new
 -- table, and each open then read all of the customer's pushes. A contact has only one customer, so look-ups lose nothing.
@@ -281,11 +290,12 @@ CREATE TABLE open_event (
   sendout_id  bigint      NOT NULL,
   push_no     int4        NOT NULL,
   minute      timestamp   NOT NULL GENERATED ALWAYS AS (date_trunc('minute', at AT TIME ZONE 'UTC')) STORED,
-  via         text        NOT NULL CONSTRAINT open_event_via_known CHECK (via IN ('page', 'pushreadurl')),
-  reader      text        NOT NULL CONSTRAINT open_event_reader_known CHECK (reader IN ('person', 'machine')),
+  via         text        NOT NULL,
+  reader      text        NOT NULL,
   at          timestamptz NOT NULL DEFAULT now(),
-  opens       integer     NOT NULL DEFAULT 1 CONSTRAINT open_event_opens_counted CHECK (opens > 0),
-  PRIMARY KEY (customer_id, sendout_id, push_no, minute, via, reader)
+  opens       integer     NOT NULL DEFAULT 1,
+  PRIMARY KEY (customer_id, sendout_id, push_no, minute, via, reader),
+  CONSTRAINT open_event_whole CHECK (via IN ('page', 'pushreadurl') AND reader IN ('person', 'machine') AND opens > 0)
 ) PARTITION BY RANGE (sendout_id);
 COMMENT ON TABLE  open_event             IS 'Fetches of a rich page or a pushreadurl. Those of one push within one minute of the clock are one row.';
 COMMENT ON COLUMN open_event.customer_id IS 'The customer that owns the sendout.';
@@ -309,11 +319,13 @@ CREATE TABLE open_hour (
   by_machines bigint      NOT NULL DEFAULT 0,
   PRIMARY KEY (customer_id, sendout_id, hour, slot)
 ) WITH (fillfactor = 50);
+-- Days are counted from it.
+CREATE INDEX open_hour_of_customer ON open_hour (customer_id, hour);
 COMMENT ON TABLE  open_hour             IS 'Opens of each sendout by hour: the figures of report.opens_by_hour, counted as they happen.';
 COMMENT ON COLUMN open_hour.customer_id IS 'The customer that owns the sendout.';
 COMMENT ON COLUMN open_hour.sendout_id  IS 'The sendout.';
 COMMENT ON COLUMN open_hour.hour        IS 'Its beginning, of an hour in UTC.';
-COMMENT ON COLUMN open_hour.slot        IS 'Which of the rows of the hour; their sum counts. As in day_count.';
+COMMENT ON COLUMN open_hour.slot        IS 'Which of the rows of the hour; their sum counts. Each connection counts in that of its number, so that statements rarely wait for each other''s row.';
 COMMENT ON COLUMN open_hour.opens       IS 'Fetches by persons.';
 COMMENT ON COLUMN open_hour.first_opens IS 'Pushes opened by a person for the first time.';
 COMMENT ON COLUMN open_hour.by_machines IS 'Fetches by machines.';

@@ -14,16 +14,20 @@ CREATE TABLE tracked_message (
   parts        int2        NOT NULL,
   reference    text,
   created_at   timestamptz NOT NULL DEFAULT now(),
-  status       text        NOT NULL DEFAULT 'Sent' CONSTRAINT tracked_message_status_known CHECK (status IN ('Cancelled', 'Sent', 'Rejected', 'Accepted', 'Failed', 'Delivered')),
+  status       text        NOT NULL DEFAULT 'Sent',
   delivered_at timestamptz,
   read_at      timestamptz,
   unsettled    int2        NOT NULL DEFAULT 0,
   fallback_no  int4,
-  fallback_until text      NOT NULL DEFAULT 'accepted' CONSTRAINT tracked_message_fallback_until_known CHECK (fallback_until IN ('accepted', 'confirmed')),
-  fallback_reason text     CONSTRAINT tracked_message_fallback_reason_known CHECK (fallback_reason IN ('alone', 'no_device', 'push_failed', 'unconfirmed')),
+  fallback_until text      NOT NULL DEFAULT 'accepted',
+  fallback_reason text,
   report_app   text,
   push_nos     int4[]      NOT NULL DEFAULT '{}',
-  PRIMARY KEY (customer_id, sendout_id, message_no)
+  PRIMARY KEY (customer_id, sendout_id, message_no),
+  -- One constraint, as in the ledger.
+  CONSTRAINT tracked_message_whole CHECK
+    (status IN ('Cancelled', 'Sent', 'Rejected', 'Accepted', 'Failed', 'Delivered') AND fallback_until IN ('accepted', 'confirmed')
+     AND (fallback_reason IN ('alone', 'no_device', 'push_failed', 'unconfirmed')) IS NOT FALSE)
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.02);
 -- The recipient comes first. With the customer first, the planner takes this index for as good as the primary key on a new table.
 CREATE INDEX tracked_message_recipient ON tracked_message (recipient, customer_id, created_at);

@@ -125,6 +125,7 @@ extension Dispatch {
     if environment == lane.environment, partition.outcomes.contains(where: { $0.verdict == .accepted }) {
       hasAccepted.store(true, ordering: .relaxed)
     }
+    if plan.isStream { dispatcher.waits.answered(ledger.key, partition.settlements) }
     outcomeWriter.add(partition.settlements, capacity: capacity.answered(partition.settlements.count))
     // Invalid tokens without a date wait for the rest of their batch, which must not wait for them.
     let dead = run.count(answered: partition.answered, invalid: partition.undatedInvalid, circuitBreaker)

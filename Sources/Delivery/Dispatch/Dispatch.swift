@@ -79,7 +79,7 @@ final class Dispatch: Sendable {
         leases.settled(settled)
         let wasAwaited = waits.settled(ledger.key, settlements)
         window.release(capacities, to: successors, isMarked: isMarked)
-        if isStream, !wasAwaited, waits.isEmpty, hubWindow.isHalfFree {
+        if isStream, !wasAwaited, !waits.isWritingAwaited, hubWindow.isHalfFree {
           try? await Task.sleep(for: Self.pauseBetweenWrites)
         }
       } catch {
@@ -92,7 +92,7 @@ final class Dispatch: Sendable {
     }
   }
 
-  /// How long outcomes of messages gather while nobody waits for them or for their capacity. They come a few at a time, and writing a few
+  /// How long outcomes of messages gather while nobody waits until they are written, or for their capacity. They come a few at a time, and writing a few
   /// costs most of what writing many does.
   private static let pauseBetweenWrites = Duration.milliseconds(4)
 

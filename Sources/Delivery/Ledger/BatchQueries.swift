@@ -156,9 +156,7 @@ enum BatchQueries {
                      THEN 'settled' ELSE push_batch.state END
         """))
         RETURNING push_batch.batch_no, push_batch.state = 'settled' AND push_batch.hub_id = $10::uuid AS is_over)\(
-      isTracked ? TrackedSettlement.resolved(besides: "$11::int4[]") : ""),
-      day_counted AS (\(DayCount.sent.add(
-        "settled", where: "is_first", after: ["counted"] + (isTracked ? TrackedSettlement.ends : []))))
+      isTracked ? TrackedSettlement.resolved(besides: "$11::int4[]") : "")
       SELECT (SELECT count(*) FROM settled), ARRAY(SELECT batch_no FROM counted WHERE is_over),
              EXISTS (SELECT FROM batch WHERE is_marked)
       """)

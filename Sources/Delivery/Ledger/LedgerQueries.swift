@@ -187,8 +187,7 @@ enum LedgerQueries {
         FROM rest
        WHERE push_batch.customer_id = $1::bigint AND push_batch.sendout_id = $2::bigint
          AND push_batch.batch_no = rest.batch_no AND push_batch.state = 'claimed'
-      RETURNING 1),
-    day_counted AS (\(DayCount.sent.add("unanswered", where: "is_first", after: ["released", "reported"])))
+      RETURNING 1)
     SELECT (SELECT count(*) FROM released), (SELECT count(*) FROM unanswered)
     """)
 
@@ -368,5 +367,6 @@ package enum DeliveryStatements {
   package static let all: [Statement] =
     FreezeQueries.all + LedgerQueries.all + BatchQueries.all + BreakerQueries.all + MessageQueries.all
     + MessageHistoryQueries.all + OpenQueries.all
-    + HistoryQueries.all + TrackedMessageQueries.all + DeliveryReportQueries.all + DeliveryPersonalTables.statements
+    + HistoryQueries.all + DayCountingQueries.all + TrackedMessageQueries.all + DeliveryReportQueries.all
+    + DeliveryPersonalTables.statements
 }

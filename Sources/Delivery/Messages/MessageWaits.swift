@@ -25,13 +25,15 @@ public final class MessageWait: Sendable {
   }
 
   private let state = Mutex(State())
-  private let endsWhenRefused: Bool
+  /// Whether it ends with the push service's answer. Others end once that is written, so that whoever is told finds it in the ledger.
+  let endsWithAnswer: Bool
   /// What the push service has said, though the push is not settled by it.
   private static let refusals: Set<FailureCause> = [.credentialsRefused, .tokenInvalid]
 
-  /// - Parameter endsWhenRefused: whether refused credentials and an invalid token are a verdict. The push itself goes on waiting: until
-  ///   somebody corrects the credentials, or until the rest of its batch shows whether the token is dead.
-  public init(endsWhenRefused: Bool = false) { self.endsWhenRefused = endsWhenRefused }
+  /// - Parameter endsWithAnswer: whether what the push service answers is the verdict, though it is yet to be written. Refused credentials and
+  ///   an invalid token are one too, while the push itself goes on waiting: until somebody corrects the credentials, or until the rest of
+  ///   its batch shows whether the token is dead.
+  public init(endsWithAnswer: Bool = false) { self.endsWithAnswer = endsWithAnswer }
 
   func expect(_ pushes: [PushNumber]) {
     change { state in
@@ -50,7 +52,7 @@ public final class MessageWait: Sendable {
       state.verdicts[push] = verdict
       // One that waits for another attempt may have its verdict in time.
       let isOpen = !verdict.isFinal
-      if !isOpen || endsWhenRefused && verdict.cause.map(Self.refusals.contains) == true { state.open.remove(push) }
+      if !isOpen || endsWithAnswer && verdict.cause.map(Self.refusals.contains) == true { state.open.remove(push) }
     }
   }
 
@@ -79,7 +81,25 @@ final class MessageWaits: Sendable {
     var isWatched = false
   }
 
-  private let waits = Mutex<[Key: MessageWait]>([:])
+  private struct State {
+    private var waits: [Key: MessageWait] = [:]
+    /// How many of them end with what is written.
+    private(set) var ofWritten = 0
+
+    var isEmpty: Bool { waits.isEmpty }
+
+    subscript(key: Key) -> MessageWait? {
+      get { waits[key] }
+      set {
+        let former = waits[key]
+        waits[key] = newValue
+        if former?.endsWithAnswer == false { ofWritten -= 1 }
+        if newValue?.endsWithAnswer == false { ofWritten += 1 }
+      }
+    }
+  }
+
+  private let waits = Mutex(State())
   /// When each wait ends. One task ends them all: a timer for each took a twentieth of a hub's time.
   private let limits = Mutex(Limits())
   /// How late a wait may end.
@@ -128,14 +148,23 @@ final class MessageWaits: Sendable {
   /// Whether nobody waits for a verdict.
   var isEmpty: Bool { waits.withLock(\.isEmpty) }
 
+  /// Whether somebody waits until an outcome is written.
+  var isWritingAwaited: Bool { waits.withLock { $0.ofWritten > 0 } }
+
+  /// The push service has answered. Those who wait for no more are told here and now, which takes microseconds: a task for each answer, and the
+  /// thread that it wakes, would take longer.
+  func answered(_ sendout: SendoutKey, _ settlements: [Settlement]) {
+    guard !isEmpty else { return }
+    let verdicts = settlements.map { ($0.push, PushVerdict($0)) }
+    for (wait, push, verdict) in awaited(sendout, verdicts, where: \.endsWithAnswer) { wait.record(push, verdict) }
+  }
+
   /// Outcomes were written.
   /// - Returns: whether somebody waited for some of them.
   @discardableResult
   func settled(_ sendout: SendoutKey, _ settlements: [Settlement]) -> Bool {
     guard !isEmpty else { return false }
-    return report(
-      sendout,
-      settlements.map { ($0.push, PushVerdict(state: $0.state, reason: $0.reason, cause: $0.cause)) })
+    return report(sendout, settlements.map { ($0.push, PushVerdict($0)) })
   }
 
   /// Pushes stay queued because the app's credentials are refused.
@@ -151,16 +180,31 @@ final class MessageWaits: Sendable {
 
   @discardableResult
   private func report(_ sendout: SendoutKey, _ verdicts: [(PushNumber, PushVerdict)]) -> Bool {
-    var awaited: [(wait: MessageWait, push: PushNumber, verdict: PushVerdict)] = []
-    for (push, verdict) in verdicts {
-      let key = Key(sendout: sendout, push: push)
-      // After a final verdict there is no other, and the caller may have left before it knew what to remove.
-      guard let wait = waits.withLock({ verdict.isFinal ? $0.removeValue(forKey: key) : $0[key] }) else { continue }
-      awaited.append((wait, push, verdict))
-    }
+    let awaited = awaited(sendout, verdicts) { _ in true }
     guard !awaited.isEmpty else { return false }
     // Further outcomes are written meanwhile.
-    Task { [awaited] in for (wait, push, verdict) in awaited { wait.record(push, verdict) } }
+    Task { for (wait, push, verdict) in awaited { wait.record(push, verdict) } }
     return true
+  }
+
+  /// The verdicts that somebody waits for. Nobody does any more for final ones.
+  private func awaited(
+    _ sendout: SendoutKey, _ verdicts: [(PushNumber, PushVerdict)], where condition: (MessageWait) -> Bool
+  ) -> [(wait: MessageWait, push: PushNumber, verdict: PushVerdict)] {
+    waits.withLock { waits in
+      verdicts.compactMap { push, verdict in
+        let key = Key(sendout: sendout, push: push)
+        guard let wait = waits[key], condition(wait) else { return nil }
+        // After a final verdict there is no other, and the caller may have left before it knew what to remove.
+        if verdict.isFinal { waits[key] = nil }
+        return (wait, push, verdict)
+      }
+    }
+  }
+}
+
+extension PushVerdict {
+  fileprivate init(_ settlement: Settlement) {
+    self.init(state: settlement.state, reason: settlement.reason, cause: settlement.cause)
   }
 }

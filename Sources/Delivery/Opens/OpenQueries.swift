@@ -7,12 +7,12 @@ enum OpenQueries {
 
   /// Records opens of the customer `$1`: sendouts `$2`, pushes `$3`, ways of opening `$4`, readers `$5`. Opens of one push
   /// within one minute are counted in one row. Opens of pushes that are not in the ledger are ignored. The first open by a
-  /// person is written to the push and counted in its batch, its hour and its day, unless the device now belongs to another contact, who never got the
+  /// person is written to the push and counted in its batch and its hour, unless the device now belongs to another contact, who never got the
   /// push.
   ///
   /// Returns one row of two arrays: the positions of the known opens in the input, and the contacts of their pushes. Both are
   /// NULL if none is known. Locks events, then batches, then pushes, each in key order, as settlements do, and then the rows that
-  /// count hours and days.
+  /// count hours: each connection has its own, so that statements rarely wait for each other's.
   static let record = Statement(
     "open.record", .write,
     """
@@ -62,11 +62,10 @@ enum OpenQueries {
         FROM (SELECT sendout_id, batch_no, count(*) AS count, count(*) FILTER (WHERE is_accepted) AS accepted
                 FROM firsts GROUP BY sendout_id, batch_no) AS first
        WHERE push_batch.customer_id = $1::bigint AND push_batch.sendout_id = first.sendout_id
-         AND push_batch.batch_no = first.batch_no
-      RETURNING 1),
+         AND push_batch.batch_no = first.batch_no),
     hour_counted AS (
       INSERT INTO open_hour AS known (customer_id, sendout_id, hour, slot, opens, first_opens, by_machines)
-      SELECT $1::bigint, sendout_id, date_trunc('hour', now(), 'UTC'), \(DayCounts.slot),
+      SELECT $1::bigint, sendout_id, date_trunc('hour', now(), 'UTC'), (pg_backend_pid() % 16)::int2,
              coalesce(sum(opens), 0), coalesce(sum(firsts), 0), coalesce(sum(machines), 0)
         FROM (SELECT sendout_id, count(*) FILTER (WHERE reader = 'person') AS opens, NULL::bigint AS firsts,
                      count(*) FILTER (WHERE reader <> 'person') AS machines
@@ -77,9 +76,7 @@ enum OpenQueries {
        ORDER BY sendout_id
       ON CONFLICT (customer_id, sendout_id, hour, slot)
         DO UPDATE SET opens = known.opens + excluded.opens, first_opens = known.first_opens + excluded.first_opens,
-                      by_machines = known.by_machines + excluded.by_machines
-      RETURNING 1),
-    day_counted AS (\(DayCount.opened.add("firsts", where: "true", after: ["counted", "hour_counted"])))
+                      by_machines = known.by_machines + excluded.by_machines)
     SELECT array_agg(place), array_agg(contact_id) FROM known
     """)
 

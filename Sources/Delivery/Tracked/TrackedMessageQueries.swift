@@ -39,7 +39,7 @@ enum TrackedMessageQueries {
                                 AND customer_id = $1::bigint AND contact_id = c.contact_id AND push_app_id = $14::bigint
                               ORDER BY device_id LIMIT 1) f ON true),
       target AS MATERIALIZED (
-        SELECT w.message_no, w.contact_id, w.ttl, \(columns.ofDevice("d"))\(columns.andSuppression(ofDevice: "d", key: 23)),
+        SELECT w.message_no, w.contact_id, w.ttl, \(columns.ofDevice("d"))\(columns.andSuppression(ofDevice: "d", originalID: "w.named", key: 23)),
                coalesce(d.push_app_id = $14::bigint, false) AS is_fallback,
                coalesce(d.push_app_id = $14::bigint, false)
                  AND count(*) FILTER (WHERE d.push_app_id IS DISTINCT FROM $14::bigint) OVER (PARTITION BY w.message_no) > 0 AS waits
@@ -290,9 +290,6 @@ enum TrackedSettlement {
                            OFFSET 0) AS f ON true),
     """
 
-  /// Those expressions of `resolved` that no other one reads.
-  static let ends = ["recounted", "reported"]
-
   /// That a batch is of this sorted array, or one of the fallbacks.
   static func batches(and own: String) -> String {
     """
@@ -325,13 +322,12 @@ enum TrackedSettlement {
       RETURNING h.message_no, h.report_app, h.status, m.status AS status_before),
     reported AS (\(TrackedMessageQueries.report("""
       SELECT $1::bigint, $2::bigint, message_no, status, report_app FROM updated WHERE report_app IS NOT NULL AND status <> status_before
-      """)) RETURNING 1)
+      """)))
     """
   }
 
   /// Counts final outcomes in their messages, whose rows are locked, so that of outcomes that are written at the same time one is the
   /// last. A fallback is cancelled once a push is accepted, if it waits for that, and due once all others have failed.
-  /// It is done once `ends` are.
   /// - Parameter own: the batches of the outcomes themselves.
   static func resolved(besides own: String) -> String {
     """
@@ -395,11 +391,10 @@ enum TrackedSettlement {
                      count(*) FILTER (WHERE state = 'waiting')::int4 AS due, now() AS now
                 FROM resolved GROUP BY batch_no OFFSET 0) AS c
        WHERE push_batch.customer_id = $1::bigint AND push_batch.sendout_id = $2::bigint
-         AND push_batch.batch_no = c.batch_no AND \(BatchQueries.within("push_batch.batch_no", "batch_no", of: "batch"))
-      RETURNING 1),
+         AND push_batch.batch_no = c.batch_no AND \(BatchQueries.within("push_batch.batch_no", "batch_no", of: "batch"))),
     reported AS (\(TrackedMessageQueries.report("""
       SELECT $1::bigint, $2::bigint, message_no, status, report_app FROM updated WHERE report_app IS NOT NULL AND status <> status_before
-      """)) RETURNING 1)
+      """)))
     """
   }
 }

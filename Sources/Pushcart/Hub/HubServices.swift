@@ -11,7 +11,7 @@ import ServiceLifecycle
 import Subscriptions
 import Wire
 
-/// Makes partitions every five minutes. Hourly it deletes what is too old, customer by customer and in portions. It looks as often at the
+/// Makes partitions and counts what happened by day every five minutes. Hourly it deletes what is too old, customer by customer and in portions. It looks as often at the
 /// ends of push certificates, and warns of them daily. Once a day it counts devices.
 struct Housekeeping: Service {
   private let customers: Customers
@@ -42,6 +42,7 @@ struct Housekeeping: Service {
       var certificates = CertificateWatch(pool, logger: logger)
       while !Task.isCancelled {
         await makePartitions()
+        await attempt("count days") { try await countDays() }
         if rounds % 12 == 0 {
           await attempt("list customers") { try await tidy() }
           await attempt("delete ended sessions") { try await sessions.forgetExpired() }
@@ -66,6 +67,12 @@ struct Housekeeping: Service {
         try await DeviceCounts($0).countDay(customer.id)
       }
     }
+  }
+
+  /// Counts what has come to each customer's days. What fails for one customer holds up nothing else; the next round counts it.
+  /// - Throws: as `tidy`.
+  func countDays() async throws {
+    try await customers.forEach("count the days", logger: logger) { try await DayCounts(pool).count($0.id) }
   }
 
   /// If the database is away, the next round does it.

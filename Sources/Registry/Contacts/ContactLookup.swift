@@ -41,18 +41,24 @@ public final class ContactLookup: Sendable {
   }
 
   private static func contacts(
-    _ customer: CustomerID, _ questions: [Question], in database: any Querying
+    _ customer: CustomerID, _ questions: [Question], in database: any Querying,
+    by statement: Statement = ContactQueries.findMany
   ) async throws -> [Contact?] {
     let apps = questions.reduce(into: Set<PushAppID>()) { $0.formUnion($1.apps) }
     var contacts = [Contact?](repeating: nil, count: questions.count)
+    var found = [Int](repeating: 0, count: questions.count)
     for row in try await database.query(
-      ContactQueries.findMany, customer.rawValue, questions.map(\.originalID), apps.map(\.rawValue))
+      statement, customer.rawValue, questions.map(\.originalID), apps.map(\.rawValue))
     {
       let row = try ContactRow(row)
       let at = row.ordinal - 1
+      found[at] += 1
       if contacts[at] == nil { contacts[at] = row.contact }
       // Others in the statement may have asked about other apps.
       if let device = row.device, questions[at].apps.contains(device.app) { contacts[at]?.devices.append(device) }
+    }
+    if found.contains(where: { $0 > Device.maximumOfContact }) {
+      return try await Self.contacts(customer, questions, in: database, by: ContactQueries.findOldest)
     }
     for at in contacts.indices { contacts[at]?.devices.sort { $0.id < $1.id } }
     return contacts

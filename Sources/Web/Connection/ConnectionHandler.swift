@@ -33,8 +33,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
   /// The request that is being answered.
   private struct Current {
     var isHTTP10: Bool
-    /// The request and what has arrived of its body, if it may be answered from here once all of it is there.
-    var collected: (request: Head, body: ByteBuffer)?
+    /// The request, its fast route and what has arrived of its body, if it may be answered from here once all of it is there.
+    var collected: (request: Head, route: FastRoutes.Match, body: ByteBuffer)?
     /// Whether Hummingbird's channel answers it.
     var isForwarded = false
     /// Whether its reply is made as the client takes it.
@@ -151,10 +151,18 @@ extension ConnectionHandler {
     case .none: break
     case .answer(let head): answer(head, context)
     case .body(let bytes):
-      if current?.collected?.body.writeImmutableBuffer(bytes) != nil { break }
+      if let collected = current?.collected?.body.readableBytes {
+        // Mostly there is one part, which needs no copy.
+        if collected == 0 {
+          current?.collected?.body = bytes
+        } else {
+          current?.collected?.body.writeImmutableBuffer(bytes)
+        }
+        break
+      }
       if current?.isForwarded == true { context.fireChannelRead(wrapInboundOut(.body(bytes))) }
     case .endBody:
-      if let (request, body) = current?.collected { return answer(request, body, context) }
+      if let (request, route, body) = current?.collected { return answer(request, route, body, context) }
       if current?.isForwarded == true { context.fireChannelRead(wrapInboundOut(.end(nil))) }
     case .breakBody:
       if let request = current?.collected?.request {
@@ -172,18 +180,23 @@ extension ConnectionHandler {
   private func answer(_ request: Head, _ context: ChannelHandlerContext) {
     let head = request.head
     current = Current(isHTTP10: head.version.minor == 0)
-    if requestHandler.takesBody(of: head, request.framing) {
-      current?.collected = (request, ByteBuffer())
+    let route = requestHandler.route(of: head)
+    if let route, FastRoutes.takesBody(of: head, request.framing) {
+      current?.collected = (request, route, ByteBuffer())
     } else {
-      answer(request, nil, context)
+      answer(request, route, nil, context)
     }
   }
 
-  /// - Parameter body: all of it, if it was collected.
-  private func answer(_ request: Head, _ body: ByteBuffer?, _ context: ChannelHandlerContext) {
+  /// - Parameters:
+  ///   - route: its fast route; nil if it has none.
+  ///   - body: all of it, if it was collected.
+  private func answer(
+    _ request: Head, _ route: FastRoutes.Match?, _ body: ByteBuffer?, _ context: ChannelHandlerContext
+  ) {
     current?.collected = nil
     let this = NIOLoopBound(self, eventLoop: context.eventLoop)
-    if requestHandler.answer(request.head, request.framing, body, from: peer, on: this) { return }
+    if requestHandler.answer(request.head, request.framing, route, body, from: peer, on: this) { return }
     current?.isForwarded = true
     context.fireChannelRead(wrapInboundOut(.head(request.head)))
     guard let body else { return }
@@ -213,6 +226,7 @@ extension ConnectionHandler {
 extension ConnectionHandler {
   /// Writes a reply that is made on this side of Hummingbird's channel.
   func reply(_ response: Response) {
+    if let reply = WholeReply(withoutBody: response) { return write(reply) }
     Task.immediate { [this = context.map { NIOLoopBound(self, eventLoop: $0.eventLoop) }] in
       do {
         let reply = try await WholeReply(response)

@@ -31,10 +31,8 @@ final class RequestHandler: Sendable {
     self.logger = logger
   }
 
-  /// Whether the body is to be collected before `answer` is called.
-  func takesBody(of head: HTTPRequestHead, _ framing: RequestFraming) -> Bool {
-    fastRoutes.takesBody(of: head, framing)
-  }
+  /// The fast route of a request; nil if it has none.
+  func route(of head: HTTPRequestHead) -> FastRoutes.Match? { fastRoutes.match(head) }
 
   /// The reply to a request whose collected body broke off.
   func refuseBrokenBody(of head: HTTPRequestHead, from peer: IPAddress) -> Response {
@@ -52,21 +50,22 @@ final class RequestHandler: Sendable {
   }
 
   /// Answers a fast route, or refuses a client that asks too often. To be called on the connection's event loop.
-  /// - Parameter body: all of it, if it was collected.
+  /// - Parameters:
+  ///   - route: its fast route; nil if it has none.
+  ///   - body: all of it, if it was collected.
   /// - Returns: whether the connection gets the reply from here; else the request has to go through the router.
   func answer(
-    _ head: HTTPRequestHead, _ framing: RequestFraming, _ body: ByteBuffer?, from peer: IPAddress,
-    on connection: NIOLoopBound<ConnectionHandler>
+    _ head: HTTPRequestHead, _ framing: RequestFraming, _ route: FastRoutes.Match?, _ body: ByteBuffer?,
+    from peer: IPAddress, on connection: NIOLoopBound<ConnectionHandler>
   ) -> Bool {
     let address = address(of: head, from: peer)
     if let error = addressRate.refusal(of: address.client) {
       connection.value.reply(refuse(head, error))
       return true
     }
-    guard let (route, found) = fastRoutes.find(head, framing, body, from: address) else { return false }
-    var request = found
+    guard let route, var request = FastRoutes.request(route, head, framing, body, from: address) else { return false }
     let started = ErrorMiddleware.Started(method: request.method, isFromPage: head.headers.contains(name: "origin"))
-    request.answer(by: route.attempt) { [pattern = route.pattern] reply in
+    request.answer(by: route.route.attempt) { [pattern = route.route.pattern] reply in
       connection.execute { this in
         let id = RequestID().description
         let middleware = this.requestHandler.errorMiddleware

@@ -14,6 +14,13 @@ struct WholeReply: Sendable {
   /// What a large reply holds until its client has taken it.
   let memory: (any AnyObject & Sendable)?
 
+  /// A reply without a body, such as a 204. None of it has to be awaited.
+  /// - Returns: `nil` if it has one.
+  init?(withoutBody response: Response) {
+    guard response.body.contentLength == 0 else { return nil }
+    (head, body, memory) = (response.head, nil, nil)
+  }
+
   /// - Throws: what keeps the body from being made.
   init(_ response: Response) async throws {
     let collector = BodyCollector()

@@ -50,28 +50,28 @@ struct FastRoutes: Sendable {
   /// Bytes of a body that is collected before its route is asked. A longer one goes to the router as it arrives.
   static let largestBody = 16 * 1024
 
-  /// Whether the request's body is to be collected, and the request then answered here.
-  func takesBody(of head: HTTPRequestHead, _ framing: RequestFraming) -> Bool {
+  /// A request's route, and the values of its path.
+  typealias Match = (route: Route, method: HTTPRequest.Method, parameters: [Substring])
+
+  /// Whether a request's body is to be collected, so that its route can answer it then.
+  static func takesBody(of head: HTTPRequestHead, _ framing: RequestFraming) -> Bool {
     // A client that sends `Expect` waits to be asked for the body.
-    guard let bytes = framing.bodyBytes, bytes > 0, bytes <= Self.largestBody, !head.headers.contains(name: "expect")
-    else { return false }
-    return route(of: head) != nil
+    guard let bytes = framing.bodyBytes, bytes > 0, bytes <= largestBody else { return false }
+    return !head.headers.contains(name: "expect")
   }
 
-  /// The route of a request; nil if it has to go through the router.
+  /// The request as a route takes it; nil if it has to go through the router.
   /// - Parameter body: all of it; nil if the request has none, or one that was not collected.
-  func find(
-    _ head: HTTPRequestHead, _ framing: RequestFraming, _ body: ByteBuffer?, from address: IPAddress
-  ) -> (Route, FastRequest)? {
-    guard framing.bodyBytes == body?.readableBytes ?? 0, let (route, method, parameters) = route(of: head) else {
-      return nil
-    }
-    let request = FastRequest(
-      method, head.uri, head.headers, parameters: parameters, body: body ?? ByteBuffer(), from: address)
-    return (route, request)
+  static func request(
+    _ match: Match, _ head: HTTPRequestHead, _ framing: RequestFraming, _ body: ByteBuffer?, from address: IPAddress
+  ) -> FastRequest? {
+    guard framing.bodyBytes == body?.readableBytes ?? 0 else { return nil }
+    return FastRequest(
+      match.method, head.uri, head.headers, parameters: match.parameters, body: body ?? ByteBuffer(), from: address)
   }
 
-  private func route(of head: HTTPRequestHead) -> (Route, HTTPRequest.Method, [Substring])? {
+  /// The route of a request; nil if there is none here.
+  func match(_ head: HTTPRequestHead) -> Match? {
     let method: HTTPRequest.Method
     switch head.method {
     case .GET: method = .get

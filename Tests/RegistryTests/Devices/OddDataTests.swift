@@ -8,11 +8,11 @@ import Wire
 @Suite struct OddDataTests {
   /// As a database has it that was filled before the constraint.
   private func store(_ dateOfBirth: String, of originalID: String, _ database: TestDatabase) async throws {
-    try await database.query("ALTER TABLE contact DROP CONSTRAINT IF EXISTS contact_date_of_birth_finite")
+    try await database.query("ALTER TABLE contact DROP CONSTRAINT IF EXISTS contact_whole")
     try await database.query(
       "UPDATE contact SET date_of_birth = $1::text::date WHERE original_id = $2", dateOfBirth, originalID)
     try await database.query(
-      "ALTER TABLE contact ADD CONSTRAINT contact_date_of_birth_finite CHECK (isfinite(date_of_birth)) NOT VALID")
+      "ALTER TABLE contact ADD CONSTRAINT contact_whole CHECK (isfinite(date_of_birth)) NOT VALID")
   }
 
   @Test(arguments: ["infinity", "-infinity"])
@@ -37,7 +37,7 @@ import Wire
       let error = await #expect(throws: PostgresError.self) {
         try await database.query("UPDATE contact SET date_of_birth = 'infinity'")
       }
-      #expect(error?.constraint == "contact_date_of_birth_finite")
+      #expect(error?.constraint == "contact_whole")
     }
   }
 

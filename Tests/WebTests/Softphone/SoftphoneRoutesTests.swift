@@ -155,6 +155,9 @@ import Wire
       let push = gateway.push("NotifyReprovision", to: "valid.appid", token: "ValidToken")
       #expect(try await gateway.send("/send", push).text == Self.sent)
       #expect(gateway.bench.simulator.fcm.requests.count == 3)
+      // What the push service said is told before it is written.
+      let accepted = "SELECT FROM push WHERE state = 'accepted'"
+      try await waitUntil { try await !gateway.bench.database.query(accepted).isEmpty }
       let rows = try await gateway.bench.database.query("SELECT state, attempts::int8 FROM push")
       let (state, attempts) = try #require(rows.first).decode(String.self, Int64.self)
       #expect(rows.count == 1 && state == "accepted" && attempts == 3)

@@ -37,8 +37,8 @@ enum OverviewPages {
         "charts": charts(days).map { ["chart": $0.markup] as [String: Any] },
       ],
       sql: """
-        SELECT day, sum(sent) AS sent, sum(opened) AS opened, sum(registered) AS registered
-          FROM day_count WHERE customer_id = \(call.customer) GROUP BY day ORDER BY day DESC LIMIT \(Self.days);
+        SELECT day, sent, opened, registered
+          FROM day_count WHERE customer_id = \(call.customer) ORDER BY day DESC LIMIT \(Self.days);
         """,
       isLive: running.contains { $0.state.isActive })
   }
