@@ -26,7 +26,7 @@ package struct ResolvedFilter: Sendable, Hashable {
   package var sql: FilterSQL {
     var compiler = FilterCompiler(segments)
     let condition = compiler.condition(filter)
-    return FilterSQL(template: dated(condition.sql), literals: compiler.literals)
+    return FilterSQL(template: dated(condition.sql), literals: compiler.literals, join: compiler.join)
   }
 
   /// With the moment in its place, if there is one.
@@ -35,7 +35,7 @@ package struct ResolvedFilter: Sendable, Hashable {
     return template.replacing(FilterSQL.nowMark, with: "(timestamptz 'epoch' + \(now) * interval '1 millisecond')")
   }
 
-  /// As `sql`, for `report.segment_contacts`, where segments inside are what they are at the time.
+  /// As `sql`, for `report.segment_contacts`, where segments inside are what they are at the time. It has the join of all filters.
   var reportSQL: FilterSQL {
     var compiler = FilterCompiler(segments, callsSegments: true)
     let condition = compiler.condition(filter)

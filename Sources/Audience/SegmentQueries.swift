@@ -1,3 +1,4 @@
+import Delivery
 import Postgres
 import Registry
 
@@ -31,7 +32,8 @@ enum SegmentQueries {
 
   static let all: [Statement] =
     Segments.table.all + [
-      named, read, lockForRemoval, using, search(.sample), explain([(condition: .sample, value: "NULL::text")]),
+      named, read, lockForRemoval, using, search(FilterCompiler.sample),
+      explain([(condition: FilterCompiler.sample, value: "NULL::text")]),
     ]
     + SegmentMemberQueries.all + SegmentCountQueries.all
 
@@ -40,7 +42,7 @@ enum SegmentQueries {
     Statement(
       "segment.search", .read,
       """
-      SELECT \(ContactConditions.details) FROM contact
+      SELECT \(ContactConditions.details) FROM contact \(filter.join)
        WHERE contact.customer_id = $1::bigint AND contact.contact_id > $3::bigint AND \(filter.sql(literals: "$2::text[]"))
        ORDER BY contact.contact_id LIMIT $4::bigint
       """)
@@ -56,7 +58,8 @@ enum SegmentQueries {
       "segment.explain", .read,
       """
       SELECT \(columns.joined(separator: ",\n       "))
-        FROM contact WHERE contact.customer_id = $1::bigint AND contact.original_id = $3::text
+        FROM contact \(ActivitySQL.join)
+       WHERE contact.customer_id = $1::bigint AND contact.original_id = $3::text
       """)
   }
 }

@@ -55,7 +55,8 @@ enum OpenQueries {
        WHERE push.customer_id = $1::bigint AND push.sendout_id = first.sendout_id
          AND push.push_no = first.push_no AND push.opened_at IS NULL
          AND \(DeviceCondition.isHeld("push.device_id", by: "push.contact_id"))
-      RETURNING push.sendout_id, push.batch_no, push.state = 'accepted' AS is_accepted),
+      RETURNING push.sendout_id, push.batch_no, push.contact_id, push.state = 'accepted' AS is_accepted),
+    noted AS (\(ActivityChange.note("firsts", where: "true"))),
     counted AS (
       UPDATE push_batch
          SET opened = opened + first.count, accepted_opened = accepted_opened + first.accepted
@@ -79,7 +80,7 @@ enum OpenQueries {
         DO UPDATE SET opens = known.opens + excluded.opens, first_opens = known.first_opens + excluded.first_opens,
                       by_machines = known.by_machines + excluded.by_machines
       RETURNING 1),
-    day_counted AS (\(DayCount.opened.add("firsts", where: "true", after: ["counted", "hour_counted"])))
+    day_counted AS (\(DayCount.opened.add("firsts", where: "true", after: ["counted", "noted", "hour_counted"])))
     SELECT array_agg(place), array_agg(contact_id) FROM known
     """)
 

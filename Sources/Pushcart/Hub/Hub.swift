@@ -74,7 +74,7 @@ struct Hub: Sendable {
         runner(parts), parts.messages, outbox(parts),
         ImportRunner(
           pool, suppressions: parts.suppressions, endpoints: settings.pushServices.endpoints, logger: logger),
-        ErasureRunner(pool, PersonalTables.all, logger: logger),
+        ErasureRunner(pool, PersonalTables.all, logger: logger), ActivityRunner(pool, logger: logger),
         NotificationRunner(pool, dispatcher: parts.dispatcher, vault: vault, logger: logger),
         housekeeping, parts.readiness,
       ]
