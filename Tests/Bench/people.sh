@@ -65,6 +65,7 @@ SELECT customer_id, (started_at AT TIME ZONE 'UTC')::date, 0, sum(sent), sum(ope
 FROM sendout JOIN push_batch USING (customer_id, sendout_id) WHERE customer_id = :c GROUP BY 1, 2;
 SELECT definition FROM yardstick.index \gexec
 END
+  "$PUSHCART" recount --customer $PEOPLE_CUSTOMER >/dev/null
   settle
 }
 
