@@ -147,7 +147,7 @@ import Wire
       try await bench.addDevices(2)
       try await addPushes(200, bench)
       #expect(try await wrong(bench).count == 1)
-      let recounted = try #require(try await activity(bench).recount(bench.customer, after: 0))
+      let recounted = try await activity(bench).recount(bench.customer, after: 0)
       #expect(recounted.contacts == 2)
       #expect(try await wrong(bench) == [])
       let row = try await bench.database.query(
@@ -167,13 +167,13 @@ import Wire
       try await bench.database.query("DELETE FROM contact_activity WHERE contact_id % 2 = 0")
       try await bench.database.query("UPDATE contact_activity SET received = 7 WHERE contact_id % 3 = 0")
       let activity = activity(bench)
-      let first = try #require(try await activity.recount(bench.customer, after: 0, portion: 2))
+      let first = try await activity.recount(bench.customer, after: 0, portion: 2)
       #expect(first.contacts == 2)
       #expect(try await wrong(bench).allSatisfy { $0 > first.last ?? 0 })
       // Another run, behind what the first has done.
       var last = first.last
       while let after = last {
-        last = try #require(try await activity.recount(bench.customer, after: after, portion: 2)).last
+        last = try await activity.recount(bench.customer, after: after, portion: 2).last
       }
       #expect(try await wrong(bench) == [])
       #expect(try await counts(bench).count == 5)
@@ -214,7 +214,6 @@ import Wire
       try await bench.pool.transaction { transaction in
         #expect(try await transaction.query(ActivityQueries.turn, bench.customer.rawValue)[0].decode(Bool.self))
         #expect(try await !activity(bench).step(bench.customer))
-        #expect(try await activity(bench).recount(bench.customer, after: 0) == nil)
       }
       #expect(try await bench.database.activityNotes() == notes)
       try await countAll(bench)

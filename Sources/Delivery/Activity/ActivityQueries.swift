@@ -21,7 +21,7 @@ enum ActivityChange {
 
 /// Statements on `activity_change` and `contact_activity`. `$1` is the customer.
 enum ActivityQueries {
-  static let all: [Statement] = [due, turn, unlimited, apply, recount]
+  static let all: [Statement] = [due, turn, awaitTurn, unlimited, apply, recount]
 
   /// The customers whose contacts are to be counted anew. It looks at one note of each customer, however many there are.
   static let due = Statement(
@@ -34,9 +34,12 @@ enum ActivityQueries {
 
   /// Locks the customer's activity until the transaction ends; false if another hub has it. Two that count the same contact at the same time
   /// could write the older count last. The next statement sees all that the one before has committed.
-  static let turn = Statement(
-    "activity.turn", .write,
-    "SELECT pg_try_advisory_xact_lock(hashtextextended('pushcart activity ' || $1::bigint, 0))")
+  static let turn = Statement("activity.turn", .write, "SELECT pg_try_advisory_xact_lock(\(lock))")
+
+  /// As `turn`; waits for the other one.
+  static let awaitTurn = Statement("activity.await_turn", .write, "SELECT pg_advisory_xact_lock(\(lock))")
+
+  private static let lock = "hashtextextended('pushcart activity ' || $1::bigint, 0)"
 
   /// A contact may have any number of pushes.
   static let unlimited = Statement("activity.unlimited", .read, "SELECT set_config('statement_timeout', '0', true)")

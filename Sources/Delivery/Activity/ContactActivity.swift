@@ -32,34 +32,35 @@ package struct ContactActivity: Sendable {
   /// - Parameter portion: about how many contacts.
   /// - Returns: whether there were notes. It is false, too, if another hub is at it.
   package func step(_ customer: CustomerID, portion: Int64 = Self.portion) async throws -> Bool {
-    try await exclusively(customer) { transaction in
+    try await transaction(customer) { transaction in
+      guard try await transaction.query(ActivityQueries.turn, customer.rawValue)[0].decode(Bool.self) else {
+        return false
+      }
       let (notes, _) = try await transaction.query(ActivityQueries.apply, customer.rawValue, portion)[0].decode(
         Int.self, Int.self)
       return notes > 0
-    } ?? false
+    }
   }
 
   /// Counts contacts anew, whatever is noted, in the order of their numbers.
   /// - Parameter last: the number of the last one before.
-  /// - Returns: the last one's number, nil behind the last contact, and how many there were. Nil if a hub is at it: try again.
+  /// - Returns: the last one's number, nil behind the last contact, and how many there were.
   package func recount(
     _ customer: CustomerID, after last: Int64, portion: Int64 = Self.portion
-  ) async throws -> (last: Int64?, contacts: Int)? {
-    try await exclusively(customer) { transaction in
-      let (last, contacts) = try await transaction.query(
+  ) async throws -> (last: Int64?, contacts: Int) {
+    try await transaction(customer) { transaction in
+      try await transaction.query(ActivityQueries.awaitTurn, customer.rawValue)
+      let (next, contacts) = try await transaction.query(
         ActivityQueries.recount, customer.rawValue, last, portion)[0].decode(Int64?.self, Int.self)
-      return (last: last, contacts: contacts)
+      return (next, contacts)
     }
   }
 
-  private func exclusively<Answer: Sendable>(
+  private func transaction<Answer: Sendable>(
     _ customer: CustomerID, _ body: @Sendable (Transaction) async throws -> Answer
-  ) async throws -> Answer? {
-    try await pool.transaction(of: customer.rawValue, limit: Self.limit, isLong: true) { transaction in
+  ) async throws -> Answer {
+    try await pool.transaction(of: customer.rawValue, limit: Self.limit) { transaction in
       try await transaction.query(ActivityQueries.unlimited)
-      guard try await transaction.query(ActivityQueries.turn, customer.rawValue)[0].decode(Bool.self) else {
-        return nil
-      }
       return try await body(transaction)
     }
   }

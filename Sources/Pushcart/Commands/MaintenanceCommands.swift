@@ -186,11 +186,7 @@ struct RecountCommand: AsyncParsableCommand {
   ) async throws -> Int {
     var (last, count, told) = (start, 0, ContinuousClock.now)
     while true {
-      guard let counted = try await activity.recount(customer, after: last) else {
-        // A hub is at it, for some tenths of a second.
-        try await Task.sleep(for: .milliseconds(100))
-        continue
-      }
+      let counted = try await activity.recount(customer, after: last)
       guard let next = counted.last else { return count }
       last = next
       count += counted.contacts
