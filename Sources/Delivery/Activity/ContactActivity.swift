@@ -31,7 +31,7 @@ package struct ContactActivity: Sendable {
   /// Counts the contacts of the oldest notes anew.
   /// - Parameter portion: about how many contacts.
   /// - Returns: whether there were notes. It is false, too, if another hub is at it.
-  package func step(_ customer: CustomerID, portion: Int64 = Self.portion) async throws -> Bool {
+  package func step(_ customer: CustomerID, portion: Int64 = ContactActivity.portion) async throws -> Bool {
     try await transaction(customer) { transaction in
       guard try await transaction.query(ActivityQueries.turn, customer.rawValue)[0].decode(Bool.self) else {
         return false
@@ -46,7 +46,7 @@ package struct ContactActivity: Sendable {
   /// - Parameter last: the number of the last one before.
   /// - Returns: the last one's number, nil behind the last contact, and how many there were.
   package func recount(
-    _ customer: CustomerID, after last: Int64, portion: Int64 = Self.portion
+    _ customer: CustomerID, after last: Int64, portion: Int64 = ContactActivity.portion
   ) async throws -> (last: Int64?, contacts: Int) {
     try await transaction(customer) { transaction in
       try await transaction.query(ActivityQueries.awaitTurn, customer.rawValue)
