@@ -21,7 +21,7 @@ import Wire
     ("push.settle", settlement), ("push.settle_tracked", settlement), ("push.correct", correction),
     ("push.correct_tracked", correction),
     ("ledger.requeue_lost", "(1, 1, 'resend', '{}', NULL)"), ("batch.claimed_by", "(1, 1, gen_random_uuid())"),
-    ("activity.due", ""), ("activity.apply", "(1, 10)"),
+    ("activity.due", ""),
     ("sendout.settled", ""), ("sendout.freezing", ""),
     ("sendout.expired", "(1, 30, 60)"), ("sendout.find", "(1, 1)"),
   ]
@@ -148,7 +148,6 @@ import Wire
       FROM generate_series(700001, 800020) AS n
     """,
     "INSERT INTO activity_change (customer_id, contact_ids) SELECT 1, ARRAY[n] FROM generate_series(700001, 800020) AS n",
-    "INSERT INTO contact (customer_id, contact_id, original_id) SELECT 1, n, n::text FROM generate_series(700001, 800020) AS n",
     """
     INSERT INTO tracked_message (customer_id, sendout_id, message_no, app_id, recipient, sender, body, kind, parts, status,
                                 unsettled, push_nos)

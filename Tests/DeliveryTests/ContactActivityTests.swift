@@ -3,6 +3,7 @@ import Foundation
 import Postgres
 import Registry
 import Sendouts
+import Simulator
 import Support
 import Testing
 import Wire
@@ -56,7 +57,7 @@ import Wire
       try await countAll(bench)
       #expect(try await counts(bench).map { $0[1] } == [1, 1, 1, 1, 1])
       // Nothing is left to do, and nothing is written again.
-      #expect(try await !activity(bench).step(bench.customer))
+      #expect(try await activity(bench).step(bench.customer) == false)
       #expect(try await activity(bench).due() == [])
     }
   }
@@ -213,7 +214,7 @@ import Wire
       let notes = try await bench.database.activityNotes()
       try await bench.pool.transaction { transaction in
         #expect(try await transaction.query(ActivityQueries.turn, bench.customer.rawValue)[0].decode(Bool.self))
-        #expect(try await !activity(bench).step(bench.customer))
+        #expect(try await activity(bench).step(bench.customer) == false)
       }
       #expect(try await bench.database.activityNotes() == notes)
       try await countAll(bench)

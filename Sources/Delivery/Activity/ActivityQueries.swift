@@ -1,4 +1,5 @@
 import Postgres
+import Wire
 
 /// What statements do beside that change what a contact has received or opened.
 ///
@@ -23,12 +24,13 @@ enum ActivityChange {
 enum ActivityQueries {
   static let all: [Statement] = [due, turn, awaitTurn, unlimited, apply, recount]
 
-  /// The customers whose contacts are to be counted anew. It looks at one note of each customer, however many there are.
+  /// The customers whose contacts are to be counted anew. It looks for the first note of each, however many there are.
   static let due = Statement(
     "activity.due", .read,
     """
     SELECT customer_id FROM customer
-     WHERE EXISTS (SELECT FROM activity_change WHERE activity_change.customer_id = customer.customer_id)
+     WHERE (SELECT change_no FROM activity_change
+             WHERE activity_change.customer_id = customer.customer_id ORDER BY change_no LIMIT 1) IS NOT NULL
      ORDER BY customer_id
     """)
 
@@ -41,8 +43,10 @@ enum ActivityQueries {
 
   private static let lock = "hashtextextended('pushcart activity ' || $1::bigint, 0)"
 
-  /// A contact may have any number of pushes.
-  static let unlimited = Statement("activity.unlimited", .read, "SELECT set_config('statement_timeout', '0', true)")
+  /// A contact may have any number of pushes. Each portion is planned anew: a plan that was made while there were few notes sorts all of them.
+  static let unlimited = Statement(
+    "activity.unlimited", .read,
+    "SELECT set_config('statement_timeout', '0', true), set_config('plan_cache_mode', 'force_custom_plan', true)")
 
   /// Takes the oldest notes, of about `$2` contacts, and counts these anew. Returns how many notes it took, and how many contacts there were.
   static let apply = Statement(

@@ -1,4 +1,4 @@
-public import Logging
+package import Logging
 package import Postgres
 import Registry
 public import ServiceLifecycle

@@ -150,13 +150,13 @@ import Testing
   @Test func `Options of the environment are kept where the connection string has none`() throws {
     func options(_ connectionString: String) throws -> String? {
       let settings = try ConnectionSettings(
-        PoolConfiguration(connectionString: connectionString), ambientOptions: "-c jit=off")
+        PoolConfiguration(connectionString: connectionString), ambientOptions: "-c geqo=off")
       return settings.values.first { $0.keyword == "options" }?.value
     }
-    #expect(try options("dbname=a") == "-c jit=off -c statement_timeout=30000")
+    #expect(try options("dbname=a") == "-c jit=off -c geqo=off -c statement_timeout=30000")
     #expect(
       try options("dbname=a options='-c work_mem=77kB'")
-        == "-c work_mem=77kB -c statement_timeout=30000")
+        == "-c jit=off -c work_mem=77kB -c statement_timeout=30000")
   }
 
   @Test func `Where it is asked for, shared connections plan a statement once, and transactions for its parameters`()
