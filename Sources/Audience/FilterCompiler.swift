@@ -27,11 +27,14 @@ struct FilterCompiler {
   private let segments: SegmentDefinitions
   /// Whether segments inside become a call of `report.segment_contacts`, so that what they are later counts.
   private let callsSegments: Bool
+  /// Whether it is for statements about one contact.
+  private let isOfOne: Bool
   /// How many segments are around what is compiled. `Segments` refuses circles, so this is for a database that has one nonetheless.
   private var level = 0
 
-  init(_ segments: SegmentDefinitions, callsSegments: Bool = false) {
+  init(_ segments: SegmentDefinitions, callsSegments: Bool = false, ofOne isOfOne: Bool = false) {
     self.segments = segments
+    self.isOfOne = isOfOne
     self.callsSegments = callsSegments
   }
 
@@ -87,6 +90,10 @@ struct FilterCompiler {
   }
 
   private mutating func activity(_ activity: FilterActivity) -> Condition {
+    if isOfOne {
+      return Condition(
+        ActivitySQL.conditionOfOne(activity, now: FilterSQL.nowMark) { self.integer($0) }, isNullable: false)
+    }
     join = ActivitySQL.join
     return Condition(
       ActivitySQL.condition(activity, now: FilterSQL.nowMark) { self.integer($0) }, isNullable: false)

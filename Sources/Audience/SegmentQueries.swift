@@ -1,4 +1,3 @@
-import Delivery
 import Postgres
 import Registry
 
@@ -33,7 +32,7 @@ enum SegmentQueries {
   static let all: [Statement] =
     Segments.table.all + [
       named, read, lockForRemoval, using, search(FilterCompiler.sample),
-      explain([(condition: FilterCompiler.sample, value: "NULL::text")]),
+      explain([(condition: .sample, value: "NULL::text")]),
     ]
     + SegmentMemberQueries.all + SegmentCountQueries.all
 
@@ -58,8 +57,7 @@ enum SegmentQueries {
       "segment.explain", .read,
       """
       SELECT \(columns.joined(separator: ",\n       "))
-        FROM contact \(ActivitySQL.join)
-       WHERE contact.customer_id = $1::bigint AND contact.original_id = $3::text
+        FROM contact WHERE contact.customer_id = $1::bigint AND contact.original_id = $3::text
       """)
   }
 }

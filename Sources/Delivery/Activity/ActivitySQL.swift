@@ -37,32 +37,52 @@ package enum ActivitySQL {
                        WHERE activity_change.customer_id = $1::bigint) AS one) AS changed)
     """
 
-  /// Whether there is any can be found out for all contacts at once. Only those that have one are counted by themselves.
+  /// Whether there is any push, the planner finds out for all contacts at once or for one. Those of other numbers are counted together, by
+  /// reading the sendout once: those that meet the condition, or those that have pushes and do not where contacts without any meet it.
   private static func ofSendout(_ activity: FilterActivity, now: String, _ literal: (Int64) -> String) -> String {
-    var any = activity
-    any.ofLast = nil
-    let exists = "EXISTS (SELECT FROM push WHERE \(pushes(of: any, now: now, literal)))"
     if activity.ofLast == nil, let isReached = activity.asksWhetherAny {
-      return isReached ? exists : "(NOT \(exists))"
+      let any = "EXISTS (SELECT FROM push WHERE \(ofContact(activity, now: now, literal)))"
+      return isReached ? any : "(NOT \(any))"
     }
-    let isMet = "\(count(activity, now: now, literal)) \(activity.op.sql) \(literal(Int64(activity.count)))"
-    return activity.isMetByNone ? "(NOT (\(exists) AND NOT (\(isMet))))" : "(\(exists) AND \(isMet))"
+    var received = activity
+    if activity.ofLast != nil { received.kind = .received }
+    var (rows, number) = ("push WHERE \(pushes(of: received, now: now, literal))", "count(*)")
+    if let last = activity.ofLast, activity.kind == .received {
+      number = "least(count(*), \(literal(Int64(last))))"
+    } else if let last = activity.ofLast {
+      rows = """
+        (SELECT push.contact_id, push.opened_at, row_number() OVER (PARTITION BY push.contact_id ORDER BY \(lastReceived)) AS place
+                          FROM \(rows)) AS latest
+                 WHERE latest.place <= \(literal(Int64(last)))
+        """
+      number = "count(latest.opened_at)"
+    }
+    let isMet = "\(number) \(activity.op.sql) \(literal(Int64(activity.count)))"
+    return """
+      (contact.contact_id \(activity.isMetByNone ? "NOT IN" : "IN") (
+        SELECT unnest(counted.contact_ids)
+          FROM (SELECT array_agg(one.contact_id) AS contact_ids
+                  FROM (SELECT contact_id FROM \(rows)
+                         GROUP BY contact_id HAVING \(activity.isMetByNone ? "NOT " : "")(\(isMet))) AS one) AS counted))
+      """
+  }
+
+  /// As `condition`, for statements about one contact: by the ledger alone, without `join`.
+  package static func conditionOfOne(_ activity: FilterActivity, now: String, _ literal: (Int64) -> String) -> String {
+    "(\(count(activity, now: now, literal)) \(activity.op.sql) \(literal(Int64(activity.count))))"
   }
 
   /// How many they are, by the ledger.
-  ///
-  /// Broadcasts and messages have an index each (`push_contact`, `push_contact_of_message`). The condition that is always true names both, so
-  /// that the planner can look up a contact in either.
   package static func count(_ activity: FilterActivity, now: String, _ literal: (Int64) -> String) -> String {
     guard let last = activity.ofLast else {
-      return "(SELECT count(*) FROM push WHERE \(pushes(of: activity, now: now, literal)))"
+      return "(SELECT count(*) FROM push WHERE \(ofContact(activity, now: now, literal)))"
     }
     var received = activity
     received.kind = .received
     let opened = activity.kind == .opened ? "WHERE latest.opened_at IS NOT NULL" : ""
     return """
       (SELECT count(*)
-         FROM (SELECT push.opened_at FROM push WHERE \(pushes(of: received, now: now, literal))
+         FROM (SELECT push.opened_at FROM push WHERE \(ofContact(received, now: now, literal))
                 ORDER BY \(lastReceived)
                 LIMIT \(literal(Int64(last)))) AS latest \(opened))
       """
@@ -71,11 +91,15 @@ package enum ActivitySQL {
   /// The order of `of last`.
   static let lastReceived = "push.settled_at DESC, push.sendout_id DESC, push.push_no DESC"
 
+  /// Broadcasts and messages have an index each (`push_contact`, `push_contact_of_message`). The condition that is always true names both, so
+  /// that the planner can look up a contact in either.
+  private static func ofContact(_ activity: FilterActivity, now: String, _ literal: (Int64) -> String) -> String {
+    let ofContact = "push.contact_id = contact.contact_id AND (push.message_no IS NULL OR push.message_no IS NOT NULL)"
+    return "\(pushes(of: activity, now: now, literal)) AND \(ofContact)"
+  }
+
   private static func pushes(of activity: FilterActivity, now: String, _ literal: (Int64) -> String) -> String {
-    var conditions = [
-      "push.customer_id = $1::bigint", "push.contact_id = contact.contact_id",
-      "(push.message_no IS NULL OR push.message_no IS NOT NULL)",
-    ]
+    var conditions = ["push.customer_id = $1::bigint"]
     let at: String
     switch activity.kind {
     case .received:
