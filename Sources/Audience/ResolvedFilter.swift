@@ -42,10 +42,20 @@ package struct ResolvedFilter: Sendable, Hashable {
     return FilterSQL(template: condition.sql, literals: compiler.literals)
   }
 
+  /// All parts of this and of the filters of segments inside.
+  private var parts: [Filter] {
+    let inside = segments.values.compactMap { if case .filter(let filter) = $0 { filter } else { nil } }
+    return ([filter] + inside).flatMap(\.all)
+  }
+
+  /// Whether it names a sendout, whose pushes are read as a whole however few contacts are looked at.
+  var namesSendout: Bool {
+    parts.contains { if case .activity(let activity) = $0 { activity.sendout != nil } else { false } }
+  }
+
   /// Whether this, or the filter of a segment inside, asks for a personal field.
   package var isPersonal: Bool {
-    let inside = segments.values.compactMap { if case .filter(let filter) = $0 { filter } else { nil } }
-    return ([filter] + inside).flatMap(\.all).contains { part in
+    parts.contains { part in
       switch part {
       case .compare(let field, _), .birthday(let field, _): field.isPersonal
       case .everyone, .and, .or, .not, .list, .segment, .device, .activity, .bucket: false
