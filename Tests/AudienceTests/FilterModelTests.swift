@@ -83,12 +83,13 @@ import Wire
     try await withDatabase { database in
       var fixture = try await FilterFixture(database)
       let (now, hour) = (fixture.model.now, Int64(3_600_000))
-      for (id, pushes) in [0, 1, 31, 32, 33, 40].enumerated().map({ (Int64($0) + 1, $1) }) {
+      for (index, pushes) in [0, 1, 31, 32, 33, 40].enumerated() {
+        let id = Int64(index + 1)
         var contact = FilterModel.Contact(id: id, originalId: "a\(id)", createdAt: now, updatedAt: now)
-        contact.pushes = (0..<pushes).map { place in
-          FilterModel.Push(
-            sendout: 1, number: Int32(id * 100) + Int32(place), acceptedAt: now - Int64(place) * hour,
-            openedAt: place % 2 == 0 ? now - Int64(place) * hour : nil)
+        for place in 0..<pushes {
+          let (number, at) = (Int32(100 * (index + 1) + place), now - Int64(place) * hour)
+          contact.pushes.append(
+            FilterModel.Push(sendout: 1, number: number, acceptedAt: at, openedAt: place % 2 == 0 ? at : nil))
         }
         try await fixture.add(contact)
       }

@@ -10,6 +10,13 @@ package enum ActivitySQL {
   package static let join =
     "LEFT JOIN contact_activity AS activity ON activity.customer_id = $1::bigint AND activity.contact_id = contact.contact_id"
 
+  /// As `join`, where few contacts are looked at and the planner expects many: each is looked up by its key.
+  package static let lookUp = """
+    LEFT JOIN LATERAL (SELECT * FROM contact_activity
+                        WHERE contact_activity.customer_id = $1::bigint AND contact_activity.contact_id = contact.contact_id
+                       OFFSET 0) AS activity ON true
+    """
+
   /// That the contact's pushes are as many as the filter wants. It is never NULL.
   /// - Parameters:
   ///   - literal: gives the SQL of a number.

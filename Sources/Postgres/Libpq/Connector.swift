@@ -86,7 +86,7 @@ struct ConnectionSettings {
     let plans =
       configuration.plansOnce && isShared ? "-c plan_cache_mode=force_generic_plan -c random_page_cost=1.1" : nil
     // The last one wins. Citus takes no plan that was made without the parameters, so there the connection string has to say `auto`.
-    // Compiling a statement to machine code takes longer than most statements do. The planner overrates what filters cost, and would do it.
+    // Compiling a statement to machine code takes some hundred milliseconds, which is longer than most statements do.
     set("options", ["-c jit=off", plans, theirs, limit].compactMap(\.self).joined(separator: " "))
     set("client_encoding", "UTF8")
     default_("fallback_application_name", configuration.applicationName)
