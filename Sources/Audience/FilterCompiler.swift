@@ -21,15 +21,20 @@ struct FilterCompiler {
   }
 
   private(set) var literals: [String] = []
+  /// What the conditions need beside the row `contact`.
+  private(set) var join = ""
   /// Of every segment that the filter names.
   private let segments: SegmentDefinitions
   /// Whether segments inside become a call of `report.segment_contacts`, so that later changes of them count.
   private let callsSegments: Bool
+  /// Whether it is for statements about one contact.
+  private let isOfOne: Bool
   /// How many segments are around what is compiled. `Segments` refuses circles, so this is for a database that has one nonetheless.
   private var level = 0
 
-  init(_ segments: SegmentDefinitions, callsSegments: Bool = false) {
+  init(_ segments: SegmentDefinitions, callsSegments: Bool = false, ofOne isOfOne: Bool = false) {
     self.segments = segments
+    self.isOfOne = isOfOne
     self.callsSegments = callsSegments
   }
 
@@ -44,9 +49,7 @@ struct FilterCompiler {
     case .list(let list): Condition(ContactConditions.isOnList(number(list)), isNullable: false)
     case .segment(let segment): self.segment(segment)
     case .device(let inside): Condition(ContactConditions.hasDevice(condition(inside).sql), isNullable: false)
-    case .activity(let activity):
-      Condition(
-        ActivitySQL.condition(activity, now: FilterSQL.nowMark) { self.integer($0) }, isNullable: false)
+    case .activity(let activity): self.activity(activity)
     case .bucket(let from, let to):
       Condition(
         "(\(Self.bucket) >= \(integer(Int64(from))) AND \(Self.bucket) < \(integer(Int64(to))))", isNullable: false)
@@ -87,6 +90,16 @@ struct FilterCompiler {
     }
   }
 
+  private mutating func activity(_ activity: FilterActivity) -> Condition {
+    if isOfOne {
+      return Condition(
+        ActivitySQL.conditionOfOne(activity, now: FilterSQL.nowMark) { self.integer($0) }, isNullable: false)
+    }
+    join = ActivitySQL.join
+    return Condition(
+      ActivitySQL.condition(activity, now: FilterSQL.nowMark) { self.integer($0) }, isNullable: false)
+  }
+
   private mutating func birthday(_ field: FilterField, _ window: FilterWindow) -> Condition {
     let today = "(\(FilterSQL.nowMark) AT TIME ZONE 'UTC')::date"
     guard let day = day(field) else { return .never }
@@ -114,6 +127,13 @@ struct FilterCompiler {
   private mutating func moment(_ day: CalendarDay, plus days: Int = 0) -> String {
     "((date '1970-01-01' + \(literal(String(day.number + days)))::int)::timestamp AT TIME ZONE 'UTC')"
   }
+}
+
+extension FilterCompiler {
+  /// Looks at a contact's activity and devices: for tests, which prepare every statement.
+  static let sample = ResolvedFilter(
+    .and([.activity(FilterActivity(.received, count: 3, within: FilterSpan(30, .days))), .device(.everyone)])
+  ).sql
 }
 
 // MARK: - Comparisons

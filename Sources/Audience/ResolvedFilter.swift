@@ -26,7 +26,7 @@ package struct ResolvedFilter: Sendable, Hashable {
   package var sql: FilterSQL {
     var compiler = FilterCompiler(segments)
     let condition = compiler.condition(filter)
-    return FilterSQL(template: dated(condition.sql), literals: compiler.literals)
+    return FilterSQL(template: dated(condition.sql), literals: compiler.literals, join: compiler.join)
   }
 
   /// The template with `now` in place of its mark, if a test has set it.
@@ -35,11 +35,16 @@ package struct ResolvedFilter: Sendable, Hashable {
     return template.replacing(FilterSQL.nowMark, with: "(timestamptz 'epoch' + \(now) * interval '1 millisecond')")
   }
 
-  /// As `sql`, for `report.segment_contacts`, where segments inside are what they are at the time.
+  /// As `sql`, for `report.segment_contacts`, where segments inside are what they are at the time. It has the join of all filters.
   var reportSQL: FilterSQL {
     var compiler = FilterCompiler(segments, callsSegments: true)
     let condition = compiler.condition(filter)
     return FilterSQL(template: condition.sql, literals: compiler.literals)
+  }
+
+  /// Whether it names a sendout, whose pushes are read as a whole however few contacts are looked at.
+  var namesSendout: Bool {
+    conditions.contains { if case .activity(let activity) = $0 { activity.sendout != nil } else { false } }
   }
 
   /// Whether this, or the filter of a segment inside, asks for a personal field.

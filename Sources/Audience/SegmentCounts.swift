@@ -149,7 +149,7 @@ package struct SegmentCounts: Sendable {
         Int64?.self, Int64?.self, Date.self)
       var count = ContactCount(asOf: now)
       guard let first, let last else { return count }
-      let size = max((last - first) / Self.portions + 1, Self.leastPortion)
+      let size = filter.namesSendout ? last - first + 1 : max((last - first) / Self.portions + 1, Self.leastPortion)
       var from = first
       while from <= last {
         let (to, isOver) = from.addingReportingOverflow(size - 1)
@@ -167,7 +167,7 @@ package struct SegmentCounts: Sendable {
     }
   }
 
-  /// A count of all is done in about so many statements, of so many numbers at least.
+  /// A count of all is done in about so many statements, of so many numbers at least; in one where each would read a sendout.
   private static let (portions, leastPortion): (Int64, Int64) = (20, 50_000)
 
   /// - Parameter slices: of how many slices it is; nil for all contacts.

@@ -30,7 +30,10 @@ enum SegmentQueries {
     """)
 
   static let all: [Statement] =
-    [named, read, lockForRemoval, using, search(.sample), explain([(condition: .sample, value: "NULL::text")])]
+    [
+      named, read, lockForRemoval, using, search(FilterCompiler.sample),
+      explain([(condition: .sample, value: "NULL::text")]),
+    ]
     + SegmentMemberQueries.all + SegmentCountQueries.all
 
   /// The contacts that meet a filter, with its literals as `$2`, with numbers above `$3`, at most `$4` of them.
@@ -38,7 +41,7 @@ enum SegmentQueries {
     Statement(
       "segment.search", .read,
       """
-      SELECT \(ContactConditions.details) FROM contact
+      SELECT \(ContactConditions.details) FROM contact \(filter.join)
        WHERE contact.customer_id = $1::bigint AND contact.contact_id > $3::bigint AND \(filter.sql(literals: "$2::text[]"))
        ORDER BY contact.contact_id LIMIT $4::bigint
       """)

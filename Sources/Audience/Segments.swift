@@ -133,7 +133,7 @@ extension Segments {
     _ customer: CustomerID, _ filter: ResolvedFilter, originalID: String
   ) async throws -> SegmentExplainReply {
     let parts = filter.explained
-    var compiler = FilterCompiler(filter.segments)
+    var compiler = FilterCompiler(filter.segments, ofOne: true)
     var nodes: [(condition: FilterSQL, value: String?)] = []
     for part in parts {
       let condition = compiler.condition(part)

@@ -10,7 +10,7 @@ struct PushcartCommand: AsyncParsableCommand {
         name: "Hub",
         subcommands: [
           DemoCommand.self, ServeCommand.self, MigrateCommand.self, CheckCommand.self, RekeyCommand.self,
-          RetentionCommand.self,
+          RetentionCommand.self, RecountCommand.self,
           SimulatorCommand.self, DocumentsCommand.self,
         ]),
       CommandGroup(name: "Management", subcommands: management),

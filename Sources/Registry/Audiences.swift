@@ -68,19 +68,24 @@ package enum AudienceSelection {
     """
 
   /// Those of contacts with the original ids `$3::text[]`, each device once however often an id is given.
-  package static let originalIDs = """
+  package static let originalIDs = ofOriginalIDs(beside: "")
+
+  private static func ofOriginalIDs(beside join: String) -> String {
+    """
     SELECT device.customer_id, device.push_app_id, device.sandbox, device.device_id, device.contact_id
       FROM (SELECT DISTINCT unnest($3::text[]) AS original_id) AS wanted
       JOIN contact ON contact.customer_id = $1::bigint AND contact.original_id = wanted.original_id
+      \(join)
       JOIN device ON device.customer_id = contact.customer_id AND device.contact_id = contact.contact_id
      WHERE device.push_app_id = ANY ($2::bigint[]) AND device.invalidated_at IS NULL
     """
+  }
 
   /// The devices of contacts that meet a filter, with its literals as `$3`.
   package static func meeting(_ filter: FilterSQL) -> String {
     """
     SELECT device.customer_id, device.push_app_id, device.sandbox, device.device_id, device.contact_id
-      FROM contact
+      FROM contact \(filter.join)
       JOIN device ON device.customer_id = contact.customer_id AND device.contact_id = contact.contact_id
      WHERE contact.customer_id = $1::bigint AND \(filter.sql(literals: "$3::text[]"))
        AND device.push_app_id = ANY ($2::bigint[]) AND device.invalidated_at IS NULL
@@ -89,7 +94,7 @@ package enum AudienceSelection {
 
   /// The same as `originalIDs` gives, of contacts that meet a filter, with its literals as `$4`.
   package static func originalIDsMeeting(_ filter: FilterSQL) -> String {
-    "\(originalIDs) AND \(filter.sql(literals: "$4::text[]"))"
+    "\(ofOriginalIDs(beside: filter.join)) AND \(filter.sql(literals: "$4::text[]"))"
   }
 }
 

@@ -1,3 +1,4 @@
+import Delivery
 import Foundation
 import Postgres
 import Registry
@@ -94,17 +95,41 @@ struct FilterFixture {
         """, customer.rawValue, Self.app(app, device.platform), contact.id, token, device.sandbox, device.manufacturer,
         device.model, device.osVersion, device.country, device.registeredAt, device.isValid)
     }
-    for (index, push) in contact.pushes.enumerated() {
-      // Pushes of sendouts and of messages count alike.
-      try await database.query(
-        """
+    for push in contact.pushes { try await write(push, of: contact.id) }
+    contacts.append(contact)
+  }
+
+  /// Writes another push of a contact.
+  /// - Parameter place: the contact's, from 0.
+  mutating func add(_ push: FilterModel.Push, toContactAt place: Int) async throws {
+    contacts[place].pushes.append(push)
+    try await write(push, of: contacts[place].id)
+  }
+
+  /// Writes a push, and notes the contact in the same commit, as the statements of the ledger do.
+  private func write(_ push: FilterModel.Push, of contact: Int64) async throws {
+    // Pushes of sendouts and of messages count alike.
+    try await database.query(
+      """
+      WITH written AS (
         INSERT INTO push (customer_id, sendout_id, push_no, batch_no, device_id, contact_id, message_no, state, settled_at, opened_at)
         VALUES ($1, $2, $3::int8::int4, 0, 1, $4, $5::int8::int4, CASE WHEN $6::int8 IS NULL THEN 'failed' ELSE 'accepted' END,
                 \(Self.moment("$6")), \(Self.moment("$7")))
-        """, customer.rawValue, push.sendout, Int64(push.number), contact.id, index % 2 == 0 ? nil : Int64(1),
-        push.acceptedAt, push.openedAt)
+        RETURNING contact_id)
+      INSERT INTO activity_change (customer_id, contact_ids) SELECT $1::int8, array_agg(contact_id) FROM written
+      """, customer.rawValue, push.sendout, Int64(push.number), contact, push.number % 2 == 0 ? nil : Int64(1),
+      push.acceptedAt, push.openedAt)
+  }
+
+  /// Counts what the noted contacts received.
+  /// - Parameter contacts: how many of them, about; nil for all.
+  func countActivity(of contacts: Int64? = nil) async throws {
+    let activity = ContactActivity(pool)
+    if let contacts {
+      _ = try await activity.step(customer, portion: contacts)
+    } else {
+      while try await activity.step(customer) {}
     }
-    contacts.append(contact)
   }
 
   private static func moment(_ parameter: String) -> String {

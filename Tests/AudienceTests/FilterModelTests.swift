@@ -9,10 +9,22 @@ import Wire
 /// The SQL of filters beside the model.
 @Suite struct FilterModelTests {
   @Test func `Random filters find, count and explain the contacts of the model`() async throws {
-    try await withContacts(200) { fixture, generator in
+    try await withContacts(200) { given, generator in
+      var fixture = given
       let counts = SegmentCounts(fixture.pool)
       var hits = 0
+      // All contacts' activity is noted at first. Then half of it is counted, then all. Then a third of the contacts have more, half of which
+      // is counted.
+      let changes = (1...3).map { sampleSize(of: 2000) * $0 / 4 }
       for number in 1...sampleSize(of: 2000) {
+        if number == changes[0] { try await fixture.countActivity(of: 100) }
+        if number == changes[1] { try await fixture.countActivity() }
+        if number == changes[2] {
+          for place in stride(from: 0, to: 200, by: 3) {
+            try await fixture.add(generator.push(of: fixture.contacts[place]), toContactAt: place)
+          }
+          try await fixture.countActivity(of: 33)
+        }
         let filter = generator.filter()
         let resolved = try await fixture.resolved(filter)
         let expected = fixture.expected(filter)
@@ -54,6 +66,7 @@ import Wire
   @Test func `A filter counts the same by ranges of numbers as by all contacts`() async throws {
     try await withContacts(100, seed: 3) { fixture, generator in
       let counts = SegmentCounts(fixture.pool)
+      try await fixture.countActivity(of: 50)
       for _ in 1...sampleSize(of: 50) {
         let filter = generator.filter()
         let resolved = try await fixture.resolved(filter)
@@ -62,6 +75,41 @@ import Wire
         let estimate = try await counts.estimate(fixture.customer, resolved)
         #expect(reply.contacts == estimate.contacts && reply.apps == estimate.apps, "\(filter.text)")
         #expect(reply.exact)
+      }
+    }
+  }
+
+  @Test func `A contact is counted right at every number that the roll-up ends with`() async throws {
+    try await withDatabase { database in
+      var fixture = try await FilterFixture(database)
+      let (now, hour) = (fixture.model.now, Int64(3_600_000))
+      for (index, pushes) in [0, 1, 31, 32, 33, 40].enumerated() {
+        let id = Int64(index + 1)
+        var contact = FilterModel.Contact(id: id, originalId: "a\(id)", createdAt: now, updatedAt: now)
+        for place in 0..<pushes {
+          let (number, at) = (Int32(100 * (index + 1) + place), now - Int64(place) * hour)
+          contact.pushes.append(
+            FilterModel.Push(sendout: 1, number: number, acceptedAt: at, openedAt: place % 2 == 0 ? at : nil))
+        }
+        try await fixture.add(contact)
+      }
+      try await fixture.countActivity()
+      for kind in FilterActivity.Kind.allCases {
+        for op in FilterOperator.allCases {
+          for count in [0, 1, 15, 16, 17, 31, 32, 33, 39, 40, 41] {
+            var activities = [FilterActivity(kind, op: op, count: count)]
+            for span in [1, 30, 31, 32, 39, 1000] {
+              activities.append(FilterActivity(kind, op: op, count: count, within: FilterSpan(span, .hours)))
+            }
+            for last in [1, 31, 32, 33, 40, 100] {
+              activities.append(FilterActivity(kind, op: op, count: count, ofLast: last))
+            }
+            for activity in activities {
+              let filter = Filter.activity(activity)
+              #expect(try await fixture.found(fixture.resolved(filter)) == fixture.expected(filter), "\(filter.text)")
+            }
+          }
+        }
       }
     }
   }

@@ -94,6 +94,7 @@ import Wire
 
   @Test func `Each operator takes the contacts that it should, of each kind of field`() async throws {
     try await withThree { fixture in
+      try await fixture.countActivity()
       for (line, expected) in Self.table {
         let filter = try Filter(text: line)
         #expect(try await fixture.found(fixture.resolved(filter)) == expected, "\(line)")

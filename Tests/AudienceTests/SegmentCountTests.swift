@@ -1,3 +1,4 @@
+import Delivery
 import Postgres
 import Registry
 import Support
@@ -59,6 +60,44 @@ import Wire
         customer, try await segments.resolve(customer, .bucket(from: 0, to: 10)))
       let (least, most) = (try #require(bucket.low), try #require(bucket.high))
       #expect(least < 3300 && most > 2700)
+    }
+  }
+
+  @Test(arguments: ["received >= 1 within 7 days", "not received", "received sendout 1 = 1", "opened >= 1 of last 40"])
+  func `Counts and estimates are the same before and after noted activity is counted`(line: String) async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      try await database.query(
+        "INSERT INTO contact (customer_id, original_id) SELECT $1, 'a' || n FROM generate_series(1, 30000) AS n",
+        customer.rawValue)
+      try await database.query(
+        """
+        INSERT INTO push (customer_id, sendout_id, push_no, batch_no, device_id, contact_id, state, settled_at, opened_at)
+        SELECT $1, 1, contact_id, 0, 1, contact_id, 'accepted', now(), now() FROM contact
+         WHERE customer_id = $1 AND contact_id % 3 = 0
+        """, customer.rawValue)
+      try await database.query(
+        """
+        INSERT INTO activity_change (customer_id, contact_ids)
+        SELECT $1, array_agg(contact_id) FROM push GROUP BY contact_id / 500
+        """, customer.rawValue)
+      try await database.query("ANALYZE contact, push, activity_change")
+      let filter = try await Segments(database.pool).resolve(customer, try Filter(text: line))
+      let activity = ContactActivity(database.pool)
+      var estimates: [SegmentCountReply] = []
+      for isLast in [false, true] {
+        if isLast { while try await activity.step(customer) {} }
+        let counts = SegmentCounts(database.pool)
+        var estimate = try await counts.estimate(customer, filter)
+        #expect(!estimate.exact)
+        estimate.asOf = nil
+        estimates.append(estimate)
+        try await database.query("DELETE FROM segment_count")
+        var exact = try await counts.exact(customer, filter)
+        while exact.isUnfinished { exact = try await counts.exact(customer, filter) }
+        #expect(exact.contacts == (line.hasPrefix("not") ? 20_000 : 10_000))
+      }
+      #expect(estimates[0] == estimates[1])
     }
   }
 

@@ -67,6 +67,7 @@ UPDATE sendout SET all_counted = true WHERE customer_id = :c;
 INSERT INTO day_progress (customer_id, last_device) SELECT customer_id, max(device_id) FROM device WHERE customer_id = :c GROUP BY 1;
 SELECT definition FROM yardstick.index \gexec
 END
+  "$PUSHCART" recount --customer $PEOPLE_CUSTOMER >/dev/null
   settle
 }
 

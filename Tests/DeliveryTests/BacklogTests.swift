@@ -21,6 +21,7 @@ import Wire
     ("push.settle", settlement), ("push.settle_tracked", settlement), ("push.correct", correction),
     ("push.correct_tracked", correction),
     ("ledger.requeue_lost", "(1, 1, 'resend', '{}', NULL)"), ("batch.claimed_by", "(1, 1, gen_random_uuid())"),
+    ("activity.due", ""),
     ("sendout.settled", ""), ("sendout.freezing", ""),
     ("sendout.expired", "(1, 30, 60)"), ("sendout.find", "(1, 1)"),
   ]
@@ -113,7 +114,7 @@ import Wire
     }
   }
 
-  /// A stream with much behind it and before it; one whose lane is closed; and nineteen that have nothing.
+  /// A stream with much behind it and before it, whose contacts are noted; one whose lane is closed; and nineteen that have nothing.
   private static let backlog = [
     "INSERT INTO customer (name) VALUES ('ACME')",
     """
@@ -146,6 +147,7 @@ import Wire
     SELECT 1, 1, n, n, n, n, n, CASE WHEN n > 800000 THEN 'queued' ELSE 'accepted' END
       FROM generate_series(700001, 800020) AS n
     """,
+    "INSERT INTO activity_change (customer_id, contact_ids) SELECT 1, ARRAY[n] FROM generate_series(700001, 800020) AS n",
     """
     INSERT INTO tracked_message (customer_id, sendout_id, message_no, app_id, recipient, sender, body, kind, parts, status,
                                 unsettled, push_nos)

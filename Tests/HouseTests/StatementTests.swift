@@ -13,6 +13,7 @@ import Sendouts
 import Subscriptions
 import Support
 import Testing
+import Wire
 
 @Suite struct StatementTests {
   static let all =
@@ -70,6 +71,46 @@ import Testing
     "transaction.begin", "transaction.limit_locks", "transaction.commit", "transaction.rollback", "database.exists",
     "database.create",
   ]
+
+  /// Whether a statement makes pushes accepted, writes when they were opened, or deletes them.
+  private static func changesActivity(_ sql: String) -> Bool {
+    let harmless = Set(PushState.allCases.filter { $0 != .accepted }.map { "'\($0.rawValue)'" } + ["push.state"])
+    let updates = sql.matches(of: #/\bUPDATE push(?: AS \w+)?\s+SET\s(.*?)\s(?:FROM|WHERE)\s/#.dotMatchesNewlines())
+    for update in updates {
+      let values = update.1
+      if values.contains(#/\bopened_at\s*=/#) { return true }
+      guard let state = values.firstMatch(of: #/(?:^|[\s,])state\s*=\s*(.*?)(?:,\s*\w+\s*=|$)/#.dotMatchesNewlines())
+      else { continue }
+      let branches = state.1.matches(of: #/\b(?:THEN|ELSE)\s+(\S+)/#).map { String($0.1) }
+      let possible = branches.isEmpty ? [state.1.trimmingCharacters(in: .whitespacesAndNewlines)] : branches
+      if possible.contains(where: { !harmless.contains($0) }) { return true }
+    }
+    return sql.contains(#/\bDELETE FROM push\b/#)
+  }
+
+  @Test func `A statement that changes what contacts received notes these contacts`() {
+    let changing = Self.all.filter { Self.changesActivity($0.sql) }
+    for statement in changing {
+      #expect(statement.sql.contains("INSERT INTO activity_change (customer_id, contact_ids)"), "\(statement.name)")
+    }
+    #expect(changing.count >= 6)
+  }
+
+  @Test(arguments: [
+    ("UPDATE push SET state = 'accepted' WHERE push_no = 1", true),
+    ("UPDATE push SET state = outcome.state, reason = NULL FROM outcome", true),
+    ("UPDATE push AS p SET reason = NULL, state = CASE WHEN a THEN 'failed' ELSE $1 END FROM b", true),
+    ("UPDATE push\n   SET sent_at = now(),\n       opened_at = now()\n WHERE push_no = 1", true),
+    ("WITH a AS (DELETE FROM push WHERE push_no = 1 RETURNING 1) SELECT 1", true),
+    ("UPDATE push SET state = 'cancelled', settled_at = now() WHERE push_no = 1", false),
+    ("UPDATE push SET state = CASE WHEN a THEN push.state ELSE 'uncertain' END, reason = 'x' FROM b", false),
+    ("UPDATE push SET delivery = 'delivered' WHERE push_no = 1", false),
+    ("UPDATE push_batch SET state = $1::text WHERE batch_no = 1", false),
+    ("DELETE FROM push_batch WHERE batch_no = 1", false),
+  ])
+  func `A statement that changes what contacts received is recognised`(sql: String, changes: Bool) {
+    #expect(Self.changesActivity(sql) == changes)
+  }
 
   @Test func `PostgreSQL accepts every statement`() async throws {
     try await withDatabase { database in

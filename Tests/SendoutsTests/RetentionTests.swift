@@ -102,6 +102,30 @@ import Wire
     }
   }
 
+  @Test(arguments: [true, false])
+  func `A late open of a push that retention deletes is counted no more`(isDroppedWhole: Bool) async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(3)
+      _ = try await ended(bench, daysAgo: 31)
+      let activity = ContactActivity(bench.pool)
+      while try await activity.step(bench.customer) {}
+      let opened = "SELECT FROM contact_activity WHERE opened > 0"
+      #expect(try await bench.database.query(opened).count == 1)
+      if isDroppedWhole {
+        try await bench.database.query("SELECT setval('sendout_sendout_id_seq', 100)")
+        try await retention(bench, days: 30).makePartitions()
+        #expect(try await retention(bench, days: 30).run().partitions.count == 2)
+      } else {
+        try await keepFor(30, bench)
+        #expect(try await retention(bench, days: nil).run().customers.map(\.pushes) == [3])
+      }
+      // What the others received is older than any filter can ask for.
+      #expect(try await bench.database.activityNotes() == 1)
+      #expect(try await activity.step(bench.customer) == true)
+      #expect(try await bench.database.query(opened).isEmpty)
+    }
+  }
+
   @Test func `The tables of a range are dropped together or not at all`() async throws {
     try await withSendingBench { bench in
       try await bench.addDevices(3)

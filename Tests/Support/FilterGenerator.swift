@@ -132,11 +132,11 @@ extension FilterGenerator {
     if chance(30) { activity.sendout = Int64.random(in: Self.sendouts, using: &random) }
     if chance(70) {
       activity.op = one(of: FilterOperator.allCases)
-      activity.count = one(of: [0, 1, 1, 2, 3, 5])
+      activity.count = chance(10) ? number(29...34) : one(of: [0, 1, 1, 2, 3, 5])
     }
     switch number(1...3) {
     case 1: activity.within = span()
-    case 2: activity.ofLast = one(of: [1, 2, 3, 5, FilterLimits.ofLast])
+    case 2: activity.ofLast = one(of: [1, 2, 3, 5, 31, 32, 33, FilterLimits.ofLast])
     default: break
     }
     return activity
@@ -222,8 +222,16 @@ extension FilterGenerator {
       contact.segments.insert(segment)
     }
     for _ in 0..<one(of: [0, 1, 1, 2, 3]) { contact.devices.append(device()) }
-    for _ in 0..<one(of: [0, 0, 1, 2, 6]) { contact.pushes.append(push(of: id, contact.pushes.count)) }
+    // A few have more than the roll-up has moments of.
+    for _ in 0..<(chance(6) ? number(30...36) : one(of: [0, 0, 1, 2, 6])) {
+      contact.pushes.append(push(of: id, contact.pushes.count))
+    }
     return contact
+  }
+
+  /// Another push of a contact.
+  public mutating func push(of contact: FilterModel.Contact) -> FilterModel.Push {
+    push(of: contact.id, contact.pushes.count)
   }
 
   /// Of a field that takes only some texts, one of these.
@@ -251,7 +259,7 @@ extension FilterGenerator {
   private mutating func push(of contact: Int64, _ place: Int) -> FilterModel.Push {
     let accepted = chance(80) ? moment() : nil
     return FilterModel.Push(
-      sendout: Int64.random(in: Self.sendouts, using: &random), number: Int32(contact * 10 + Int64(place)),
+      sendout: Int64.random(in: Self.sendouts, using: &random), number: Int32(contact * 100 + Int64(place)),
       acceptedAt: accepted,
       openedAt: chance(40) ? moment() : nil)
   }

@@ -184,6 +184,18 @@ BEGIN
     END IF;
     BEGIN
       IF NOT is_trial THEN
+        IF part.parent = 'push' THEN
+          -- Filters look back as far as pushes are kept. Opens that were counted since then, of pushes that are older, are not to be found
+          -- any more, and the contacts' activity follows.
+          INSERT INTO activity_change (customer_id, contact_ids)
+          SELECT p.customer_id, array_agg(p.contact_id)
+            FROM (SELECT DISTINCT h.customer_id, h.sendout_id, now() - make_interval(days => least(days, c.retention_days)) AS since
+                    FROM open_hour h JOIN customer c ON c.customer_id = h.customer_id
+                   WHERE h.sendout_id >= first_id AND h.sendout_id < end_id AND h.first_opens > 0
+                     AND h.hour > now() - make_interval(days => least(days, c.retention_days), hours => 1)) AS late
+            JOIN push p ON p.customer_id = late.customer_id AND p.sendout_id = late.sendout_id AND p.opened_at >= late.since
+           GROUP BY p.customer_id, p.sendout_id, p.batch_no;
+        END IF;
         FOREACH expired IN ARRAY names LOOP EXECUTE format('DROP TABLE partitions.%I', expired); END LOOP;
       END IF;
     EXCEPTION WHEN lock_not_available THEN

@@ -190,7 +190,10 @@ BEGIN
       JOIN contact AS c ON c.customer_id = m.customer_id AND c.contact_id = m.contact_id
       WHERE m.customer_id = of_customer AND m.segment_id = of_segment;
   ELSIF wanted.condition IS NOT NULL THEN
-    RETURN QUERY EXECUTE 'SELECT contact.contact_id, contact.original_id FROM contact WHERE contact.customer_id = $1::bigint AND '
+    -- The planner leaves the join out where the condition does not name it.
+    RETURN QUERY EXECUTE 'SELECT contact.contact_id, contact.original_id FROM contact '
+      || 'LEFT JOIN contact_activity AS activity ON activity.customer_id = $1::bigint AND activity.contact_id = contact.contact_id '
+      || 'WHERE contact.customer_id = $1::bigint AND '
       || replace(replace(wanted.condition, '{literals}', '$2::text[]'), '{now}', 'now()') USING of_customer, wanted.literals;
   END IF;
 END

@@ -458,7 +458,7 @@ enum ExportQueries {
     Statement(
       "export.property_names", .read,
       """
-      SELECT DISTINCT json_object_keys(contact.properties) FROM contact
+      SELECT DISTINCT json_object_keys(contact.properties) FROM contact \(filter.join)
        WHERE contact.customer_id = $1::bigint AND contact.contact_id > $4::bigint AND contact.contact_id <= $5::bigint
          AND contact.properties::text <> '{}' AND $2::text[] IS NOT NULL AND \(filter.sql(literals: "$2::text[]"))
        LIMIT $3::bigint
@@ -524,8 +524,10 @@ enum ExportQueries {
     }
     if request.subject == .devices { conditions.append("device.invalidated_at IS NULL") }
     if let sendout = request.sendout { conditions.append("push.sendout_id = \(sendout)") }
+    var join = ""
     if let filter {
       conditions.append("(\(filter.sql(literals: literals).replacing("$1", with: "\(customer)")))")
+      join = filter.join.replacing("$1", with: "\(customer)")
     }
     let cells =
       switch request.format {
@@ -542,7 +544,7 @@ enum ExportQueries {
       request.format == .csv
       ? "FORMAT csv" : "FORMAT csv, DELIMITER E'\\x02', QUOTE E'\\x01'"
     return """
-      COPY (SELECT \((key + cells).joined(separator: ", ")) FROM \(tables)
+      COPY (SELECT \((key + cells).joined(separator: ", ")) FROM \(tables) \(join)
              WHERE \(conditions.joined(separator: " AND "))
              ORDER BY \(key.joined(separator: ", ")) LIMIT \(limit)) TO STDOUT (\(form))
       """

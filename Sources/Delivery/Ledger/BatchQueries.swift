@@ -141,7 +141,7 @@ enum BatchQueries {
            AND \(within("push.push_no", sorted: "$3::bigint[]"))
            AND push.state = 'queued'
            AND (outcome.state <> 'waiting' OR push.batch_no IN (SELECT batch_no FROM batch WHERE is_ours))
-        RETURNING push.batch_no, push.state, push.attempts = 1 AND outcome.attempts = 1 AS is_first,
+        RETURNING push.batch_no, push.contact_id, push.state, push.attempts = 1 AND outcome.attempts = 1 AS is_first,
                   push.state = 'accepted' AND push.opened_at IS NOT NULL AS is_opened
                   \(isTracked ? ", push.push_no, push.message_no, outcome.attempts > 0 AS has_left" : "")),
       changed AS (
@@ -156,7 +156,8 @@ enum BatchQueries {
                      THEN 'settled' ELSE push_batch.state END
         """))
         RETURNING push_batch.batch_no, push_batch.state = 'settled' AND push_batch.hub_id = $10::uuid AS is_over)\(
-      isTracked ? TrackedSettlement.resolved(besides: "$11::int4[]") : "")
+      isTracked ? TrackedSettlement.resolved(besides: "$11::int4[]") : ""),
+      noted AS (\(ActivityChange.note("settled", where: accepted)))
       SELECT (SELECT count(*) FROM settled), ARRAY(SELECT batch_no FROM counted WHERE is_over),
              EXISTS (SELECT FROM batch WHERE is_marked)
       """)
@@ -183,14 +184,18 @@ enum BatchQueries {
          WHERE push.customer_id = $1::bigint AND push.sendout_id = $2::bigint AND push.push_no = outcome.push_no
            AND \(within("push.push_no", sorted: "$3::bigint[]"))
            AND push.state = 'uncertain' AND push.reason = '\(HubReason.hubStopped.rawValue)'
-        RETURNING push.batch_no, push.state, false AS is_first,
+        RETURNING push.batch_no, push.contact_id, push.state, false AS is_first,
                   push.state = 'accepted' AND push.opened_at IS NOT NULL AS is_opened
                   \(isTracked ? ", push.push_no, push.message_no, true AS has_left" : "")),
       counted AS (\(count(of: "settled", in: "$6::int4[]", from: "uncertain")))\(
-      isTracked ? TrackedSettlement.resolved(besides: "$6::int4[]") : "")
+      isTracked ? TrackedSettlement.resolved(besides: "$6::int4[]") : ""),
+      noted AS (\(ActivityChange.note("settled", where: accepted)))
       SELECT count(*) FROM settled
       """)
   }
+
+  /// Of the rows of `settled`: that the contact has received it.
+  private static let accepted = "state = '\(PushState.accepted.rawValue)'"
 
   /// The common table expression `batch`: the batches of a sorted array, locked in the order of their numbers; of tracked messages
   /// those of the fallbacks, too.

@@ -39,6 +39,10 @@ package enum DeliveryPersonalTables {
          ORDER BY e.sendout_id DESC, e.push_no DESC, e.at DESC
         """),
     PersonalTable("push_batch", .stays("It has counts.")),
+    // It says nothing that the pushes do not, and is not shown beside them. A hub that counts the contact at the same time would write its row
+    // again, so the hubs delete it: the next one that counts finds no contact.
+    PersonalTable("contact_activity", .atOnce(noteErased)),
+    PersonalTable("activity_change", .stays("It has numbers of contacts, for seconds.")),
     PersonalTable("message_key", .stays("It has the customer's own keys of requests and hashes, for 24 hours.")),
   ]
 
@@ -51,6 +55,10 @@ package enum DeliveryPersonalTables {
     """
 
   static let statements = all.flatMap(\.statements)
+
+  private static let noteErased = Statement(
+    "erasure.contact_activity", .write,
+    "INSERT INTO activity_change (customer_id, contact_ids) VALUES ($1::bigint, ARRAY[$2::bigint])")
 
   private static let deleteTracked = Statement(
     "erasure.tracked_message", .write,

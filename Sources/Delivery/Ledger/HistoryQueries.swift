@@ -14,9 +14,14 @@ enum HistoryQueries {
     delete("history.delete_messages", from: "message", by: "message_no"),
   ]
 
-  static let deletePushes = delete("history.delete_pushes", from: "push", by: "push_no")
+  /// Opens may have come long after the sendout's end: filters can still look back to them.
+  static let deletePushes = delete(
+    "history.delete_pushes", from: "push", by: "push_no", returning: "contact_id, opened_at",
+    beside: ",\n  noted AS (\(ActivityChange.note("gone", where: "opened_at IS NOT NULL")))")
 
-  private static func delete(_ name: String, from table: String, by number: String) -> Statement {
+  private static func delete(
+    _ name: String, from table: String, by number: String, returning columns: String = "1", beside: String = ""
+  ) -> Statement {
     Statement(
       name, .write,
       """
@@ -29,7 +34,7 @@ enum HistoryQueries {
         DELETE FROM \(table)
          WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND \(number) > $3::int4
            AND \(number) <= (SELECT last FROM portion)
-        RETURNING 1)
+        RETURNING \(columns))\(beside)
       SELECT (SELECT count(*) FROM gone), last FROM portion
       """)
   }

@@ -371,8 +371,9 @@ enum TrackedSettlement {
        WHERE fallback_no IS NOT NULL AND (is_pushed AND fallback_until = 'accepted' OR unsettled = 1 AND status = 'Sent')),
     resolved AS (
       UPDATE push
-         SET state = c.state, reason = c.reason, not_before = c.not_before, settled_at = c.settled_at
-        FROM (SELECT fallback_no, CASE WHEN is_over THEN 'cancelled' ELSE 'waiting' END AS state,
+         SET state = CASE WHEN c.is_over THEN 'cancelled' ELSE 'waiting' END, reason = c.reason, not_before = c.not_before,
+             settled_at = c.settled_at
+        FROM (SELECT fallback_no, is_over,
                      CASE WHEN is_over THEN '\(HubReason.pushAccepted.rawValue)' ELSE '\(HubReason.pushFailed.rawValue)' END AS reason,
                      CASE WHEN NOT is_over THEN now END AS not_before, CASE WHEN is_over THEN now END AS settled_at
                 FROM choice OFFSET 0) AS c

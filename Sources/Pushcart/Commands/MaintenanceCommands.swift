@@ -1,10 +1,12 @@
 import ArgumentParser
+import Delivery
 import Hybrid
 import Logging
 import Postgres
 import Registry
 import Sendouts
 import Subscriptions
+import Wire
 
 struct CheckCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -142,5 +144,56 @@ struct RetentionCommand: AsyncParsableCommand {
     }
     guard !expired.isEmpty else { return StandardStream.output.line("Nothing has expired.") }
     StandardStream.output.line(isTrial ? "Nothing was deleted: this was a dry run." : "All of this is deleted.")
+  }
+}
+
+struct RecountCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "recount", abstract: "Count anew what each contact received and opened.",
+    discussion: """
+      Filters such as `received >= 3 within 30 days` read these counts. Hubs keep them up by themselves; run this after pushes were \
+      changed by hand, and after retention was lifted. Hubs may run meanwhile. It can be stopped at any time, and goes on with --after.
+
+      Example: pushcart recount --customer 1
+      """)
+
+  @OptionGroup var database: DatabaseFlags
+  @Option(help: "Number of the customer; all customers without it.") var customer: CustomerID?
+  @Option(help: "Begin behind the contact of this number, as the last line of a run that was stopped has it.")
+  var after: Int64?
+
+  func validate() throws {
+    if after != nil, customer == nil { throw ValidationError("Give --customer with --after.") }
+  }
+
+  func run() async throws {
+    let settings = try await Settings.ofCommand(database.given, needsMasterKey: false)
+    Logs.start(settings)
+    let (chosen, start) = (customer, after ?? 0)
+    try await settings.withPool { pool in
+      let known = try await Customers(pool).all().map(\.id)
+      if let chosen, !known.contains(chosen) { throw CommandFailure("There is no customer \(chosen).") }
+      for customer in chosen.map({ [$0] }) ?? known {
+        let count = try await Self.recount(customer, after: start, in: ContactActivity(pool))
+        StandardStream.output.line("customer \(customer): \(count) contacts are counted")
+      }
+    }
+  }
+
+  /// - Returns: how many contacts there were.
+  private static func recount(
+    _ customer: CustomerID, after start: Int64, in activity: ContactActivity
+  ) async throws -> Int {
+    var (last, count, told) = (start, 0, ContinuousClock.now)
+    while true {
+      let counted = try await activity.recount(customer, after: last)
+      guard let next = counted.last else { return count }
+      last = next
+      count += counted.contacts
+      if ContinuousClock.now - told > .seconds(1) {
+        told = .now
+        StandardStream.output.line("customer \(customer): \(count) contacts, the last one is \(last)")
+      }
+    }
   }
 }

@@ -78,6 +78,7 @@ struct Hub: Sendable {
           ImportWork(pool, suppressions: parts.suppressions, endpoints: settings.pushServices.endpoints), logger: logger
         ),
         StepRunner(ErasureWork(pool, PersonalTables.all), logger: logger),
+        ActivityRunner(pool, logger: logger),
         NotificationRunner(pool, dispatcher: parts.dispatcher, vault: vault, logger: logger),
         housekeeping, parts.readiness,
       ]

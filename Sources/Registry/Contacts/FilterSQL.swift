@@ -1,7 +1,7 @@
 package import Wire
 
-/// A condition on contacts as SQL: a boolean expression over the row `contact`, in statements whose `$1` is the customer. NULL means that the
-/// contact does not meet it.
+/// A condition on contacts as SQL: a boolean expression over the row `contact` and what `join` puts beside it, in statements whose `$1` is the
+/// customer. NULL means that the contact does not meet it.
 ///
 /// No text of a user stands in it: its literals travel as one parameter of type text[]. So it fits any statement, wherever that has its
 /// parameters, and `COPY` too, which takes none.
@@ -9,10 +9,13 @@ public struct FilterSQL: Sendable, Hashable {
   /// `{literals}` stands for the parameter, and `{now}` for the moment.
   package let template: String
   package let literals: [String]
+  /// What stands behind `contact` in FROM; empty for nothing. It ends with a condition, to which others may be added, and gives each contact one row.
+  package let join: String
 
-  package init(template: String, literals: [String]) {
+  package init(template: String, literals: [String], join: String = "") {
     self.template = template
     self.literals = literals
+    self.join = join
   }
 
   /// Of every contact.

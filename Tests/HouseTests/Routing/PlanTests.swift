@@ -38,7 +38,7 @@ import Wire
       for statement in DeliveryStatements.all + SendoutStatements.all
       where Prepared.takes(statement) && !Self.others.contains(statement.name) && !statement.name.hasPrefix("report.") {
         let plan = try await database.pool.transaction { try await Prepared(statement, $0).plan() }
-        let key = Self.ofPersons.contains(statement.name) ? "contact_id = " : "sendout_id = "
+        let key = Self.ofContacts.contains(statement.name) ? "contact_id = " : "sendout_id = "
         for scan in try PlannedScan.all(in: plan) where scan.table == "push_1" {
           #expect(
             scan.type != "Seq Scan" && scan.conditions.first?.contains(key) ?? false,
@@ -118,6 +118,8 @@ import Wire
   /// They ask for pushes of contacts.
   private static let others: Set = ["ledger.pushes_of_contact", "ledger.recipients_found"]
 
-  /// They show what is stored of a contact in all sendouts, by the indexes of contacts.
-  private static let ofPersons: Set = ["personal.message", "personal.push", "personal.open_event"]
+  /// They read what is stored of contacts in all sendouts, by the indexes of contacts.
+  private static let ofContacts: Set = [
+    "personal.message", "personal.push", "personal.open_event", "activity.apply", "activity.recount",
+  ]
 }

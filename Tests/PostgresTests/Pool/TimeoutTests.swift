@@ -150,10 +150,10 @@ import Testing
   @Test func `Options of the environment are kept where the connection string has none`() throws {
     func options(_ connectionString: String) throws -> String? {
       let settings = try ConnectionSettings(
-        PoolConfiguration(connectionString: connectionString), ambientOptions: "-c work_mem=66kB")
+        PoolConfiguration(connectionString: connectionString), ambientOptions: "-c geqo=off")
       return settings.values.first { $0.keyword == "options" }?.value
     }
-    #expect(try options("dbname=a") == "-c jit=off -c work_mem=66kB -c statement_timeout=30000")
+    #expect(try options("dbname=a") == "-c jit=off -c geqo=off -c statement_timeout=30000")
     #expect(
       try options("dbname=a options='-c work_mem=77kB'")
         == "-c jit=off -c work_mem=77kB -c statement_timeout=30000")

@@ -23,6 +23,13 @@ import Wire
       #expect(check.output.contains("pushcart_hub can serve and cannot change the schema"), "\(check.output)")
       try await tour(pushcart, simulator)
 
+      let recount = try await pushcart.run("recount", "--customer", "1")
+      #expect(recount.status == 0 && recount.output == "customer 1: 1 contacts are counted\n", "\(recount)")
+      let activity = try Self.psql(owner, "SELECT received, opened FROM report.contact_activity")
+      #expect(activity.output.contains("1 |      1"), "\(activity)")
+      let unknown = try await pushcart.run("recount", "--customer", "7")
+      #expect(unknown.status != 0 && unknown.errors.contains("There is no customer 7."), "\(unknown)")
+
       #expect(try Self.psql(hub, "SELECT setval('sendout_sendout_id_seq', 100)").status != 0)
       #expect(try Self.psql(owner, "SELECT setval('sendout_sendout_id_seq', 100)").status == 0)
       #expect(try Self.psql(owner, "UPDATE sendout SET finished_at = now() - interval '2 days'").status == 0)

@@ -1,0 +1,120 @@
+package import Logging
+package import Postgres
+import Registry
+public import ServiceLifecycle
+package import Wire
+
+/// What each contact has received and opened, rolled up from the ledger, so that filters need not read its pushes.
+///
+/// Statements that change pushes note their contacts in the same commit (`ActivityChange`). Whoever holds the customer's lock counts
+/// noted contacts anew, in portions, and deletes the notes in the same commit. Filters count contacts with notes in the ledger
+/// (`ActivitySQL`), so they are exact however far this has come.
+package struct ContactActivity: Sendable {
+  /// How many of a contact's last pushes and opens its row has. Conditions of larger numbers go on in the ledger. Where this becomes larger,
+  /// every row has to be made anew.
+  package static let newest = 32
+
+  /// How many contacts are counted in a commit, about. It takes some tenths of a second.
+  package static let portion: Int64 = 2000
+  /// How long a portion may take.
+  private static let limit = Duration.seconds(600)
+
+  private let pool: Pool
+
+  package init(_ pool: Pool) { self.pool = pool }
+
+  /// The customers that have notes.
+  package func due() async throws -> [CustomerID] {
+    try await pool.query(ActivityQueries.due).map { CustomerID(try $0.decode(Int64.self)) }
+  }
+
+  /// Counts the contacts of the oldest notes anew.
+  /// - Parameter portion: about how many contacts.
+  /// - Returns: whether there were notes. It is false, too, if another hub is at it.
+  package func step(_ customer: CustomerID, portion: Int64 = ContactActivity.portion) async throws -> Bool {
+    try await transaction(customer) { transaction in
+      guard try await transaction.query(ActivityQueries.turn, customer.rawValue)[0].decode(Bool.self) else {
+        return false
+      }
+      let (notes, _) = try await transaction.query(ActivityQueries.apply, customer.rawValue, portion)[0].decode(
+        Int.self, Int.self)
+      return notes > 0
+    }
+  }
+
+  /// Counts contacts anew, whatever is noted, in the order of their numbers.
+  /// - Parameter last: the number of the last one before.
+  /// - Returns: the last one's number, nil behind the last contact, and how many there were.
+  package func recount(
+    _ customer: CustomerID, after last: Int64, portion: Int64 = ContactActivity.portion
+  ) async throws -> (last: Int64?, contacts: Int) {
+    try await transaction(customer) { transaction in
+      try await transaction.query(ActivityQueries.awaitTurn, customer.rawValue)
+      let (next, contacts) = try await transaction.query(
+        ActivityQueries.recount, customer.rawValue, last, portion)[0].decode(Int64?.self, Int.self)
+      return (next, contacts)
+    }
+  }
+
+  private func transaction<Answer: Sendable>(
+    _ customer: CustomerID, _ body: @Sendable (Transaction) async throws -> Answer
+  ) async throws -> Answer {
+    try await pool.transaction(of: customer.rawValue, limit: Self.limit) { transaction in
+      try await transaction.query(ActivityQueries.unlimited)
+      return try await body(transaction)
+    }
+  }
+}
+
+/// The service that keeps contacts' activity up; any number of hubs can run it. It asks every second which customers have notes, and gives
+/// each a turn of some portions. It works for half of the time at most, so that what people wait for has the other half.
+public struct ActivityRunner: Service {
+  private let activity: ContactActivity
+  private let scanEvery: Duration
+  private let logger: Logger
+  /// How many portions a customer has in a turn.
+  private static let turn = 4
+
+  package init(_ pool: Pool, scanEvery: Duration = .seconds(1), logger: Logger) {
+    activity = ContactActivity(pool)
+    self.scanEvery = scanEvery
+    self.logger = logger
+  }
+
+  public func run() async throws {
+    await cancelWhenGracefulShutdown {
+      while !Task.isCancelled {
+        let start = ContinuousClock.now
+        let hasMore = await round()
+        let worked = ContinuousClock.now - start
+        try? await Task.sleep(for: hasMore ? worked : max(worked, scanEvery))
+      }
+    }
+  }
+
+  /// Gives each customer a turn.
+  /// - Returns: whether somebody may have more to do.
+  private func round() async -> Bool {
+    var hasMore = false
+    do {
+      for customer in try await activity.due() where !Task.isCancelled {
+        do {
+          var steps = 0
+          while steps < Self.turn, try await activity.step(customer) { steps += 1 }
+          if steps == Self.turn { hasMore = true }
+        } catch {
+          guard !Task.isCancelled else { return false }
+          // Until it is done, filters read more of the ledger, and are as exact.
+          logger.error(
+            "what contacts received could not be counted, trying again later",
+            metadata: ["customer": "\(customer)", "error": "\(error)"])
+        }
+      }
+    } catch {
+      guard !Task.isCancelled else { return false }
+      logger.warning(
+        "could not look for contacts that received pushes, trying again later", metadata: ["error": "\(error)"])
+    }
+    return hasMore
+  }
+}
