@@ -151,7 +151,7 @@ extension ConsoleCall {
   fileprivate func export(_ request: ExportRequest) async throws -> ExportPages {
     let pages = try await parts.exports.begin(customer, request)
     _ = try await parts.replies.change(customer, by: .user(user.user, address: address)) { change in
-      try await change.record(.export, request.subject.rawValue, after: pages.audited)
+      try await change.record(.other(.export), request.subject.rawValue, after: pages.audited)
       return pages.audited
     }
     return pages
