@@ -11,7 +11,7 @@ extension APIOperation.Tag {
 
 /// `/api/v1/messages`.
 package enum MessageOperations {
-  /// Those with usual routes: `send` has a fast one.
+  /// The operations with usual routes. `send` has a fast route of its own.
   package static let all = [AnyOperation(preview), AnyOperation(show)]
 
   package static let send: Operation<Void, MessageRequest, MessageReply> = {
