@@ -11,7 +11,7 @@ extension APIOperation.Tag {
 
 /// `/api/v1/messages`.
 package enum MessageOperations {
-  /// The operations with usual routes. `send` has a fast route of its own.
+  /// Those with usual routes: `send` has a fast one.
   package static let all = [AnyOperation(preview), AnyOperation(show)]
 
   package static let send: Operation<Void, MessageRequest, MessageReply> = {

@@ -50,8 +50,7 @@ enum AppForm {
   /// Fields that stand together, by their names.
   typealias Group = (title: String, names: [String])
 
-  /// The ways in which an app of the platform signs in, each with its own fields, and then the fields that several ways have, or that
-  /// belong to none.
+  /// The ways in which an app of the platform signs in, each with its own fields. Fields of several ways, or of none, follow at the end.
   static func groups(_ type: AppType) -> (ways: [Group], further: [Group]) {
     let service = type.service
     func count(_ field: CredentialField) -> Int { service.signIns.count { $0.fields.contains(field) } }
