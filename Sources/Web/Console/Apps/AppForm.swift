@@ -4,7 +4,7 @@ import Wire
 
 /// The form of an app: what it has comes from the table of its push service.
 enum AppForm {
-  /// Of a new app.
+  /// The fields of a new app.
   static func new(_ type: AppType) -> [FormField] {
     let request = PushAppRequest.form
     var fields = [
@@ -27,7 +27,7 @@ enum AppForm {
     return fields + type.service.fields.map(field)
   }
 
-  /// Of an app that is there. Credentials that are left empty stay as they are.
+  /// The fields of an existing app. Credentials that are left empty stay as they are.
   static func change(_ type: AppType) -> [FormField] {
     [
       PushAppRequest.change.field("name", label: "Name", isRequired: true),
