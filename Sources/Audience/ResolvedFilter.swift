@@ -49,8 +49,9 @@ package struct ResolvedFilter: Sendable, Hashable {
 
   /// Whether this, or the filter of a segment inside, asks for a personal field.
   package var isPersonal: Bool {
-    conditions.contains { condition in
-      switch condition {
+    let inside = segments.values.compactMap { if case .filter(let filter) = $0 { filter } else { nil } }
+    return ([filter] + inside).flatMap(\.all).contains { part in
+      switch part {
       case .compare(let field, _), .birthday(let field, _): field.isPersonal
       case .everyone, .and, .or, .not, .list, .segment, .device, .activity, .bucket: false
       }

@@ -36,8 +36,8 @@ struct RateShare {
     RateShare(subject: "app/\(app.appID)", limit: Int32(app.pinsPerHour), seconds: 3600)
   }
 
-  /// Wrong codes that are taken: fifteen a day for a number, twenty an hour from an address, and a tenth of its PINs an hour for the app
-  /// as a whole, twenty at least.
+  /// Wrong codes that are taken: fifteen a day for a number, and twenty an hour from an address. An app as a whole may have a tenth of its PINs
+  /// an hour, twenty at least.
   ///
   /// The last one bounds what many addresses can guess together. With five digits and a thousand PINs an hour it is 2,400 of 100,000
   /// codes a day, whatever the number of phones, numbers and addresses. They are counted in this order.

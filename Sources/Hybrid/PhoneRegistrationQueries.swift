@@ -27,7 +27,7 @@ enum PhoneRegistrationQueries {
     WHERE customer_id = $1::bigint AND device_hash = $2::bytea AND app_id = $3::text
     """)
 
-  /// Those of the app `$2` in the order of their numbers, from behind `$3`, at most `$4`; of the telephone number `$5` unless that is NULL.
+  /// Registrations of the app `$2` with numbers above `$3`, at most `$4`; only of the telephone number `$5` unless that is NULL.
   static let list = Statement(
     "hybrid_registration.list", .read,
     """
@@ -203,7 +203,7 @@ enum PhoneRegistrationQueries {
   static let remove = Statement(
     "hybrid_registration.remove", .write, "DELETE FROM hybrid_registration WHERE \(one)")
 
-  /// Those without a verified number that nobody has changed for 30 days.
+  /// Deletes registrations with neither a verified number nor a token that did not change for 30 days.
   static let forgetUnverified = Statement(
     "hybrid_registration.forget_unverified", .write,
     Portions.delete(
@@ -218,7 +218,7 @@ enum PhoneRegistrationQueries {
     "hybrid_registration.forget_signatures", .write,
     Portions.delete(from: "hybrid_signature", by: "at", before: "now() - interval '1 day'"))
 
-  /// Those that are older than `$2` days.
+  /// Deletes events of registrations that are older than `$2` days.
   static let forgetEvents = Statement(
     "hybrid_registration.forget_events", .write,
     Portions.delete(from: "hybrid_pin_event", by: "at", before: "now() - make_interval(days => $2::int4)", limit: "$3"))

@@ -83,7 +83,7 @@ package struct NumberedOperations<Store: NumberedStore>: Sendable {
   private var noun: String { Reply.noun }
   /// As in `Trigger`.
   private var title: String { noun.prefix(1).uppercased() + noun.dropFirst() }
-  /// As the audit log has it.
+  /// What a line of the audit log is about.
   private func target(_ number: Reply.Number) -> String { "\(noun) \(number)" }
 }
 

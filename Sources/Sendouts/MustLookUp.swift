@@ -35,7 +35,7 @@ func complete<Value>(_ attempt: (LookedUp) throws -> Value) async throws -> Valu
   }
 }
 
-/// As `complete`, without a task if caches have all.
+/// Repeats an attempt as `complete` does, but starts no task if caches have all that it needs.
 /// - Parameter done: called once, at once or from a task.
 func attempt<Value: Sendable>(
   _ attempt: @escaping @Sendable (LookedUp) throws -> Value,

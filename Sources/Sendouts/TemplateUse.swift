@@ -60,7 +60,7 @@ enum TemplateUseQueries {
      ORDER BY trigger_id LIMIT \(TemplateUses.most)
     """)
 
-  /// Those that have not ended come first. Streams have the version of each message's moment, and need no other.
+  /// The sendouts of the template, those first that have not ended. Streams are left out: each of their messages has the version of its moment.
   static let sendouts = Statement(
     "sendout.of_template", .read,
     """

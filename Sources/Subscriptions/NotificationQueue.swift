@@ -66,7 +66,7 @@ struct NotificationQueue: Sendable {
     /// Until when its token was dead.
     var since: Date?
     var event: String?
-    /// As the log has it; nil for no line.
+    /// What the log of notifications says; nil for no line in it.
     var outcome: String?
     var reason: String?
   }

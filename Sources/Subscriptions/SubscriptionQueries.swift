@@ -2,8 +2,8 @@ import Postgres
 
 /// Statements on `data_tree_subscription` that requests need. `$1` is the customer, `$2` the app.
 ///
-/// Those that change something come after `data_tree.share_key` in a transaction. What locks both subscriptions and what is due of them locks
-/// the subscriptions first, and either in the order of their numbers.
+/// Statements that change something run after `data_tree.share_key` in a transaction. A transaction that locks subscriptions and what is due of
+/// them locks the subscriptions first, and both in the order of their numbers.
 enum SubscriptionQueries {
   static let all: [Statement] = [hold, renew, add, list, seal, remove]
 

@@ -184,7 +184,7 @@ struct TreeWrite {
       DataTreeQueries.remove, customer.rawValue, app, leaves.map { Bytes(TreeChange.key($0)) })
   }
 
-  /// Those of the places that have leaves now.
+  /// Which of the places have leaves now.
   private func present(_ places: [String]) async throws -> Set<String> {
     guard !places.isEmpty else { return [] }
     let ranges = places.map(DataTree.Range.init)

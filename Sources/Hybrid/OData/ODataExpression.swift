@@ -21,7 +21,7 @@ indirect enum ODataExpression: Sendable {
 }
 
 extension PhoneMessageReply.Member {
-  /// Those that filters and orders can name: `UpdateIDs` is a list.
+  /// The members that filters and orders can name. `UpdateIDs` is a list, which has no order.
   static let comparable = allCases.filter { $0 != .updateIDs }
   static let comparableNames = comparable.map(\.rawValue).joined(separator: ", ")
 }
@@ -72,10 +72,10 @@ enum ODataOperator: Sendable {
 enum ODataFunction: String, Sendable, CaseIterable {
   case substringof, startswith, endswith, length, indexof, replace, substring, tolower, toupper, trim, concat
   case year, month, day, hour, minute, second, round, floor, ceiling
-  /// As `tolower`, for a text that is compared with a GUID.
+  /// `tolower` of a text that is compared with a GUID.
   case lowerGUID = "tolower of a GUID"
 
-  /// Those that a filter can name.
+  /// The functions that a filter can name.
   static let named = allCases.filter { $0 != .lowerGUID }
 
   var arguments: ClosedRange<Int> {

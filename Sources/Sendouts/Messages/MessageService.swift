@@ -126,7 +126,7 @@ public final class MessageService: Sendable {
     try await send(customer, try plan(request, allowed), repetition)
   }
 
-  /// As `send`, without a task if caches have all that the message needs and nothing else has to be looked up.
+  /// Sends a message as the other `send` does, but starts no task if caches have all that it needs.
   /// - Parameter answer: called once, from any thread.
   public func send(
     _ customer: CustomerID, _ request: MessageRequest, allowed: String? = nil,

@@ -102,7 +102,7 @@ extension MessageService {
 }
 
 extension TrackedTraits {
-  /// As they are in the name of a stream.
+  /// The traits as they stand in the name of a stream.
   fileprivate var description: String {
     "tracked/\(kind)/\(fallback.map(\.description) ?? "-")/\(reportApp ?? "-")/\(appID ?? "-")"
   }

@@ -141,7 +141,7 @@ public struct Retention: Sendable {
 public struct ExpiredData: Sendable, Equatable {
   public struct Partition: Sendable, Equatable {
     public var name: String
-    /// As the planner knows them.
+    /// The planner's estimate of its rows.
     public var knownRows: Int
   }
 
@@ -149,7 +149,7 @@ public struct ExpiredData: Sendable, Equatable {
   public struct Rows: Sendable, Equatable {
     public var customer: CustomerID
     public var sendouts = 0
-    /// Those that are left; a dropped partition took the others.
+    /// Pushes that were deleted row by row; those of dropped partitions are not counted.
     public var pushes = 0
     /// Always 0 in a trial.
     public var deviceEvents = 0

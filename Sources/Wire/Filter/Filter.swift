@@ -43,10 +43,10 @@ extension Filter {
   }
 
   /// This filter and all in it, each before its operands.
-  public var nodes: [Filter] { [self] + operands.flatMap(\.nodes) }
+  public var all: [Filter] { [self] + operands.flatMap(\.all) }
 
-  /// The nodes without operands, which `FilterLimits.conditions` limits.
-  public var conditions: [Filter] { nodes.filter(\.operands.isEmpty) }
+  /// Those of `all` without operands, which `FilterLimits.conditions` limits.
+  public var conditions: [Filter] { all.filter(\.operands.isEmpty) }
 
   /// The filter with each of its conditions replaced, such as names of lists by their numbers.
   public func mapConditions(_ change: (Filter) throws -> Filter) rethrows -> Filter {

@@ -23,7 +23,7 @@ import Wire
       #expect(try JSONValue(json: tree.json) == tree, "\(line)")
       #expect(try Filter(from: JSONValue(encoding: filter)) == filter, "\(line)")
       #expect(Self.nodesOfContacts(filter).allSatisfy { node in (try? Filter(text: node.text)) == node })
-      for node in filter.nodes { kinds.insert(String(describing: node.tree).prefix(30).description) }
+      for node in filter.all { kinds.insert(String(describing: node.tree).prefix(30).description) }
     }
     // The generator reaches far more than a few forms.
     #expect(kinds.count > 20)

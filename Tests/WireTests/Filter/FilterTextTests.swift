@@ -119,7 +119,7 @@ import Wire
   @Test func `Nodes come in the order of the line, each before those in it`() throws {
     let filter = try Filter(text: "country = 'SE' and not (in list 7 or device(app = 'x' and sandbox = true))")
     #expect(
-      filter.nodes.map(\.text) == [
+      filter.all.map(\.text) == [
         "country = 'SE' and not (in list 7 or device(app = 'x' and sandbox = true))", "country = 'SE'",
         "not (in list 7 or device(app = 'x' and sandbox = true))",
         "in list 7 or device(app = 'x' and sandbox = true)", "in list 7", "device(app = 'x' and sandbox = true)",

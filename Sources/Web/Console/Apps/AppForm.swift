@@ -4,7 +4,7 @@ import Wire
 
 /// The form of an app: what it has comes from the table of its push service.
 enum AppForm {
-  /// Of a new app.
+  /// The fields of a new app.
   static func new(_ type: AppType) -> [FormField] {
     let request = PushAppRequest.form
     var fields = [
@@ -27,7 +27,7 @@ enum AppForm {
     return fields + type.service.fields.map(field)
   }
 
-  /// Of an app that is there. Credentials that are left empty stay as they are.
+  /// The fields of an existing app. Credentials that are left empty stay as they are.
   static func change(_ type: AppType) -> [FormField] {
     [
       PushAppRequest.change.field("name", label: "Name", isRequired: true),
@@ -50,8 +50,7 @@ enum AppForm {
   /// Fields that stand together, by their names.
   typealias Group = (title: String, names: [String])
 
-  /// The ways in which an app of the platform signs in, each with its own fields, and then the fields that several ways have, or that
-  /// belong to none.
+  /// The ways in which an app of the platform signs in, each with its own fields. Fields of several ways, or of none, follow at the end.
   static func groups(_ type: AppType) -> (ways: [Group], further: [Group]) {
     let service = type.service
     func count(_ field: CredentialField) -> Int { service.signIns.count { $0.fields.contains(field) } }

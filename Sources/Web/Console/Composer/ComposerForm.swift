@@ -2,8 +2,8 @@ import Operations
 import Registry
 import Wire
 
-/// The composer's form. Its fields have the names that they have in a request for a sendout, those of the message with `message.` before them,
-/// so that a refusal names the field. A message's fields come from its schema: one that the API gets stands in the form, too.
+/// The composer's form. A refusal names its fields, as they have the names of a request for a sendout: those of the message begin with
+/// `message.`. A message's fields come from its schema: one that the API gets stands in the form, too.
 struct ComposerForm: Sendable {
   let values: FormValues
 

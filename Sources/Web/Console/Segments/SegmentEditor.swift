@@ -212,7 +212,7 @@ struct SegmentEditor: Sendable {
       command: "pushcart segment count --customer \(call.customer) --filter \(call.parts.quoted(filter.text))")
   }
 
-  // MARK: A segment that there is
+  // MARK: An existing segment
 
   /// Who is in it, and what uses it.
   private func about(_ segment: SegmentReply, _ path: String) async throws -> [String: Any] {
