@@ -70,19 +70,22 @@ package enum DayCountQueries {
     ON CONFLICT DO NOTHING
     """)
 
-  /// Common table expressions. `progress` has a row, and locks it, unless somebody else is counting. `settled` says which devices are to be
-  /// counted, and notes that they are.
+  /// Common table expressions. `progress` has a row, and locks it, unless somebody else is counting, or has within the last `$2` seconds.
+  /// `settled` says which devices are to be counted, and notes that they are.
   package static let progress = """
     progress AS MATERIALIZED (
-      SELECT last_device FROM day_progress WHERE customer_id = $1::bigint FOR NO KEY UPDATE SKIP LOCKED),
+      SELECT last_device FROM day_progress
+       WHERE customer_id = $1::bigint AND counted_at <= now() - make_interval(secs => $2::float8)
+         FOR NO KEY UPDATE SKIP LOCKED),
     settled AS MATERIALIZED (
-      SELECT progress.last_device AS first, newest.device_id AS last
+      SELECT progress.last_device AS first, coalesce(newest.device_id, progress.last_device) AS last
         FROM progress
-       CROSS JOIN LATERAL (SELECT device_id FROM device
+        LEFT JOIN LATERAL (SELECT device_id FROM device
                             WHERE customer_id = $1::bigint AND device_id > progress.last_device AND created_at < now() - \(age)
-                            ORDER BY device_id DESC LIMIT 1) AS newest),
+                            ORDER BY device_id DESC LIMIT 1) AS newest ON true),
     noted AS (
-      UPDATE day_progress SET last_device = settled.last FROM settled WHERE day_progress.customer_id = $1::bigint)
+      UPDATE day_progress SET last_device = settled.last, counted_at = now() FROM settled
+       WHERE day_progress.customer_id = $1::bigint)
     """
 
   /// Devices by day, of `settled`.

@@ -64,7 +64,7 @@ INSERT INTO day_count (customer_id, day, sent, opened)
 SELECT customer_id, (started_at AT TIME ZONE 'UTC')::date, sum(sent), sum(opened)
 FROM sendout JOIN push_batch USING (customer_id, sendout_id) WHERE customer_id = :c GROUP BY 1, 2;
 UPDATE sendout SET all_counted = true WHERE customer_id = :c;
-INSERT INTO day_progress SELECT customer_id, max(device_id) FROM device WHERE customer_id = :c GROUP BY 1;
+INSERT INTO day_progress (customer_id, last_device) SELECT customer_id, max(device_id) FROM device WHERE customer_id = :c GROUP BY 1;
 SELECT definition FROM yardstick.index \gexec
 END
   settle

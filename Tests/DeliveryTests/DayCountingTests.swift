@@ -154,4 +154,18 @@ import Wire
       #expect(try await days(bench, 1, \.sent) == [3])
     }
   }
+
+  @Test func `What was counted a moment ago is not counted for each look`() async throws {
+    try await withSendingBench { bench in
+      let key = try await bench.addStream()
+      let counts = DayCounts(bench.pool)
+      try await counts.count(bench.customer, olderThan: .seconds(3600))
+      try await addBatches(bench, key, [(3, 0)])
+      try await counts.count(bench.customer, olderThan: .seconds(3600))
+      #expect(try await days(bench, 1, \.sent) == [0])
+      try await bench.database.query("UPDATE day_progress SET counted_at = now() - interval '3601 seconds'")
+      try await counts.count(bench.customer, olderThan: .seconds(3600))
+      #expect(try await days(bench, 1, \.sent) == [3])
+    }
+  }
 }

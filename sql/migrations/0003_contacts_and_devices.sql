@@ -210,8 +210,10 @@ COMMENT ON COLUMN day_count.opened      IS 'Pushes opened by a person for the fi
 
 CREATE TABLE day_progress (
   customer_id bigint PRIMARY KEY,
-  last_device bigint NOT NULL DEFAULT 0
+  last_device bigint NOT NULL DEFAULT 0,
+  counted_at  timestamptz NOT NULL DEFAULT '-infinity'
 );
 COMMENT ON TABLE  day_progress             IS 'How far day_count has come. Whoever counts locks the row, so nothing is counted twice. Of sendouts, sent_counted tells.';
 COMMENT ON COLUMN day_progress.customer_id IS 'The customer.';
 COMMENT ON COLUMN day_progress.last_device IS 'Devices up to this number are counted.';
+COMMENT ON COLUMN day_progress.counted_at  IS 'When it was counted last.';

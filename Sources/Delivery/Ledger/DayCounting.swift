@@ -9,9 +9,10 @@ extension DayCounts {
   /// outcomes are written, and 1.4 % of that of registrations. What they write anyway says as much later, and exactly: devices have the moment
   /// of their first registration, batches the number of their pushes that were sent, and hours their opens. So nothing is lost with a hub
   /// that is killed.
-  public func count(_ customer: CustomerID) async throws {
+  /// - Parameter age: what was counted within it is not counted again.
+  public func count(_ customer: CustomerID, olderThan age: Duration = .zero) async throws {
     try await database.query(DayCountQueries.begin, customer.rawValue)
-    try await database.query(DayCountingQueries.count, customer.rawValue)
+    try await database.query(DayCountingQueries.count, customer.rawValue, age.inSeconds)
   }
 }
 
@@ -19,8 +20,8 @@ extension DayCounts {
 enum DayCountingQueries {
   static let all: [Statement] = [count]
 
-  /// Adds to the days what is not counted yet. It costs by the new devices, the batches of sendouts that go on or ended within the hour, and
-  /// the hours with opens since yesterday.
+  /// Adds to the days what is not counted yet, unless that was done within the last `$2` seconds. It costs by the new devices, the batches of
+  /// sendouts that go on or ended within the hour, and the hours with opens since yesterday.
   ///
   /// A sendout's pushes are counted up to a number, `sent_counted`. Its batches say on which days they were sent: those beyond that number, in
   /// the order of days, are new. A batch that is claimed again on another day moves no push that is counted.
