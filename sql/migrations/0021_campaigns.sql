@@ -59,6 +59,7 @@ CREATE TABLE sendout_pace (
   sendout_id  bigint      NOT NULL,
   next_claim  timestamptz NOT NULL DEFAULT now(),
   worked_at   timestamptz NOT NULL DEFAULT now(),
+  missed_before timestamptz NOT NULL DEFAULT '-infinity',
   PRIMARY KEY (customer_id, sendout_id),
   CONSTRAINT sendout_pace_sendout_id_fkey FOREIGN KEY (customer_id, sendout_id) REFERENCES sendout ON DELETE CASCADE
 ) WITH (fillfactor = 50);
@@ -66,7 +67,8 @@ COMMENT ON TABLE  sendout_pace             IS 'How fast a sendout with times or 
 COMMENT ON COLUMN sendout_pace.customer_id IS 'The customer that owns the sendout.';
 COMMENT ON COLUMN sendout_pace.sendout_id  IS 'The sendout.';
 COMMENT ON COLUMN sendout_pace.next_claim  IS 'Before this moment no batch is claimed, where there is a rate. Each claim moves it by what the batch''s pushes take.';
-COMMENT ON COLUMN sendout_pace.worked_at   IS 'When a hub last claimed a batch of it, to the second, or a person resumed it. Only what has waited for long since then is late: a turn, a rate and a pause are no delay of hubs.';
+COMMENT ON COLUMN sendout_pace.worked_at   IS 'When a hub last claimed a batch of it, to the second, or a person resumed it.';
+COMMENT ON COLUMN sendout_pace.missed_before IS 'What was planned before this moment and has never been claimed is missed. A claim that comes late after the one before sets it; while hubs work without a break, nothing is late.';
 
 CREATE TABLE sendout_moment (
   customer_id bigint      NOT NULL,
