@@ -74,16 +74,20 @@ CREATE TABLE sendout_moment (
   customer_id bigint      NOT NULL,
   sendout_id  bigint      NOT NULL,
   moment_no   int4        NOT NULL,
-  planned_at  timestamptz NOT NULL,
+  due_at      timestamptz NOT NULL,
+  planned_at  timestamptz,
   quiet_at    timestamptz,
+  waits       boolean     NOT NULL,
   PRIMARY KEY (customer_id, sendout_id, moment_no)
 );
 COMMENT ON TABLE  sendout_moment             IS 'Moments at which batches are due, from the statement that writes pushes to the one that writes their batches, which deletes them.';
 COMMENT ON COLUMN sendout_moment.customer_id IS 'The customer that owns the sendout.';
 COMMENT ON COLUMN sendout_moment.sendout_id  IS 'The sendout.';
-COMMENT ON COLUMN sendout_moment.moment_no   IS 'As in the numbers of batches.';
+COMMENT ON COLUMN sendout_moment.moment_no   IS 'From 1 on, as in the numbers of batches.';
+COMMENT ON COLUMN sendout_moment.due_at      IS 'When the pushes are due.';
 COMMENT ON COLUMN sendout_moment.planned_at  IS 'As in push_batch.';
 COMMENT ON COLUMN sendout_moment.quiet_at    IS 'As in push_batch.';
+COMMENT ON COLUMN sendout_moment.waits       IS 'Whether the pushes wait for the winner, and are due at the decision if that is later.';
 
 CREATE TABLE sendout_zone (
   customer_id bigint      NOT NULL,

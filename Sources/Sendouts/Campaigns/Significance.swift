@@ -76,7 +76,9 @@ package enum Significance {
     let (n, z) = (Double(count.contacts), 1.959_963_984_540_054)
     let middle = (count.rate + z * z / (2 * n)) / (1 + z * z / n)
     let half = z / (1 + z * z / n) * (count.rate * (1 - count.rate) / n + z * z / (4 * n * n)).squareRoot()
-    return max(0, middle - half)...min(1, middle + half)
+    // Rounding must leave no trace where nobody or everybody opened.
+    return
+      (count.opened == 0 ? 0 : max(0, middle - half))...(count.opened == count.contacts ? 1 : min(1, middle + half))
   }
 
   /// The chi-squared test of sizes against shares: how likely sizes so far from their shares are by chance.
