@@ -151,21 +151,22 @@ COMMENT ON COLUMN sendout_left_out.contacts    IS 'How many.';
 
 -- A claim adds to the rows of its contacts, in the order of their numbers. Where a rule would be broken it changes nothing, and the contact is
 -- left out: whoever adds first has the row, so that of sendouts at the same moment none passes with the count of another. Arrays have the newest
--- first, and as many as the largest count of a rule, so that a rule of n looks at the n-th alone.
+-- first, and as many as the largest count of a rule, so that a rule of n looks at the n-th alone. Moments are milliseconds since 1970: Citus takes
+-- no arithmetic on timestamps in DO UPDATE.
 CREATE TABLE reach (
-  customer_id   bigint        NOT NULL,
-  contact_id    bigint        NOT NULL,
-  marketing     timestamptz[] NOT NULL DEFAULT '{}',
-  transactional timestamptz[] NOT NULL DEFAULT '{}',
-  every         timestamptz[] NOT NULL DEFAULT '{}',
-  refs          bigint[]      NOT NULL DEFAULT '{}',
-  changed_at    timestamptz   NOT NULL DEFAULT now(),
+  customer_id   bigint      NOT NULL,
+  contact_id    bigint      NOT NULL,
+  marketing     bigint[]    NOT NULL DEFAULT '{}',
+  transactional bigint[]    NOT NULL DEFAULT '{}',
+  every         bigint[]    NOT NULL DEFAULT '{}',
+  refs          bigint[]    NOT NULL DEFAULT '{}',
+  changed_at    timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (customer_id, contact_id)
 ) WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.05);
 COMMENT ON TABLE  reach               IS 'When contacts were reached last, for caps. Only customers with caps have rows.';
 COMMENT ON COLUMN reach.customer_id   IS 'The customer.';
 COMMENT ON COLUMN reach.contact_id    IS 'The contact.';
-COMMENT ON COLUMN reach.marketing     IS 'When pushes of marketing were claimed for it, the newest first, once for each sendout or message.';
+COMMENT ON COLUMN reach.marketing     IS 'When pushes of marketing were claimed for it, in milliseconds since 1970, the newest first, once for each sendout or message.';
 COMMENT ON COLUMN reach.transactional IS 'The same of transactional ones.';
 COMMENT ON COLUMN reach.every         IS 'The same of both.';
 COMMENT ON COLUMN reach.refs          IS 'Which sendouts and messages they were, as reach_ref has them, so that a second device and a second claim do not count.';
