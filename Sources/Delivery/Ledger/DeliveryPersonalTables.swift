@@ -39,6 +39,17 @@ package enum DeliveryPersonalTables {
          ORDER BY e.sendout_id DESC, e.push_no DESC, e.at DESC
         """),
     PersonalTable("push_batch", .stays("It has counts.")),
+    PersonalTable(
+      "reach", .atOnce(deleteReach),
+      showing: """
+        SELECT to_timestamp(moment / 1000.0) AS reached_at
+          FROM reach CROSS JOIN LATERAL unnest(every) AS moment
+         WHERE customer_id = $1::bigint AND contact_id = $2::bigint ORDER BY moment DESC
+        """),
+    PersonalTable("cap_day", .stays("It has counts.")),
+    PersonalTable("sendout_zone", .stays("It has counts.")),
+    PersonalTable("sendout_variant", .stays("It has counts, and the customer's own words.")),
+    PersonalTable("sendout_left_out", .stays("It has counts.")),
     PersonalTable("message_key", .stays("It has the customer's own keys of requests and hashes, for 24 hours.")),
   ]
 
@@ -51,6 +62,9 @@ package enum DeliveryPersonalTables {
     """
 
   static let statements = all.flatMap(\.statements)
+
+  private static let deleteReach = Statement(
+    "erasure.reach", .write, "DELETE FROM reach WHERE customer_id = $1::bigint AND contact_id = $2::bigint")
 
   private static let deleteTracked = Statement(
     "erasure.tracked_message", .write,
