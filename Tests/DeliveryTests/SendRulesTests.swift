@@ -15,13 +15,13 @@ import Wire
     #expect(SendRules(purpose: .transactional, quietHours: quiet, caps: [caps[0]]).limitsNothing)
   }
 
-  @Test func `A sendout's own quiet hours replace the customer's, and null lifts them`() {
+  @Test func `A sendout's own quiet hours replace the customer's, and null lifts them`() throws {
     func rules(_ own: QuietHoursOverride?) -> SendRules {
       SendRules(purpose: .marketing, customerQuietHours: quiet, caps: [], CampaignFields(quietHours: own))
     }
     #expect(rules(nil).quietHours == quiet)
     #expect(rules(.lifted).quietHours == nil)
-    let own = QuietHours(start: quiet?.end ?? TimeOfDay("00:00")!, end: quiet?.start ?? TimeOfDay("01:00")!)
+    let own = try #require(QuietHours("12:00-13:00/skip"))
     #expect(rules(.set(own)).quietHours == own)
   }
 
