@@ -13,6 +13,7 @@ package enum SendoutsPersonalTables {
         """),
     PersonalTable("circuit_breaker", .stays("It has counts.")),
     PersonalTable("template", .stays("It has the customer's own texts, which are for everybody.")),
+    PersonalTable("series", .stays("It has days.")),
   ]
 
   static let statements = all.flatMap(\.statements) + [naming]

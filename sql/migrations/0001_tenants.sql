@@ -11,6 +11,8 @@ CREATE TABLE customer (
   time_zone           text        NOT NULL DEFAULT 'UTC',
   approval            bool        NOT NULL DEFAULT false,
   send_threshold      int4        NOT NULL DEFAULT 1000 CONSTRAINT customer_send_threshold_whole CHECK (send_threshold >= 0),
+  quiet_hours         jsonb       CONSTRAINT customer_quiet_hours_object CHECK (jsonb_typeof(quiet_hours) = 'object'),
+  caps                jsonb       NOT NULL DEFAULT '[]' CONSTRAINT customer_caps_array CHECK (jsonb_typeof(caps) = 'array'),
   created_at          timestamptz NOT NULL DEFAULT now()
 );
 COMMENT ON TABLE  customer             IS 'A tenant. Every other tenant table belongs to exactly one customer. On Citus this is a reference table.';
@@ -24,6 +26,8 @@ COMMENT ON COLUMN customer.reporter_fields     IS 'What softphones'' push token 
 COMMENT ON COLUMN customer.time_zone           IS 'The time zone of the console''s times, by its name in the IANA database.';
 COMMENT ON COLUMN customer.approval            IS 'Whether a second person has to start a sendout that somebody wrote in the console.';
 COMMENT ON COLUMN customer.send_threshold      IS 'The console sends to more devices than this only after somebody has typed their number.';
+COMMENT ON COLUMN customer.quiet_hours         IS 'When marketing waits, or is not sent, by the recipient''s wall clock: {"start":"21:00","end":"08:00","policy":"hold"}. NULL for never.';
+COMMENT ON COLUMN customer.caps                IS 'How much a contact gets at most: [{"count":3,"per":"24h","purpose":"marketing"}].';
 COMMENT ON COLUMN customer.created_at  IS 'When the customer was added.';
 
 CREATE TABLE access_key (

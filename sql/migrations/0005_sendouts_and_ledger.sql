@@ -7,7 +7,7 @@ CREATE TABLE sendout (
   stream              text,
   push_app_ids        bigint[]    NOT NULL CONSTRAINT sendout_push_app_ids_some CHECK (cardinality(push_app_ids) > 0),
   name                text        NOT NULL,
-  state               text        NOT NULL CONSTRAINT sendout_state_known CHECK (state IN ('draft', 'freezing', 'running', 'paused', 'cancelled', 'finished')),
+  state               text        NOT NULL CONSTRAINT sendout_state_known CHECK (state IN ('draft', 'scheduled', 'freezing', 'running', 'paused', 'cancelled', 'finished')),
   state_changes       int4        NOT NULL DEFAULT 0,
   halt_reason         text,
   audience            jsonb       NOT NULL,
@@ -20,6 +20,22 @@ CREATE TABLE sendout (
   id_fields           text[],
   fallback_app_id     bigint,
   written_by          bigint,
+  campaign            json        NOT NULL DEFAULT '{}',
+  start_at            timestamptz,
+  local_time          timestamp,
+  end_at              timestamptz,
+  scheduled_at        timestamptz,
+  next_at             timestamptz,
+  series_id           bigint,
+  series_no           int4,
+  rules               jsonb,
+  maximum_contacts    int4,
+  everyone            int4,
+  people              int4,
+  winner_no           int2,
+  winner_by           text        CONSTRAINT sendout_winner_by_known CHECK (winner_by IN ('test', 'best', 'person', 'stop')),
+  winner_at           timestamptz,
+  test_of             bigint,
   created_at          timestamptz NOT NULL DEFAULT now(),
   started_at          timestamptz,
   changed_at          timestamptz,
@@ -35,12 +51,19 @@ CREATE TABLE sendout (
   -- The stream comes first. With the customer first, the planner takes this for as good as the primary key on a new table.
   CONSTRAINT sendout_stream_key UNIQUE (stream, customer_id),
   CONSTRAINT sendout_tracked_stream CHECK (id_fields IS NOT NULL OR fallback_app_id IS NULL),
+  -- The series comes first, for the same reason.
+  CONSTRAINT sendout_series_key UNIQUE (series_id, customer_id, series_no),
+  CONSTRAINT sendout_series_whole CHECK (num_nonnulls(series_id, series_no) IN (0, 2)),
+  CONSTRAINT sendout_one_time CHECK (start_at IS NULL OR local_time IS NULL),
+  CONSTRAINT sendout_scheduled CHECK (state <> 'scheduled' OR scheduled_at IS NOT NULL AND next_at IS NOT NULL),
+  CONSTRAINT sendout_test_is_stream CHECK (test_of IS NULL OR kind = 'stream'),
   CONSTRAINT sendout_stream_named CHECK ((kind = 'stream') = (stream IS NOT NULL)),
   FOREIGN KEY (customer_id, template_name, template_version) REFERENCES template,
   CONSTRAINT sendout_template_whole CHECK ((template_name IS NULL) = (template_version IS NULL))
 );
 CREATE INDEX sendout_active ON sendout (state) WHERE state IN ('freezing', 'running');
 CREATE INDEX sendout_uncounted ON sendout (customer_id, sendout_id) WHERE NOT all_counted;
+CREATE INDEX sendout_next ON sendout (next_at) WHERE next_at IS NOT NULL;
 COMMENT ON TABLE  sendout                  IS 'A message to an audience of one app or several.';
 COMMENT ON COLUMN sendout.customer_id      IS 'The customer that owns the sendout.';
 COMMENT ON COLUMN sendout.sendout_id       IS 'Number of the sendout.';
@@ -53,7 +76,7 @@ COMMENT ON COLUMN sendout.sent_counted     IS 'How many of its pushes that were 
 COMMENT ON COLUMN sendout.all_counted      IS 'Whether no further ones will be: it ended more than an hour before it was counted last.';
 COMMENT ON COLUMN sendout.push_app_ids     IS 'The apps it goes to. Apps are never deleted.';
 COMMENT ON COLUMN sendout.name             IS 'Display name.';
-COMMENT ON COLUMN sendout.state            IS 'draft -> freezing -> running <-> paused; any of them -> cancelled; running -> finished.';
+COMMENT ON COLUMN sendout.state            IS 'draft <-> scheduled -> freezing -> running <-> paused; draft -> freezing; scheduled -> paused, where its time passed unseen; any of them -> cancelled; running -> finished.';
 COMMENT ON COLUMN sendout.state_changes    IS 'How often it was started, paused, resumed or cancelled. A hub pauses it only in the state that the hub has read.';
 COMMENT ON COLUMN sendout.halt_reason      IS 'Why the hub itself paused or cancelled it, such as refused credentials.';
 COMMENT ON COLUMN sendout.audience         IS '{"all":true}, {"listId":n}, {"lists":[n,…]}, {"originalIds":[…]}, {"segmentId":n} or {"filter":{…}}; beside it perhaps "exclude", a filter.';
@@ -66,6 +89,22 @@ COMMENT ON COLUMN sendout.on_uncertain     IS 'Policy for uncertain pushes after
 COMMENT ON COLUMN sendout.id_fields        IS 'Of a stream of tracked messages, each with a row in tracked_message: the fields in which its pushes carry their ids. NULL for others.';
 COMMENT ON COLUMN sendout.fallback_app_id  IS 'Of such a stream: the app whose pushes stand in for those of the others; NULL for none. on_uncertain is about its pushes alone: others are resent.';
 COMMENT ON COLUMN sendout.written_by       IS 'The user of the console who wrote it last; NULL for API and command line. Where the customer wants approval, another one starts it.';
+COMMENT ON COLUMN sendout.campaign         IS 'Its times, limits, variants and winner, as the API has them; {} for a sendout that starts at once for everybody.';
+COMMENT ON COLUMN sendout.start_at         IS 'The moment at which it starts; NULL for none.';
+COMMENT ON COLUMN sendout.local_time       IS 'The wall time at which each contact gets it, in the contact''s own time zone; NULL for none.';
+COMMENT ON COLUMN sendout.end_at           IS 'Nothing of it leaves after this moment; NULL for no end.';
+COMMENT ON COLUMN sendout.scheduled_at     IS 'When it was scheduled. Zones in which the local time was over by then are missed, or go as its campaign says. NULL unless it was.';
+COMMENT ON COLUMN sendout.next_at          IS 'When a hub has to look at it next: at its snapshot, the decision about its variants, or its end. NULL while nothing but its batches is due.';
+COMMENT ON COLUMN sendout.series_id        IS 'The series of which it is one time; NULL for none.';
+COMMENT ON COLUMN sendout.series_no        IS 'Which of the series'' times it is, from 1 on.';
+COMMENT ON COLUMN sendout.rules            IS 'Quiet hours and caps that its pushes obey, fixed at the freeze: {"quietHours":{…},"caps":[…]}. NULL for none.';
+COMMENT ON COLUMN sendout.maximum_contacts IS 'With more contacts left at the freeze it pauses; NULL for any number.';
+COMMENT ON COLUMN sendout.everyone         IS 'Contacts of its audience at the freeze, before any was left out. NULL until then.';
+COMMENT ON COLUMN sendout.people           IS 'Contacts that were left at the freeze, each to get at least one push. NULL until then.';
+COMMENT ON COLUMN sendout.winner_no        IS 'The variant that the contacts get who waited for a winner; NULL until it is decided, and for none.';
+COMMENT ON COLUMN sendout.winner_by        IS 'How it was decided: test (better by the test), best (better, but not by the test), person, or stop (nobody else gets any).';
+COMMENT ON COLUMN sendout.winner_at        IS 'When it was decided.';
+COMMENT ON COLUMN sendout.test_of          IS 'Of a stream of test pushes, the sendout that was tested. No report counts them.';
 COMMENT ON COLUMN sendout.created_at       IS 'When it was created.';
 COMMENT ON COLUMN sendout.started_at       IS 'When it was started.';
 COMMENT ON COLUMN sendout.changed_at       IS 'When it was last started, paused or resumed. What is paused for longer than its retention is cancelled.';
@@ -89,6 +128,8 @@ CREATE TABLE push_batch (
   due_hour    timestamp   NOT NULL GENERATED ALWAYS AS (date_trunc('hour', not_before AT TIME ZONE 'UTC')) STORED,
   woken_at    timestamptz,
   expires_at  timestamptz,
+  planned_at  timestamptz,
+  quiet_at    timestamptz,
   hub_id      uuid,
   claimed_at  timestamptz,
   lease_until timestamptz,
@@ -140,6 +181,8 @@ COMMENT ON COLUMN push_batch.not_before  IS 'Since when it is due, or will be: w
 COMMENT ON COLUMN push_batch.due_hour    IS 'The hour of not_before, in UTC.';
 COMMENT ON COLUMN push_batch.woken_at    IS 'Of a claimed batch: when a fallback of it became due meanwhile; NULL for none.';
 COMMENT ON COLUMN push_batch.expires_at  IS 'When the first of its messages to telephone numbers expires, or earlier; NULL if none does. Then its push fails, even while its push service is away.';
+COMMENT ON COLUMN push_batch.planned_at  IS 'When its pushes were to leave, after zone, spread, quiet hours and winner. What is claimed much later for the first time is missed. NULL where no moment was planned.';
+COMMENT ON COLUMN push_batch.quiet_at    IS 'When quiet hours begin next for one of its recipients, or earlier: a claim after that looks at each. NULL for never.';
 COMMENT ON COLUMN push_batch.hub_id      IS 'The hub run that claimed it last. A hub takes a new id each time it starts working on the sendout.';
 COMMENT ON COLUMN push_batch.claimed_at  IS 'When it was last claimed.';
 COMMENT ON COLUMN push_batch.lease_until IS 'When the claim expires. Its hub extends it while it works; past this moment the hub counts as dead.';
@@ -169,6 +212,8 @@ CREATE TABLE push (
   message_no  int4,
   state       text        NOT NULL DEFAULT 'queued',
   attempts    int2        NOT NULL DEFAULT 0,
+  variant     int2,
+  zone_no     int2,
   reason      text,
   resent_because text,
   sent_at     timestamptz,
@@ -200,6 +245,8 @@ COMMENT ON COLUMN push.contact_id  IS 'The contact that had the device at the fr
 COMMENT ON COLUMN push.message_no  IS 'In a stream, the message that it is of.';
 COMMENT ON COLUMN push.state       IS 'queued (being sent, if its batch is claimed) -> accepted, failed, skipped, uncertain or waiting; waiting: due at not_before, for another attempt or to stand in for pushes that fail; cancelled with its sendout; uncertain (hub_stopped) -> accepted or failed, when its hub is back and knows.';
 COMMENT ON COLUMN push.attempts    IS 'How often it was sent, uncertain attempts included. Attempts that ended in refused credentials do not count: the push service looked at nothing of the push. Above 1, resent_because says why.';
+COMMENT ON COLUMN push.variant     IS 'Which of the sendout''s variants it says, from 1 on; 0 for the winner, which is decided later. NULL for a sendout without variants.';
+COMMENT ON COLUMN push.zone_no     IS 'Its recipient''s time zone at the freeze, as in sendout_zone. NULL where no zone was asked for.';
 COMMENT ON COLUMN push.resent_because IS 'Why it was sent more than once: the outcome before the last attempt, such as TooManyRequests or hub_stopped. NULL if it was not.';
 COMMENT ON COLUMN push.reason      IS 'Reason of the last outcome: the push service''s own, or the hub''s, such as device_invalidated. Of accepted pushes what was left out of a message that was too large, such as info dropped, alert shortened; else NULL.';
 COMMENT ON COLUMN push.sent_at     IS 'When it was last sent.';

@@ -43,6 +43,17 @@ package enum DeliveryPersonalTables {
     // again, so the hubs delete it: the next one that counts finds no contact.
     PersonalTable("contact_activity", .atOnce(noteErased)),
     PersonalTable("activity_change", .stays("It has numbers of contacts, for seconds.")),
+    PersonalTable(
+      "reach", .atOnce(deleteReach),
+      showing: """
+        SELECT to_timestamp(moment / 1000.0) AS reached_at
+          FROM reach CROSS JOIN LATERAL unnest(every) AS moment
+         WHERE customer_id = $1::bigint AND contact_id = $2::bigint ORDER BY moment DESC
+        """),
+    PersonalTable("cap_day", .stays("It has counts.")),
+    PersonalTable("sendout_zone", .stays("It has counts.")),
+    PersonalTable("sendout_variant", .stays("It has counts, and the customer's own words.")),
+    PersonalTable("sendout_left_out", .stays("It has counts.")),
     PersonalTable("message_key", .stays("It has the customer's own keys of requests and hashes, for 24 hours.")),
   ]
 
@@ -59,6 +70,9 @@ package enum DeliveryPersonalTables {
   private static let noteErased = Statement(
     "erasure.contact_activity", .write,
     "INSERT INTO activity_change (customer_id, contact_ids) VALUES ($1::bigint, ARRAY[$2::bigint])")
+
+  private static let deleteReach = Statement(
+    "erasure.reach", .write, "DELETE FROM reach WHERE customer_id = $1::bigint AND contact_id = $2::bigint")
 
   private static let deleteTracked = Statement(
     "erasure.tracked_message", .write,

@@ -1,0 +1,46 @@
+import Testing
+import Wire
+
+@Suite struct VariantTests {
+  private let message = MessageBody(
+    alert: "Hi", info: "Today", sound: "ping", ttl: 60, fields: ["a": 1, "b": ["c": 2, "d": 3]],
+    overrides: MessageOverrides(apns: APNsOverride(headers: ["apns-priority": "5"])))
+
+  @Test func `Members of a variant replace those of the message, and objects are merged`() throws {
+    let merged = try message.merged(
+      with: MessageBody(
+        alert: "Hello", fields: ["b": ["c": 4]], overrides: MessageOverrides(wns: WNSOverride(type: "wns/toast"))))
+    var expected = message
+    expected.alert = "Hello"
+    expected.fields = ["a": 1, "b": ["c": 4, "d": 3]]
+    expected.overrides?.wns = WNSOverride(type: "wns/toast")
+    #expect(merged == expected)
+  }
+
+  @Test func `A translation leaves what it does not say`() throws {
+    let merged = try message.merged(with: MessageTranslation(alert: "Hej"))
+    var expected = message
+    expected.alert = "Hej"
+    #expect(merged == expected)
+    #expect(try message.merged(with: MessageTranslation()) == message)
+  }
+
+  @Test(arguments: [
+    ("sv", ["sv"]), ("sv-FI", ["sv-FI", "sv"]), ("zh-Hans-CN", ["zh-Hans-CN", "zh-Hans", "zh"]),
+    ("zh-Hant-CN-x-private1", ["zh-Hant-CN-x-private1", "zh-Hant-CN", "zh-Hant", "zh"]),
+    ("ar-EG-u-nu-latn", ["ar-EG-u-nu-latn", "ar-EG-u-nu", "ar-EG", "ar"]),
+  ])
+  func `A language is looked up from the whole tag to its first part`(_ tag: String, _ expected: [String]) throws {
+    #expect(try #require(LanguageTag(tag)).lookup == expected)
+  }
+
+  @Test(
+    arguments: [
+      ("sv", "sv"), ("sv-FI", "sv"), ("sv_SE", "sv-SE"), ("SV_se", "sv-SE"), ("pt-br", "pt-BR"), ("pt", nil),
+      ("pt-PT", nil),
+      ("", nil), ("no such tag", nil), (nil, nil), ("svx", nil),
+    ] as [(String?, String?)])
+  func `A contact gets the closest language that there is, or the message itself`(_ wanted: String?, _ found: String?) {
+    #expect(LanguageTag.match(wanted, among: ["sv", "pt-BR", "sv-SE"]) == found)
+  }
+}
