@@ -44,7 +44,13 @@ package struct ResolvedFilter: Sendable, Hashable {
 
   /// Whether it names a sendout, whose pushes are read as a whole however few contacts are looked at.
   var namesSendout: Bool {
-    conditions.contains { if case .activity(let activity) = $0 { activity.sendout != nil } else { false } }
+    conditions.contains { condition in
+      switch condition {
+      case .activity(let activity): activity.sendout != nil
+      case .outcome: true
+      default: false
+      }
+    }
   }
 
   /// Whether this, or the filter of a segment inside, asks for a personal field.
@@ -53,7 +59,7 @@ package struct ResolvedFilter: Sendable, Hashable {
     return ([filter] + inside).flatMap(\.all).contains { part in
       switch part {
       case .compare(let field, _), .birthday(let field, _): field.isPersonal
-      case .everyone, .and, .or, .not, .list, .segment, .device, .activity, .bucket: false
+      case .everyone, .and, .or, .not, .list, .segment, .device, .activity, .outcome, .bucket: false
       }
     }
   }
