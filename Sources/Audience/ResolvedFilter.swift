@@ -29,6 +29,18 @@ package struct ResolvedFilter: Sendable, Hashable {
     return FilterSQL(template: dated(condition.sql), literals: compiler.literals, join: compiler.join)
   }
 
+  /// As `sql`, with further conditions beside it that have the same literals. They name fields of contacts alone.
+  func sql(with conditions: [Filter]) -> (filter: FilterSQL, conditions: [FilterSQL]) {
+    var compiler = FilterCompiler(segments)
+    let template = dated(compiler.condition(filter).sql)
+    let parts = conditions.map { dated(compiler.condition($0).sql) }
+    let (literals, join) = (compiler.literals, compiler.join)
+    return (
+      FilterSQL(template: template, literals: literals, join: join),
+      parts.map { FilterSQL(template: $0, literals: literals) }
+    )
+  }
+
   /// The template with `now` in place of its mark, if a test has set it.
   func dated(_ template: String) -> String {
     guard let now else { return template }
