@@ -114,7 +114,7 @@ extension Sendout {
       expiredAt: try row.get("expired_at"), stateChanges: try row.get("state_changes"),
       idFields: try row.get("id_fields"), fallback: (try row.get("fallback_app_id") as Int64?).map { PushAppID($0) },
       writtenBy: (try row.get("written_by") as Int64?).map { UserID($0) }, startAt: try row.get("start_at"),
-      localTime: (try row.get("local_wall") as String?).flatMap { WallTime($0) }, endAt: try row.get("end_at"),
+      localTime: (try row.get("local_time") as Date?).flatMap { WallTime(utc: $0) }, endAt: try row.get("end_at"),
       scheduledAt: try row.get("scheduled_at"), nextAt: try row.get("next_at"), series: try Self.series(row),
       rules: try (row.get("rules") as JSONB?).map { try JSONCoding.decode(SendRules.self, from: $0.text.utf8) },
       maximumContacts: try row.get("maximum_contacts"), everyone: try row.get("everyone"),
@@ -173,6 +173,11 @@ extension Sendout {
     let variant = winner.number.flatMap { campaign.variants?.dropFirst(Int($0) - 1).first }
     return WinnerDecision(state: .decided, variant: variant?.name, by: by, at: at)
   }
+}
+
+extension WallTime {
+  /// What clocks show in UTC, as PostgreSQL sends a time without a zone.
+  init?(utc moment: Date) { self.init(String(Wire.Timestamp(moment).withoutZone.prefix(16))) }
 }
 
 extension JSONB {

@@ -18,8 +18,7 @@ enum SendoutQueries {
     """
   /// Times, limits, variants and series.
   private static let campaignColumns = """
-    campaign, start_at, to_char(local_time, 'YYYY-MM-DD"T"HH24:MI') AS local_wall, end_at, scheduled_at, next_at, series_id,
-    series_no, rules, maximum_contacts, everyone, people, winner_no, winner_by, winner_at, test_of
+    campaign, start_at, local_time, end_at, scheduled_at, next_at, series_id, series_no, rules, maximum_contacts, everyone, people, winner_no, winner_by, winner_at, test_of
     """
 
   static let create = Statement(
