@@ -97,7 +97,7 @@ COMMENT ON COLUMN sendout.scheduled_at     IS 'When it was scheduled. Zones in w
 COMMENT ON COLUMN sendout.next_at          IS 'When a hub has to look at it next: at its snapshot, the decision about its variants, or its end. NULL while nothing but its batches is due.';
 COMMENT ON COLUMN sendout.series_id        IS 'The series of which it is one time; NULL for none.';
 COMMENT ON COLUMN sendout.series_no        IS 'Which of the series'' times it is, from 1 on.';
-COMMENT ON COLUMN sendout.rules            IS 'Quiet hours and caps that its pushes obey, fixed at the freeze: {"quietHours":{…},"caps":[…]}. NULL for none.';
+COMMENT ON COLUMN sendout.rules            IS 'What its claims decide by, fixed at the freeze: {"purpose":"marketing","quietHours":{…},"caps":[…],"ignoresCaps":false,"lateSeconds":3600,"ratePerSecond":100,"ttl":86400}. NULL for a sendout without times and limits.';
 COMMENT ON COLUMN sendout.maximum_contacts IS 'With more contacts left at the freeze it pauses; NULL for any number.';
 COMMENT ON COLUMN sendout.everyone         IS 'Contacts of its audience at the freeze, before any was left out. NULL until then.';
 COMMENT ON COLUMN sendout.people           IS 'Contacts that were left at the freeze, each to get at least one push. NULL until then.';

@@ -177,10 +177,17 @@ public struct SendoutPlan: Sendable {
   public var isTracked: Bool
   /// The app whose pushes alone `onUncertain` is about, since they stand in for the others; nil for all.
   public var fallback: PushAppID?
+  /// What its claims decide about each push; nil for a sendout that has neither times nor limits.
+  public var rules: SendRules?
+  /// Nothing leaves after it; nil for no end. Only with rules.
+  public var endAt: Date?
 
   public init(
-    key: SendoutKey, content: Content, onUncertain: UncertainPolicy, isTracked: Bool = false, fallback: PushAppID? = nil
+    key: SendoutKey, content: Content, onUncertain: UncertainPolicy, isTracked: Bool = false,
+    fallback: PushAppID? = nil, rules: SendRules? = nil, endAt: Date? = nil
   ) {
+    self.rules = rules
+    self.endAt = endAt
     self.key = key
     self.content = content
     self.onUncertain = onUncertain

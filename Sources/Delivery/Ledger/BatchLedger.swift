@@ -13,13 +13,26 @@ struct BatchLedger: Sendable {
   let lease: Duration
   /// Whether it is a stream of tracked messages.
   var isTracked = false
+  /// What claims decide about each push; nil for nothing.
+  var rules: SendRules?
+  /// Nothing leaves after it. Only with rules.
+  var endAt: Date?
 
   /// The lane's next batch that is due, claimed and committed, without its pushes; `nil` if there is none now.
   func claim() async throws -> ClaimedBatch? {
-    try await claimed {
-      try await $0.query(
-        BatchQueries.claim, key.customer.rawValue, key.sendout.rawValue, run.uuid, lease.inSeconds, lane.app.rawValue,
-        lane.isSandbox)
+    try await claimed { database in
+      guard let rules else {
+        return try await database.query(
+          BatchQueries.claim, key.customer.rawValue, key.sendout.rawValue, run.uuid, lease.inSeconds, lane.app.rawValue,
+          lane.isSandbox)
+      }
+      let (quietHours, caps) = (rules.quietHours, CapSQL.Parameters(rules.caps))
+      return try await database.query(
+        RuledClaimQueries.claim, key.customer.rawValue, key.sendout.rawValue, run.uuid, lease.inSeconds,
+        lane.app.rawValue, lane.isSandbox, endAt, Double(rules.lateSeconds), quietHours?.start.description,
+        quietHours?.end.description, quietHours?.policy?.rawValue, rules.ttl.map(Double.init), caps.counts, caps.hours,
+        caps.purposes, caps.names, rules.purpose.rawValue, Int32(rules.keptMoments), rules.ignoresCaps,
+        rules.ratePerSecond.map(Double.init))
     }
   }
 

@@ -57,16 +57,16 @@ enum RuledClaimQueries {
         FROM found, pace
        WHERE $20::float8 IS NULL OR EXISTS (SELECT FROM paced)),
     quiet AS MATERIALIZED (
-      SELECT zone_no, quiet_end(now(), zone, $9::time, $10::time) AS until
+      SELECT zone_no, quiet_end(now(), zone, $9::text::time, $10::text::time) AS until
         FROM sendout_zone
        WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND (SELECT quiet_at <= now() FROM due)
-         AND is_quiet(now(), zone, $9::time, $10::time)),
+         AND is_quiet(now(), zone, $9::text::time, $10::text::time)),
     fresh AS MATERIALIZED (
       SELECT push.push_no, push.contact_id, push.state, quiet.until,
-             CASE WHEN due.is_over THEN '\(HubReason.expired.rawValue)' WHEN due.is_missed THEN 'missed'
+             CASE WHEN due.is_over THEN '\(HubReason.expired.rawValue)' WHEN due.is_missed THEN '\(HubReason.missed.rawValue)'
                   WHEN quiet.until IS NULL THEN NULL
                   WHEN $11::text = '\(QuietPolicy.skip.rawValue)' OR $7::timestamptz <= quiet.until
-                       OR coalesce(due.planned_at, now()) + make_interval(secs => $12::float8) <= quiet.until THEN 'quiet'
+                       OR coalesce(due.planned_at, now()) + make_interval(secs => $12::float8) <= quiet.until THEN '\(HubReason.quiet.rawValue)'
                   ELSE 'hold' END AS verdict
         FROM due
        CROSS JOIN LATERAL (SELECT push_no, contact_id, state, zone_no FROM push
@@ -86,19 +86,19 @@ enum RuledClaimQueries {
     decided AS MATERIALIZED (
       SELECT push_no, contact_id, state, until,
              CASE WHEN verdict IS NULL AND cardinality($13::int4[]) > 0 AND contact_id NOT IN (SELECT contact_id FROM reached)
-                  THEN 'capped' ELSE verdict END AS verdict
+                  THEN '\(HubReason.capped.rawValue)' ELSE verdict END AS verdict
         FROM fresh),
     changed AS (
       UPDATE push
          SET state = CASE WHEN decided.verdict = 'hold' THEN 'waiting' WHEN decided.verdict IS NULL THEN 'queued' ELSE 'skipped' END,
              resent_because = CASE WHEN decided.verdict IS NULL AND attempts > 0 THEN push.reason ELSE resent_because END,
-             reason = CASE WHEN decided.verdict = 'hold' THEN 'quiet' WHEN decided.verdict IS NOT NULL THEN decided.told
+             reason = CASE WHEN decided.verdict = 'hold' THEN '\(HubReason.quiet.rawValue)' WHEN decided.verdict IS NOT NULL THEN decided.told
                            WHEN attempts > 0 THEN push.reason END,
              not_before = CASE WHEN decided.verdict = 'hold' THEN decided.held_until END,
              settled_at = CASE WHEN decided.verdict <> 'hold' THEN decided.now ELSE settled_at END
         FROM (SELECT decided.*, now() AS now,
                      until + make_interval(mins => \(ShareSQL.place(.hold, contact: "contact_id", sendout: "$2::bigint")) % \(spread)) AS held_until,
-                     verdict || CASE WHEN verdict = 'capped' THEN coalesce(' ' || (
+                     verdict || CASE WHEN verdict = '\(HubReason.capped.rawValue)' THEN coalesce(' ' || (
                        SELECT ($16::text[])[\(CapSQL.brokenRule(row: "r", rules))]
                          FROM reach AS r WHERE r.customer_id = $1::bigint AND r.contact_id = decided.contact_id LIMIT 1), '')
                        ELSE '' END AS told

@@ -1,8 +1,10 @@
 package import Wire
 
-/// What a sendout's pushes obey when they are claimed: quiet hours, caps, lateness, end and rate. The sendout's row has it from the freeze
+/// What a sendout's pushes obey when they are claimed: quiet hours, caps, lateness and rate. The sendout's row has it from the freeze
 /// on, so that a change of settings meanwhile does not split a sendout in two.
-package struct SendRules: Sendable, Hashable, Codable {
+public struct SendRules: Sendable, Hashable, Codable {
+  /// Of the sendout's messages, for which contacts are counted.
+  package var purpose: MessagePurpose
   package var quietHours: QuietHours?
   /// Those that concern the purpose.
   package var caps: [Cap]
@@ -11,28 +13,35 @@ package struct SendRules: Sendable, Hashable, Codable {
   /// How late a planned push may leave, in seconds.
   package var lateSeconds: Int
   package var ratePerSecond: Int?
+  /// For how long the message is of use after its moment, in seconds; `nil` for ever.
+  package var ttl: Int?
 
   /// - Parameters:
   ///   - quietHours: of the sendout, else of the customer. They concern marketing alone.
   ///   - caps: of the customer.
   package init(
     purpose: MessagePurpose, quietHours: QuietHours?, caps: [Cap], ignoresCaps: Bool = false,
-    lateMinutes: Int = CampaignFields.usualLateMinutes, ratePerSecond: Int? = nil
+    lateMinutes: Int = CampaignFields.usualLateMinutes, ratePerSecond: Int? = nil, ttl: Int? = nil
   ) {
+    self.purpose = purpose
     self.quietHours = purpose == .marketing ? quietHours : nil
     self.caps = caps.filter { $0.concerns(purpose) }
     self.ignoresCaps = ignoresCaps
     lateSeconds = 60 * lateMinutes
     self.ratePerSecond = ratePerSecond
+    self.ttl = ttl.flatMap { $0 > 0 ? $0 : nil }
   }
 
-  /// The rules of a campaign, or of a message with `CampaignFields()`.
-  package init(purpose: MessagePurpose, customerQuietHours: QuietHours?, caps: [Cap], _ campaign: CampaignFields) {
+  /// The rules of a campaign.
+  /// - Parameter ttl: of its message.
+  package init(
+    purpose: MessagePurpose, customerQuietHours: QuietHours?, caps: [Cap], _ campaign: CampaignFields, ttl: Int? = nil
+  ) {
     let own = campaign.quietHours
     self.init(
       purpose: purpose, quietHours: own == nil ? customerQuietHours : own?.hours, caps: caps,
       ignoresCaps: campaign.ignoreCaps ?? false, lateMinutes: campaign.lateMinutes ?? CampaignFields.usualLateMinutes,
-      ratePerSecond: campaign.ratePerSecond)
+      ratePerSecond: campaign.ratePerSecond, ttl: ttl)
   }
 
   /// Whether a message with these rules needs neither a zone nor a count.
