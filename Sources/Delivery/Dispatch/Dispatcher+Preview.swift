@@ -5,7 +5,7 @@ public import Registry
 public import Wire
 
 extension Dispatcher {
-  /// The request that a message would be sent with. Nothing is stored or sent. Its links lead nowhere.
+  /// The request that a message would be sent with, in the contact's language. Nothing is stored or sent. Its links lead nowhere.
   /// - Parameters:
   ///   - contact: whose fields the texts name; empty ones if nil.
   ///   - device: the contact's; nil for one that is not known.
@@ -15,6 +15,7 @@ extension Dispatcher {
     device: Device?, token: String? = nil
   ) -> PreviewedRequest {
     let target = target(for: app, credentials)
+    let content = content.inLanguage(contact?.spokenLanguage ?? device?.locale)
     var context =
       contact.map { PageContext($0, device, app: target.fields, sendout: content.sendout) }
       ?? PageContext(app: target.fields, sendout: content.sendout)

@@ -164,6 +164,8 @@ public struct SendoutPlan: Sendable {
   public enum Content: Sendable {
     /// Every push says the same.
     case same(MessageContent)
+    /// Each push says that of its variant: the first is variant 1.
+    case variants([MessageContent])
     /// Each push its own message, to be read if it is not at hand.
     case ofMessages(StreamTraits?)
   }

@@ -85,8 +85,13 @@ struct Preparation: Sendable {
   /// What pushes may name of their recipients.
   /// - Parameter contents: of a stream's messages, by their numbers.
   func recipientFields(_ contents: [Int32: MessageContent]) -> RecipientFields {
-    if case .same(let content) = plan.content { return RecipientFields(named: content.template.recipientFields) }
-    return contents.values.reduce(into: []) { $0.formUnion(RecipientFields(named: $1.template.recipientFields)) }
+    let said =
+      switch plan.content {
+      case .same(let content): [content]
+      case .variants(let contents): contents
+      case .ofMessages: Array(contents.values)
+      }
+    return said.reduce(into: []) { $0.formUnion($1.recipientFields) }
   }
 
   /// Bytes of pushes and their contacts' properties that are prepared before others get the core.
@@ -119,7 +124,7 @@ struct Preparation: Sendable {
         prepared.settlements.append(.withoutSending(push, .skipped, reason))
         continue
       }
-      guard let content = content(of: push, prepared.run.contents) else {
+      guard let content = content(of: push, prepared.run.contents)?.inLanguage(recipient.spokenLanguage) else {
         prepared.settlements.append(.withoutSending(push, .skipped, .hub(.messageGone)))
         continue
       }
@@ -166,8 +171,12 @@ struct Preparation: Sendable {
   }
 
   private func content(of push: QueuedPush, _ contents: [Int32: MessageContent]) -> MessageContent? {
-    if case .same(let content) = plan.content { return content }
-    return push.message.flatMap { contents[$0] }
+    switch plan.content {
+    case .same(let content): content
+    case .variants(let contents):
+      push.variant.flatMap { contents.indices.contains(Int($0) - 1) ? contents[Int($0) - 1] : nil }
+    case .ofMessages: push.message.flatMap { contents[$0] }
+    }
   }
 
   private func outgoing(_ push: QueuedPush, _ recipient: Recipient, _ content: MessageContent) -> OutgoingPush {

@@ -62,11 +62,11 @@ struct BatchLedger: Sendable {
     return try await database.query(
       BatchQueries.pushes, key.customer.rawValue, key.sendout.rawValue, batch.range.lowerBound, batch.range.upperBound
     ).map { row in
-      let (number, device, contact, message, attempts, secondsLeft) = try row.decode(
-        Int64.self, Int64.self, Int64.self, Int32?.self, Int32.self, Double?.self)
+      let (number, device, contact, message, variant, attempts, secondsLeft) = try row.decode(
+        Int64.self, Int64.self, Int64.self, Int32?.self, Int16?.self, Int32.self, Double?.self)
       return QueuedPush(
         number: PushNumber(number), batch: batch.claim.batch, device: DeviceID(device),
-        contact: ContactID(contact), message: message, attempts: Int(attempts),
+        contact: ContactID(contact), message: message, variant: variant, attempts: Int(attempts),
         giveUpAt: secondsLeft.map { asked + .seconds($0) })
     }
   }
@@ -240,6 +240,8 @@ struct QueuedPush: Sendable, Equatable {
   let contact: ContactID
   /// In a stream, the number of its message.
   var message: Int32?
+  /// Which of the sendout's variants it says, from 1 on, the winner's for whoever has waited for it; nil without variants.
+  var variant: Int16?
   /// How often it left before.
   let attempts: Int
   /// When it expires, by the monotonic clock; `nil` if it was never delayed.

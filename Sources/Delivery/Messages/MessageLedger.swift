@@ -206,7 +206,7 @@ struct MessageLedger: Sendable {
 
   /// What messages name of their recipients.
   static func fields(of messages: [NewMessage]) -> RecipientFields {
-    messages.reduce(into: []) { $0.formUnion(RecipientFields(named: $1.content.template.recipientFields)) }
+    messages.reduce(into: []) { $0.formUnion($1.content.recipientFields) }
   }
 
   private func handed(_ batch: Int32, _ push: Int64, _ recipient: Recipient, _ asked: ContinuousClock.Instant)

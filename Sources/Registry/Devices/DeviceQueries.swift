@@ -103,7 +103,7 @@ enum DeviceQueries {
   /// which nothing is asked for are not looked up. The devices are a list of numbers, and the contacts have a LIMIT, so that both are
   /// looked up in the primary keys. With what suppressions stop, `$3` and `$4` are the pads of their key.
   static let recipients = RecipientStatement { columns in
-    let namesContact = !columns.fields.isDisjoint(with: .contact)
+    let namesContact = !columns.fields.isDisjoint(with: [.contact, .spokenLanguage])
     let contact = """
       CROSS JOIN LATERAL (
         SELECT \(columns.ofContactRow("contact")) FROM contact
