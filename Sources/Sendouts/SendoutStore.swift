@@ -296,7 +296,7 @@ public struct SendoutStore: Sendable {
     return try await reply(sendout, try await Ledger(database).counts(sendout.key))
   }
 
-  private func reply(
+  func reply(
     _ sendout: Sendout, among apps: [PushApp]? = nil, _ counts: SendoutCounts?
   ) async throws -> SendoutReply {
     let known = if let apps { apps } else { try await PushApps(database).list(sendout.key.customer) }

@@ -279,7 +279,9 @@ extension PreflightWarnings {
   private func smallestDifference() async throws -> [Warning] {
     guard let variants = subject.campaign.variants, let least = variants.map(\.share).min() else { return [] }
     let (contacts, rate) = (left * least / 100, try await openRate())
-    let group = "With \(number(contacts, "contact")) in the smallest group and an open rate of \(percent(rate)) %, a test"
+    let group = """
+      With \(number(contacts, "contact")) in the smallest group and an open rate of \(percent(rate)) %, a test
+      """
     let text =
       if let difference = Significance.smallestDifference(from: rate, contacts: contacts) {
         "\(group) shows a difference of \(percent(difference)) percentage points or more in four of five cases."
