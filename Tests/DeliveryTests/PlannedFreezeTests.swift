@@ -154,7 +154,8 @@ import Wire
       }
       for contact: Int64 in [4, 9] {
         _ = try await suppressions.add(
-          fixture.customer, .device(fixture.app, try DeviceToken(fixture.token(ofContact: contact), for: .ios)), .all)
+          fixture.customer,
+          .device(fixture.app, try DeviceToken(fixture.token(ofContact: contact), type: .ios, field: "token")), .all)
       }
       try await fixture.database.query("DELETE FROM device WHERE contact_id = 3")
       try await fixture.database.query(
