@@ -109,7 +109,7 @@ struct SendoutWorker: Sendable {
       guard let state else { throw CancelledMeanwhile() }
       if state == SendoutState.paused.rawValue { try await Ledger(database).hold(key) }
       try await database.notify(.sendout, key.description)
-      return count
+      return count.devices
     }
     guard let frozen else { return false }
     logger.info("audience frozen", metadata: ["sendout": "\(key)", "audience": "\(frozen)"])
