@@ -1,15 +1,3 @@
-/// Where the time zones of contacts come from that tell none themselves.
-public struct ContactPlaces: Sendable {
-  /// Whoever is nowhere known has the customer's.
-  package let customerZone: String
-  package let countryZones: CountryZones
-
-  package init(customerZone: String, countryZones: CountryZones) {
-    self.customerZone = customerZone
-    self.countryZones = countryZones
-  }
-}
-
 /// The time zone by which quiet hours of single messages go, in SQL. `$1` is the customer. A sendout has it in `push.zone_no` instead.
 enum QuietSQL {
   /// Where zones come from that contacts do not tell, as parameters.
