@@ -160,7 +160,7 @@ public final class MessageDispatcher: Service {
           let acceptances = try await accept(
             waiting.map { messages[$0] }, in: stream, limits[last], dispatcher, lanes)
           for (index, acceptance) in zip(waiting, acceptances) { results[index] = .success(acceptance) }
-          waiting = zip(waiting, acceptances).compactMap { index, acceptance in
+          waiting = zip(waiting, acceptances).compactMap { index, acceptance -> Int? in
             if case .deferred = acceptance { index } else { nil }
           }
         } catch  where !isFirst {
