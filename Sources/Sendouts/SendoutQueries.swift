@@ -108,7 +108,7 @@ enum SendoutQueries {
   static let change = Statement(
     "sendout.change", .write,
     """
-    UPDATE sendout
+    WITH changed AS (UPDATE sendout
        SET state = $3::text, state_changes = state_changes + 1, changed_at = now(), halt_reason = NULL,
            template_version = coalesce($4::int4, template_version), started_at = least(started_at, moment.of_start),
            finished_at = moment.of_end
@@ -116,7 +116,7 @@ enum SendoutQueries {
                    CASE WHEN $3::text = 'cancelled' THEN now() END AS of_end
             OFFSET 0) AS moment
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
-    RETURNING \(columns)
+    RETURNING \(columns)), \(SendoutEventSQL.told) SELECT \(columns) FROM changed
     """)
 
   /// Pauses the sendout on the hub's own behalf, for the reason `$3`, unless its state has changed since the count `$4`: whoever
@@ -124,10 +124,10 @@ enum SendoutQueries {
   static let halt = Statement(
     "sendout.halt", .write,
     """
-    UPDATE sendout
+    WITH changed AS (UPDATE sendout
        SET state = 'paused', state_changes = state_changes + 1, changed_at = now(), halt_reason = $3::text
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state IN ('freezing', 'running') AND state_changes = $4::int4
-    RETURNING sendout_id
+    RETURNING \(columns)), \(SendoutEventSQL.told) SELECT sendout_id FROM changed
     """)
 
   /// Whether this transaction is the one that freezes the sendout `$1`. It locks no row, so that the sendout can be paused and
@@ -148,21 +148,21 @@ enum SendoutQueries {
   static let frozen = Statement(
     "sendout.frozen", .write,
     """
-    UPDATE sendout
+    WITH changed AS (UPDATE sendout
        SET state = CASE WHEN state = 'freezing' THEN 'running' ELSE state END, frozen_at = now(), unknown_ids = $3::int4
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state IN ('freezing', 'paused')
-    RETURNING state
+    RETURNING \(columns)), \(SendoutEventSQL.toldOfFreeze) SELECT state FROM changed
     """)
 
   /// A stream ends once its day is surely over for every hub.
   static let finish = Statement(
     "sendout.finish", .write,
     """
-    UPDATE sendout
+    WITH changed AS (UPDATE sendout
        SET state = 'finished', finished_at = now()
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state = 'running'
        AND (kind = 'broadcast' OR started_at < now() - interval '30 hours')
-    RETURNING sendout_id
+    RETURNING \(columns)), \(SendoutEventSQL.told) SELECT sendout_id FROM changed
     """)
 
   /// The sendouts of all customers that are to be frozen.
