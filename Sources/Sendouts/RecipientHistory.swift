@@ -126,6 +126,7 @@ struct RecipientHistory {
     case (.queued, .hubStopped): return "Waits to be sent again, since its hub stopped before there was an answer."
     case (.queued, _): return "Waits to be sent."
     case (.waiting, nil): return "Waits to stand in for the other pushes of its message."
+    case (.waiting, .quiet): return "Waits until the recipient's quiet hours end."
     case (.waiting, .pushFailed): return "Is due, since every other push of its message failed."
     case (.waiting, _): return "Is due for another attempt, because of \(reason)."
     case (.accepted, _): return "Accepted by the push service."
