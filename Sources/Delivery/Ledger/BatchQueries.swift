@@ -60,8 +60,7 @@ enum BatchQueries {
     "batch.pushes", .read,
     """
     SELECT push_no, device_id, contact_id, message_no,
-           CASE WHEN variant = 0 THEN (SELECT winner_no FROM sendout WHERE customer_id = $1::bigint AND sendout_id = $2::bigint)
-                ELSE variant END,
+           \(VariantQueries.said),
            attempts, extract(epoch FROM give_up_at - now())::float8
       FROM push
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND push_no BETWEEN $3::bigint AND $4::bigint
