@@ -7,9 +7,29 @@ package struct ResolvedAudience: Sendable {
   package let audience: Audience
   /// What contacts have to meet; nil where that is nothing, or a list alone.
   package let filter: ResolvedFilter?
+  /// What they have to meet apart from what is excluded.
+  private let wanted: ResolvedFilter?
+  private let unwanted: ResolvedFilter?
+
+  fileprivate init(_ audience: Audience, wanted: ResolvedFilter?, excluding unwanted: ResolvedFilter?) {
+    self.audience = audience
+    self.wanted = wanted
+    self.unwanted = unwanted
+    filter = unwanted.map { (wanted ?? ResolvedFilter(.everyone)).excluding($0) } ?? wanted
+  }
 
   /// As statements take it. Whole lists and everybody have statements of their own.
-  package var selection: SelectedAudience {
+  package var selection: SelectedAudience { selected(filter) }
+
+  /// All of the audience, those excluded too.
+  package var included: SelectedAudience {
+    if case .list(let list) = audience.included { .list(list) } else { selected(wanted) }
+  }
+
+  /// What contacts meet that are excluded; nil where nobody is.
+  package var excluded: FilterSQL? { unwanted?.sql }
+
+  private func selected(_ filter: ResolvedFilter?) -> SelectedAudience {
     switch (audience.included, filter?.sql) {
     case (.originalIds(let ids), let filter?): .originalIdsMeeting(ids, filter)
     case (_, let filter?): .meeting(filter)
@@ -41,12 +61,13 @@ extension Segments {
     if let filter { resolved = try await resolve(customer, filter, field: field, holding: isHolding) }
     var stored = included
     if case .filter = included, let filter = resolved?.filter { stored = .filter(filter) }
+    var unwanted: ResolvedFilter?
     if let exclude = audience.exclude {
       let left = try await resolve(customer, exclude, field: "audience.exclude", holding: isHolding)
-      resolved = (resolved ?? ResolvedFilter(.everyone)).excluding(left)
+      unwanted = left
       stored = .excluding(stored, left.filter)
     }
-    return ResolvedAudience(audience: stored, filter: resolved)
+    return ResolvedAudience(stored, wanted: resolved, excluding: unwanted)
   }
 
   /// Which conditions of an audience leave a contact out, as things are now: a sentence for each, or none.

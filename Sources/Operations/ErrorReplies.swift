@@ -143,7 +143,16 @@ public enum ErrorReplies {
     case .wrongState(let sendout, let state, let verb):
       .conflict("Sendout \(sendout) is \(state.rawValue). \(verb.rawValue) is not possible.")
     case .notDraft(let sendout, let state):
-      .conflict("Sendout \(sendout) is \(state.rawValue). Only a draft can be changed: make a new sendout.")
+      .conflict(
+        "Sendout \(sendout) is \(state.rawValue). Only what has not started can be changed: make a new sendout.")
+    case .changeNeedsApproval(let sendout):
+      HTTPErrorResponse(
+        .forbidden,
+        """
+        Sendout \(sendout) is scheduled, and this customer wants approval. Unschedule it, change the draft, and ask another user to \
+        schedule it.
+        """)
+    case .seriesUnknown: .notFound("There is no such series.")
     case .templateInUse(let users):
       .conflict("The template is used by \(users.joined(separator: ", ")). Give these another one, or none, first.")
     case .changed(let sendout):

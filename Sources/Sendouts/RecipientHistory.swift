@@ -45,6 +45,7 @@ struct RecipientHistory {
   private var unfrozen: String {
     switch sendout.state {
     case .draft: "The sendout is a draft. It has not been started."
+    case .scheduled: "The sendout is scheduled. Its audience is fixed when its time comes."
     case .freezing: "The audience is being written into the ledger."
     case .cancelled: "The sendout was cancelled before its audience was written into the ledger."
     case .paused, .running, .finished: "The sendout was paused before its audience was written into the ledger."

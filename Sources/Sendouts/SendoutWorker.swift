@@ -38,7 +38,7 @@ struct SendoutWorker: Sendable {
     case .freezing:
       return try await freeze(sendout.key, stop) ? .continue(after: .zero) : .continue(after: settings.checkEvery)
     case .running: return try await send(sendout, task, stop, &consecutiveFailures)
-    case .draft, .paused, .cancelled, .finished:
+    case .draft, .scheduled, .paused, .cancelled, .finished:
       // Whatever brought the task here, this hub may still hold numbers for messages of a stream.
       if sendout.isStream { dispatcher.verifyStream(sendout.key) }
       try await requeueLost(sendout)
@@ -109,7 +109,7 @@ struct SendoutWorker: Sendable {
       guard let state else { throw CancelledMeanwhile() }
       if state == SendoutState.paused.rawValue { try await Ledger(database).hold(key) }
       try await database.notify(.sendout, key.description)
-      return count
+      return count.devices
     }
     guard let frozen else { return false }
     logger.info("audience frozen", metadata: ["sendout": "\(key)", "audience": "\(frozen)"])

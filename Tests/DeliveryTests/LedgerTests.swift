@@ -18,7 +18,7 @@ import Wire
       try await bench.pool.transaction { transaction in
         let size = try await Ledger(transaction).freeze(
           key, apps: [bench.app.id], audience: .all, batchSize: batchSize)
-        #expect(size == count)
+        #expect(size == FrozenAudience(devices: count, people: count))
       }
       try await body(bench, key)
     }

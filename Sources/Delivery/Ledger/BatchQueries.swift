@@ -145,8 +145,8 @@ enum BatchQueries {
            AND push.state = 'queued'
            AND (outcome.state <> 'waiting' OR push.batch_no IN (SELECT batch_no FROM batch WHERE is_ours))
         RETURNING push.batch_no, push.contact_id, push.state, push.attempts = 1 AND outcome.attempts = 1 AS is_first,
-                  push.state = 'accepted' AND push.opened_at IS NOT NULL AS is_opened
-                  \(isTracked ? ", push.push_no, push.message_no, outcome.attempts > 0 AS has_left" : "")),
+                  push.state = 'accepted' AND push.opened_at IS NOT NULL AS is_opened,
+                  push.push_no, push.message_no\(isTracked ? ", outcome.attempts > 0 AS has_left" : "")),
       changed AS (
         SELECT batch_no, state, is_first, is_opened, NULL::bigint AS sent_to FROM settled
          UNION ALL
@@ -160,6 +160,7 @@ enum BatchQueries {
         """))
         RETURNING push_batch.batch_no, push_batch.state = 'settled' AND push_batch.hub_id = $10::uuid AS is_over)\(
       isTracked ? TrackedSettlement.resolved(besides: "$11::int4[]") : ""),
+      told AS (\(EventSQL.noteOutcomes(of: "settled"))),
       noted AS (\(ActivityChange.note("settled", where: accepted)))
       SELECT (SELECT count(*) FROM settled), ARRAY(SELECT batch_no FROM counted WHERE is_over),
              EXISTS (SELECT FROM batch WHERE is_marked)
@@ -188,10 +189,11 @@ enum BatchQueries {
            AND \(within("push.push_no", sorted: "$3::bigint[]"))
            AND push.state = 'uncertain' AND push.reason = '\(HubReason.hubStopped.rawValue)'
         RETURNING push.batch_no, push.contact_id, push.state, false AS is_first,
-                  push.state = 'accepted' AND push.opened_at IS NOT NULL AS is_opened
-                  \(isTracked ? ", push.push_no, push.message_no, true AS has_left" : "")),
+                  push.state = 'accepted' AND push.opened_at IS NOT NULL AS is_opened,
+                  push.push_no, push.message_no\(isTracked ? ", true AS has_left" : "")),
       counted AS (\(count(of: "settled", in: "$6::int4[]", from: "uncertain")))\(
       isTracked ? TrackedSettlement.resolved(besides: "$6::int4[]") : ""),
+      told AS (\(EventSQL.noteOutcomes(of: "settled"))),
       noted AS (\(ActivityChange.note("settled", where: accepted)))
       SELECT count(*) FROM settled
       """)

@@ -7,7 +7,8 @@ import Registry
 /// push apps, `$3` the audience, `$4` the sendout and `$5` the size of a batch.
 enum FreezeQueries {
   static let all: [Statement] = [
-    everyone, list, originalIDs, meeting(.sample), originalIDsMeeting(.sample), batches, analyze, unlimited,
+    everyone, list, originalIDs, meeting(.sample), originalIDsMeeting(.sample), batches, people, analyze,
+    unlimited,
   ]
 
   static let list = freeze("ledger.freeze_list", AudienceSelection.list, sendout: "$4", size: "$5")
@@ -86,6 +87,16 @@ enum FreezeQueries {
       WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND push_no = \(push) LIMIT 1)
     """
   }
+
+  /// How many contacts the `$3` pushes have that were just written.
+  static let people = Statement(
+    "ledger.freeze_people", .read,
+    """
+    SELECT count(*)
+      FROM (SELECT FROM push
+             WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND push_no BETWEEN 1 AND $3::int4
+             GROUP BY contact_id) AS contact
+    """)
 
   /// Gives the planner statistics of `$2` new pushes of the sendout `$1`. Without statistics of them it expects a handful where there are a
   /// million, and reads all of them to settle a thousand. It looks at the sendout's partition only, and only when they are more

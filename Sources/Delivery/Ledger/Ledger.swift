@@ -21,10 +21,18 @@ public struct Ledger: Sendable {
 
   /// Writes the audience into the ledger as it is now, a row for each valid device. The caller sees to it that nobody else does
   /// so for this sendout.
-  /// - Returns: the count of devices.
-  public func freeze(
-    _ key: SendoutKey, apps: [PushAppID], audience: SelectedAudience, batchSize: Int = Self.usualBatchSize
-  ) async throws -> Int {
+  /// - Parameters:
+  ///   - audience: all of it with a plan; without one, what is left of it once some are excluded.
+  ///   - excluded: which contacts of the audience are excluded. A plan counts them.
+  ///   - plan: of a sendout with times, limits or variants; nil for any other.
+  package func freeze(
+    _ key: SendoutKey, apps: [PushAppID], audience: SelectedAudience, excluded: FilterSQL? = nil,
+    plan: FreezePlan? = nil, batchSize: Int = Self.usualBatchSize
+  ) async throws -> FrozenAudience {
+    if let plan {
+      return try await freeze(
+        key, apps: apps, audience: audience, excluded: excluded, planned: plan, batchSize: batchSize)
+    }
     let customer = key.customer.rawValue, sendout = key.sendout.rawValue, size = Int32(clamping: batchSize)
     let apps = apps.map(\.rawValue)
     try await database.query(FreezeQueries.unlimited)
@@ -44,7 +52,8 @@ public struct Ledger: Sendable {
         ).affected
       }
     try await database.query(FreezeQueries.batches, customer, sendout, Int32(count), size, apps)
-    return count
+    let people = try await database.query(FreezeQueries.people, customer, sendout, Int32(count))[0].decode(Int.self)
+    return FrozenAudience(devices: count, people: people)
   }
 
   /// Gives the planner statistics of a large audience, once its freeze is committed. Within the freeze, ANALYZE would wait for a VACUUM, and

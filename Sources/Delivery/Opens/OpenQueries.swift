@@ -55,7 +55,8 @@ enum OpenQueries {
        WHERE push.customer_id = $1::bigint AND push.sendout_id = first.sendout_id
          AND push.push_no = first.push_no AND push.opened_at IS NULL
          AND \(DeviceCondition.isHeld("push.device_id", by: "push.contact_id"))
-      RETURNING push.sendout_id, push.batch_no, push.contact_id, push.state = 'accepted' AS is_accepted),
+      RETURNING push.sendout_id, push.push_no, push.batch_no, push.contact_id, push.state = 'accepted' AS is_accepted),
+    told AS (\(EventSQL.notePushes(.pushOpened, of: "firsts", sendout: "sendout_id"))),
     noted AS (\(ActivityChange.note("firsts", where: "true"))),
     counted AS (
       UPDATE push_batch

@@ -17,8 +17,8 @@ package struct FreezePlan: Sendable {
   /// Of the message, in seconds; nil for none.
   package var ttl: Int?
   package var holdoutPercent: Int
-  /// Percent of each variant; empty without variants. The rest waits for a winner.
-  package var shares: [Int]
+  /// Empty without variants. The rest waits for a winner.
+  package var variants: [Variant]
   /// Whoever tells no zone has the customer's.
   package var customerZone: String
   package var countryZones: CountryZones
@@ -27,9 +27,11 @@ package struct FreezePlan: Sendable {
   /// - Parameters:
   ///   - campaign: has been checked.
   ///   - rules: of the campaign and its customer.
+  ///   - templateVersions: of the variants' own templates, in the order of the variants; empty if none has one.
   package init(
     _ campaign: CampaignFields, purpose: MessagePurpose, rules: SendRules, scheduledAt: Date?, ttl: Int?,
-    customerZone: String, countryZones: CountryZones, suppressions: SuppressionKey
+    templateVersions: [Int32?] = [], customerZone: String, countryZones: CountryZones = .ofMachine,
+    suppressions: SuppressionKey
   ) {
     self.purpose = purpose
     self.rules = rules
@@ -41,10 +43,23 @@ package struct FreezePlan: Sendable {
     endAt = campaign.endAt?.date
     self.ttl = ttl
     holdoutPercent = campaign.holdoutPercent ?? 0
-    shares = campaign.variants?.map(\.share) ?? []
+    variants = (campaign.variants ?? []).enumerated().map { index, variant in
+      Variant(
+        name: variant.name, share: variant.share,
+        templateVersion: index < templateVersions.count ? templateVersions[index] : nil)
+    }
     self.customerZone = customerZone
     self.countryZones = countryZones
     self.suppressions = suppressions
+  }
+
+  /// What of a variant is written at the freeze.
+  package struct Variant: Sendable, Equatable {
+    package var name: String
+    /// Percent.
+    package var share: Int
+    /// Of its own template; nil without one.
+    package var templateVersion: Int32?
   }
 
   /// Whether anything depends on the contact's time zone.
@@ -56,6 +71,10 @@ package struct CountryZones: Sendable, Equatable {
   /// ISO 3166-1 codes of two letters.
   package let countries: [String]
   package let zones: [String]
+
+  /// As this machine's tzdata has them, where TimeZone looks names up, too. Without the file, there are none.
+  package static let ofMachine = CountryZones(
+    zoneTab: (try? String(contentsOfFile: "/usr/share/zoneinfo/zone.tab", encoding: .utf8)) ?? "")
 
   /// Reads tzdata's `zone.tab`, which has a line for each zone: country, coordinates, zone, and perhaps a comment, with tabs between.
   package init(zoneTab: String) {
@@ -97,5 +116,50 @@ package struct FrozenAudience: Sendable, Equatable {
     self.held = held
     self.firstAt = firstAt
     self.lastAt = lastAt
+  }
+}
+
+/// What a preflight counts, by the SQL of the freeze.
+package struct PreflightCounts: Sendable, Equatable {
+  /// The moment of the counts.
+  package var asOf: Date
+  /// All steps, in their order.
+  package var steps: [PreflightReply.Step]
+  /// How many of those left would wait until quiet hours end.
+  package var held: Int
+  /// Devices that would get a push.
+  package var devices: [Lane: Int]
+  /// The earliest first. Empty where no zone is asked for.
+  package var zones: [PreflightReply.Zone]
+  /// The first and the last planned moment; nil without any push.
+  package var firstAt: Date?
+  package var lastAt: Date?
+}
+
+extension Ledger {
+  /// Counts whom a freeze with this plan would write into the ledger now. Nothing is written.
+  /// - Parameters:
+  ///   - sendout: by whose number holdout and variants are drawn; nil for one that is not stored yet.
+  ///   - audience: all of it, those excluded too.
+  package func preflight(
+    _ customer: CustomerID, sendout: SendoutID?, apps: [PushAppID], audience: SelectedAudience, excluded: FilterSQL?,
+    plan: FreezePlan
+  ) async throws -> PreflightCounts {
+    fatalError()
+  }
+
+  /// Whether the local time of a plan has come in the zone of a contact of the audience.
+  /// - Parameter audience: without those excluded.
+  package func hasDueZone(
+    _ customer: CustomerID, audience: SelectedAudience, plan: FreezePlan
+  ) async throws -> Bool {
+    fatalError()
+  }
+
+  func freeze(
+    _ key: SendoutKey, apps: [PushAppID], audience: SelectedAudience, excluded: FilterSQL?, planned plan: FreezePlan,
+    batchSize: Int
+  ) async throws -> FrozenAudience {
+    fatalError()
   }
 }

@@ -47,7 +47,7 @@ import Wire
       let key = SendoutKey(managed.other, SendoutID(try made.json.integer("sendoutId") ?? 0))
       for audience in [SelectedAudience.all, .originalIds(["secretive@example.com"]), .list(ListID(1))] {
         let count = try await managed.database.pool.transaction { transaction in
-          try await Ledger(transaction).freeze(key, apps: [PushAppID(2)], audience: audience)
+          try await Ledger(transaction).freeze(key, apps: [PushAppID(2)], audience: audience).devices
         }
         #expect(count == 0)
       }
