@@ -124,9 +124,12 @@ struct Preparation: Sendable {
         prepared.settlements.append(.withoutSending(push, .skipped, reason))
         continue
       }
-      guard let content = content(of: push, prepared.run.contents)?.inLanguage(recipient.spokenLanguage) else {
+      guard var content = content(of: push, prepared.run.contents)?.inLanguage(recipient.spokenLanguage) else {
         prepared.settlements.append(.withoutSending(push, .skipped, .hub(.messageGone)))
         continue
+      }
+      if let planned = push.plannedAt {
+        content.expiresAt = MessageContent.expiry(of: content.template.ttl, from: planned)
       }
       if let settlement = settlementIfLate(push, content) {
         prepared.settlements.append(settlement)

@@ -57,12 +57,6 @@ extension Ledger {
       .decode(Int.self)
   }
 
-  /// Fixes the version of a variant's own template, for its pages.
-  package func fixTemplate(_ version: Int32, ofVariant variant: Int16, of key: SendoutKey) async throws {
-    try await database.query(
-      VariantQueries.fixTemplate, key.customer.rawValue, key.sendout.rawValue, variant, version)
-  }
-
   /// The versions of templates that variants have of their own, by the variants' numbers.
   package func templateVersions(of key: SendoutKey) async throws -> [Int16: Int32] {
     let rows = try await database.query(VariantQueries.templates, key.customer.rawValue, key.sendout.rawValue)

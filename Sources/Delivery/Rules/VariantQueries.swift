@@ -3,7 +3,7 @@ import Wire
 
 /// Statements about the variants of a sendout, and about those who wait for the winner. `$1` is the customer, `$2` the sendout.
 enum VariantQueries {
-  static let all: [Statement] = [outcomes, noteOutcomes, fixTemplate, templates, releaseRest, cancelRest, ofPush]
+  static let all: [Statement] = [outcomes, noteOutcomes, templates, releaseRest, cancelRest, ofPush]
 
   /// The variant that a push says, by its column: for whoever has waited the winner's. NULL without variants, and before the decision.
   static let said = """
@@ -36,14 +36,6 @@ enum VariantQueries {
       FROM unnest($3::int2[], $4::int4[], $5::int4[], $6::float8[]) AS counted (variant_no, accepted, opened, p_adjusted)
      WHERE sendout_variant.customer_id = $1::bigint AND sendout_variant.sendout_id = $2::bigint
        AND sendout_variant.variant_no = counted.variant_no
-    """)
-
-  /// Fixes the version `$4` of the template of the variant `$3`.
-  static let fixTemplate = Statement(
-    "variant.fix_template", .write,
-    """
-    UPDATE sendout_variant SET template_version = $4::int4
-     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND variant_no = $3::int2
     """)
 
   /// The variants that have a template of their own, and its version.
