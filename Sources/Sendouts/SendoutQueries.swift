@@ -8,7 +8,7 @@ import Wire
 enum SendoutQueries {
   static let all: [Statement] = [
     create, rewrite, find, lock, list, change, halt, lockFreeze, freezable, frozen, finish, freezing, settled, stream,
-    openStream, reserve, requireRange, ofSegment, ofApp, daysOfTrigger, schedule, unschedule,
+    openStream, reserve, requireRange, ofSegment, ofApp, daysOfTrigger, schedule, unschedule, tests,
   ]
 
   private static let columns = """
@@ -220,17 +220,26 @@ enum SendoutQueries {
 
   /// Opens the stream `$2` of the apps `$3`, named `$4`, with the template `$5` in its version `$6`; nothing if another hub has. `$7` says
   /// what becomes of uncertain pushes, `$8` are the fields of tracked messages with their ids, NULL for others, `$9` is the app of
-  /// their fallbacks, and `$10` the purpose.
+  /// their fallbacks, and `$10` the purpose. `$11` is the sendout that its messages test, NULL for others; days do not count those.
   static let openStream = Statement(
     "sendout.open_stream", .write,
     """
     INSERT INTO sendout (customer_id, kind, stream, push_app_ids, name, state, audience, message, template_name,
                          template_version, started_at, changed_at, frozen_at, on_uncertain, id_fields, fallback_app_id,
-                         purpose)
+                         purpose, test_of, all_counted)
     VALUES ($1::bigint, 'stream', $2::text, $3::bigint[], $4::text, 'running', '{"all":true}', '{}', $5::text, $6::int4,
-            now(), now(), now(), $7::text, $8::text[], $9::bigint, $10::text)
+            now(), now(), now(), $7::text, $8::text[], $9::bigint, $10::text, $11::bigint, $11::bigint IS NOT NULL)
     ON CONFLICT DO NOTHING
     RETURNING \(columns)
+    """)
+
+  /// The streams that tested the sendout `$2`, the oldest first.
+  static let tests = Statement(
+    "sendout.tests", .read,
+    """
+    SELECT \(columns) FROM sendout
+     WHERE customer_id = $1::bigint AND test_of = $2::bigint
+     ORDER BY sendout_id
     """)
 
   /// Makes the partitions that the sendout `$1` needs once it has started, unless they are there: a function of the schema's owner. It

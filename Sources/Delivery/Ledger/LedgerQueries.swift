@@ -366,8 +366,8 @@ package enum PushBatchCondition {
 package enum DeliveryStatements {
   package static let all: [Statement] =
     FreezeQueries.all + LedgerQueries.all + BatchQueries.all + RuledClaimQueries.all + LimitQueries.all
-    + VariantQueries.all + BreakerQueries.all + MessageQueries.all + RuledMessageQueries.all + MessageHistoryQueries.all + OpenQueries.all
-    + ActivityQueries.all
+    + VariantQueries.all + OverlapQueries.all + BreakerQueries.all + MessageQueries.all + RuledMessageQueries.all
+    + MessageHistoryQueries.all + OpenQueries.all + ActivityQueries.all
     + HistoryQueries.all + DayCountingQueries.all + TrackedMessageQueries.all + DeliveryReportQueries.all
     + DeliveryPersonalTables.statements
 }
