@@ -63,8 +63,12 @@ extension ProviderTokenVault: ProviderTokenStore {}
 extension MessageTemplate {
   /// Checks that the message's overrides can be sent, and that its smallest form fits the push services of these platforms before any
   /// variable or link is filled in.
-  /// - Throws: `ContentError.invalid` with the field `message`, or one of its overrides.
+  /// - Throws: `ContentError.invalid` with the field `message`, one of its overrides, or a translation.
   public func checkForm(for types: [AppType]) throws(ContentError) {
+    try checkEach { template throws(ContentError) in try template.checkOwnForm(for: types) }
+  }
+
+  private func checkOwnForm(for types: [AppType]) throws(ContentError) {
     if let problem = overrides.flatMap(PushServices.problem(in:)) {
       throw .invalid(field: "message.overrides.\(problem.field)", problem: problem.problem)
     }
@@ -80,5 +84,12 @@ extension MessageTemplate {
           makes \(bytes) bytes in its smallest form before any variable or link is filled in; the push service takes \(limit)
           """)
     }
+  }
+}
+
+extension MessageChoices {
+  /// Checks the message and each variant as `MessageTemplate.checkForm` does.
+  package func checkForm(for types: [AppType]) throws(ContentError) {
+    try checkEach { template throws(ContentError) in try template.checkForm(for: types) }
   }
 }

@@ -54,7 +54,8 @@ package enum CustomerOperations: ManagedOperations {
         CustomerUpdate(
           name: request.name, linkMaximumAgeDays: request.linkMaxAgeDays, devicesPerContact: request.devicesPerContact,
           retentionDays: request.retentionDays, reporterFields: request.reporterFields, timeZone: request.timeZone,
-          approval: request.approval, sendThreshold: request.sendThreshold)))
+          approval: request.approval, sendThreshold: request.sendThreshold, quietHours: request.quietHours ?? .keep,
+          caps: request.caps)))
     return Changed(after, "customer \(call.customer)", before: before)
   }
 }

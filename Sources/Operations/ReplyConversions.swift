@@ -10,7 +10,8 @@ extension CustomerReply {
         ? nil
         : Dictionary(uniqueKeysWithValues: customer.settings.reporterFields.map { ($0.key.rawValue, $0.value) }),
       timeZone: customer.settings.timeZone, approval: customer.settings.approval,
-      sendThreshold: customer.settings.sendThreshold,
+      sendThreshold: customer.settings.sendThreshold, quietHours: customer.settings.quietHours,
+      caps: customer.settings.caps,
       createdAt: Timestamp(customer.createdAt))
   }
 }

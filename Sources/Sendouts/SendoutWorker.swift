@@ -38,7 +38,7 @@ struct SendoutWorker: Sendable {
     case .freezing:
       return try await freeze(sendout.key, stop) ? .continue(after: .zero) : .continue(after: settings.checkEvery)
     case .running: return try await send(sendout, task, stop, &consecutiveFailures)
-    case .draft, .paused, .cancelled, .finished:
+    case .draft, .scheduled, .paused, .cancelled, .finished:
       // Whatever brought the task here, this hub may still hold numbers for messages of a stream.
       if sendout.isStream { dispatcher.verifyStream(sendout.key) }
       try await requeueLost(sendout)
@@ -202,7 +202,7 @@ struct SendoutWorker: Sendable {
   private func sendLanes(of sendout: Sendout, _ task: SendoutTask, _ stop: StopSignal) async throws -> LaneEnds {
     let plan = SendoutPlan(
       key: sendout.key,
-      content: sendout.isStream ? .ofMessages(sendout.traits) : .same(try sendout.content()),
+      content: sendout.isStream ? .ofMessages(sendout.traits) : try sendout.said(),
       onUncertain: sendout.onUncertain, isTracked: sendout.idFields != nil, fallback: sendout.fallback)
     return try await withThrowingTaskGroup(of: LaneEvent.self) { group in
       var ends = LaneEnds()

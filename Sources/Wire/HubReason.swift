@@ -10,6 +10,13 @@ public enum HubReason: String, CaseIterable, Sendable {
   case noChannelURI = "NoChannelURI"
   case noNumber = "NoNumber"
 
+  // MARK: Limits
+  case heldOut = "held_out"
+  case capped
+  case quiet
+  case missed
+  case noWinner = "no_winner"
+
   // MARK: Messages
   case expired
   case withdrawn
@@ -81,7 +88,12 @@ public enum HubReason: String, CaseIterable, Sendable {
     case .badToken: "The token is no subscription to Web Push. The device is invalidated."
     case .noChannelURI: "The token is no channel URI of Windows. The device is invalidated."
     case .noNumber: "The token is no telephone number. The device is invalidated."
-    case .expired: "The message's `ttl` was over before the push could leave."
+    case .heldOut: "The contact was drawn to get nothing, for comparison."
+    case .capped: "The contact had been reached as often as a cap allows. The cap stands behind it."
+    case .quiet: "The contact has quiet hours. A push that waits leaves when they end."
+    case .missed: "The planned moment was over: in the contact's time zone, or because no hub could send at the time."
+    case .noWinner: "The push waited for the best variant, and none was chosen."
+    case .expired: "The message's `ttl`, or the sendout's `endAt`, was over before the push could leave."
     case .withdrawn: "A later SMS has withdrawn the push."
     case .messageGone: "The message had been deleted by then."
     case .pushFailed: "The push stands in for others, and all of those failed."
@@ -144,6 +156,11 @@ extension HubReason {
       "Nothing: the device or the message is gone."
     case .suppressed:
       "Nothing: the recipient wants no such messages. Lift the suppression only when they ask for it."
+    case .heldOut: "Nothing: compare the contacts who got something with those who did not."
+    case .capped: "Nothing, or raise the customer's caps. A sendout with ignoreCaps reaches everybody."
+    case .quiet: "Nothing: it is sent when they end, unless the policy or the message's life says otherwise."
+    case .missed: "Send to these recipients again if it still matters. onMissed and lateMinutes say what is too late."
+    case .noWinner: "Send to these recipients again with the message that you like best."
     case .expired: "Give the message a longer ttl, or start earlier."
     case .messageTooBig: "Shorten the message, its fields or its override, and send it to these recipients again."
     case .badOverride, .noText, .noPIN, .tooManyMarks, .characterTooLarge, .noWordOfMessage:

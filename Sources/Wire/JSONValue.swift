@@ -155,6 +155,13 @@ extension JSONValue {
     return .object(members)
   }
 
+  /// This value with what another says in its place: members replace those of the same name, null too, and objects are merged.
+  func overlaid(with change: JSONValue) -> JSONValue {
+    guard case .object(let changes) = change, case .object(var members) = self else { return change }
+    for (name, value) in changes { members[name] = members[name]?.overlaid(with: value) ?? value }
+    return .object(members)
+  }
+
   /// The number, if this is a whole one that fits.
   public var integer: Int64? { if case .number(let number) = self { number.integer } else { nil } }
 

@@ -11,7 +11,13 @@ import Wire
     overrides: MessageOverrides(
       apns: APNsOverride(headers: ["n": "o"], payload: ["p": nil]), members: members(["q": ["r": 1], "s": []]),
       wns: WNSOverride(headers: ["t": "u"], type: "v"), webpush: WebPushOverride(headers: ["w": nil]),
-      sms: SMSOverride(from: "x", text: "y", coding: .ucs2, maximumParts: 2)))
+      sms: SMSOverride(from: "x", text: "y", coding: .ucs2, maximumParts: 2)),
+    translations: [
+      "pt-BR": MessageTranslation(
+        alert: "z", info: "ä", image: "https://f", url: "g:h", sound: "i", category: "j", fields: ["k": nil],
+        overrides: MessageOverrides(wns: WNSOverride(type: "l"))),
+      "sv": MessageTranslation(),
+    ])
 
   /// Every field: texts that the usual message does not have are their names.
   private static let full = (try? filled(usual)) ?? usual

@@ -62,6 +62,7 @@ import Wire
       case .names: ["x"]
       case .members: ["x": 1]
       case .overrides: ["apns": ["payload": ["x": 1]]]
+      case .translations: ["sv": ["alert": "x"]]
       }
     let message = JSONValue.object([UTF8String(name): value])
     let body = JSONValue.object(["to": ["originalId": "a"], "message": message]).json

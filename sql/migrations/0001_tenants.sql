@@ -23,7 +23,7 @@ COMMENT ON COLUMN customer.devices_per_contact IS 'Most valid devices of a conta
 COMMENT ON COLUMN customer.retention_days      IS 'Days after its end that a sendout keeps pushes, messages and opens, and that device events are kept. NULL for as long as the hub keeps them.';
 COMMENT ON COLUMN customer.sms_status_serial   IS 'How often the address was renewed where its provider of SMS posts status reports. The address follows from it and a secret of the hub.';
 COMMENT ON COLUMN customer.reporter_fields     IS 'What softphones'' push token reporter calls its fields, by the names of the provisioning''s variables; NULL for these names.';
-COMMENT ON COLUMN customer.time_zone           IS 'The time zone of the console''s times, by its name in the IANA database.';
+COMMENT ON COLUMN customer.time_zone           IS 'The time zone of the console''s times, and of contacts whose own is not known, by its name in the IANA database.';
 COMMENT ON COLUMN customer.approval            IS 'Whether a second person has to start a sendout that somebody wrote in the console.';
 COMMENT ON COLUMN customer.send_threshold      IS 'The console sends to more devices than this only after somebody has typed their number.';
 COMMENT ON COLUMN customer.quiet_hours         IS 'When marketing waits, or is not sent, by the recipient''s wall clock: {"start":"21:00","end":"08:00","policy":"hold"}. NULL for never.';

@@ -63,6 +63,8 @@ CREATE TABLE sendout (
 );
 CREATE INDEX sendout_active ON sendout (state) WHERE state IN ('freezing', 'running');
 CREATE INDEX sendout_uncounted ON sendout (customer_id, sendout_id) WHERE NOT all_counted;
+-- The sendout comes first, for the same reason as at the stream.
+CREATE INDEX sendout_test ON sendout (test_of, customer_id) WHERE test_of IS NOT NULL;
 CREATE INDEX sendout_next ON sendout (next_at) WHERE next_at IS NOT NULL;
 COMMENT ON TABLE  sendout                  IS 'A message to an audience of one app or several.';
 COMMENT ON COLUMN sendout.customer_id      IS 'The customer that owns the sendout.';
@@ -97,7 +99,7 @@ COMMENT ON COLUMN sendout.scheduled_at     IS 'When it was scheduled. Zones in w
 COMMENT ON COLUMN sendout.next_at          IS 'When a hub has to look at it next: at its snapshot, the decision about its variants, or its end. NULL while nothing but its batches is due.';
 COMMENT ON COLUMN sendout.series_id        IS 'The series of which it is one time; NULL for none.';
 COMMENT ON COLUMN sendout.series_no        IS 'Which of the series'' times it is, from 1 on.';
-COMMENT ON COLUMN sendout.rules            IS 'Quiet hours and caps that its pushes obey, fixed at the freeze: {"quietHours":{…},"caps":[…]}. NULL for none.';
+COMMENT ON COLUMN sendout.rules            IS 'What its claims decide by, fixed at the freeze: {"purpose":"marketing","quietHours":{…},"caps":[…],"ignoresCaps":false,"lateSeconds":3600,"ratePerSecond":100,"ttl":86400}. NULL for a sendout without times and limits.';
 COMMENT ON COLUMN sendout.maximum_contacts IS 'With more contacts left at the freeze it pauses; NULL for any number.';
 COMMENT ON COLUMN sendout.everyone         IS 'Contacts of its audience at the freeze, before any was left out. NULL until then.';
 COMMENT ON COLUMN sendout.people           IS 'Contacts that were left at the freeze, each to get at least one push. NULL until then.';

@@ -44,13 +44,15 @@ CREATE TABLE webhook_event (
   event       text        NOT NULL,
   sendout_id  bigint,
   push_nos    int4[],
+  contact_id  bigint,
   subject_id  bigint,
   reason      text,
   at          timestamptz NOT NULL DEFAULT now(),
   delivery_id bigint,
   PRIMARY KEY (customer_id, webhook_id, event_id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
-CREATE INDEX webhook_event_new ON webhook_event (customer_id, webhook_id, event, event_id) WHERE delivery_id IS NULL;
+CREATE INDEX webhook_event_new ON webhook_event (customer_id, webhook_id, event_id) WHERE delivery_id IS NULL;
+CREATE INDEX webhook_event_age ON webhook_event (customer_id, at);
 CREATE INDEX webhook_event_of_delivery ON webhook_event (customer_id, webhook_id, delivery_id) WHERE delivery_id IS NOT NULL;
 COMMENT ON TABLE  webhook_event             IS 'What webhooks have yet to be told, and what they were told within the days that deliveries are kept.';
 COMMENT ON COLUMN webhook_event.customer_id IS 'The customer.';
@@ -59,7 +61,8 @@ COMMENT ON COLUMN webhook_event.event_id    IS 'Number of the event.';
 COMMENT ON COLUMN webhook_event.event       IS 'Its type, as in push.accepted.';
 COMMENT ON COLUMN webhook_event.sendout_id  IS 'The sendout or stream that it is about; NULL for none.';
 COMMENT ON COLUMN webhook_event.push_nos    IS 'The pushes that it is about; NULL for none.';
-COMMENT ON COLUMN webhook_event.subject_id  IS 'What else it is about, by number: a device, a suppression, an import, an app or a contact.';
+COMMENT ON COLUMN webhook_event.contact_id  IS 'The contact that it is about; NULL for none, or where that is not known.';
+COMMENT ON COLUMN webhook_event.subject_id  IS 'What else it is about, by number: a device, a suppression, an import or an app; NULL for nothing.';
 COMMENT ON COLUMN webhook_event.reason      IS 'Why it happened, as in Unregistered; NULL where there is nothing to say.';
 COMMENT ON COLUMN webhook_event.at          IS 'When it happened.';
 COMMENT ON COLUMN webhook_event.delivery_id IS 'The delivery that tells it; NULL until one does.';

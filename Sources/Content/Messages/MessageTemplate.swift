@@ -26,10 +26,15 @@ public final class MessageTemplate: Sendable {
   private let extras: MessageExtras?
   /// Whether one of them has a tag.
   private let hasRenderedFields: Bool
+  /// The fields as they were given.
+  public let givenFields: [UTF8String: JSONValue]
+  /// The same message in other languages, by their tags in the usual case.
+  let translations: [UTF8String: MessageTemplate]
 
   /// Whether its texts may differ between recipients, links apart. If not, `rendered` reads neither contact nor device.
   public let isPersonal: Bool
-  /// What its texts may name of the contact and the device, of `PageContext.recipientFields`. Nothing else has to be read for them.
+  /// What its texts may name of the contact and the device, of `PageContext.recipientFields`, in whatever language. Nothing else has to be
+  /// read for them.
   public let recipientFields: Set<String>
   /// Whether a text of it names `url`, `pushreadurl` or `unsubscribeUrl`.
   public let namesLinks: Bool
@@ -38,14 +43,15 @@ public final class MessageTemplate: Sendable {
   public let priority: MessagePriority
   /// Whether its pushes have a `pushreadurl`.
   public let tracksOpens: Bool
-  /// Whether it has a link of its own in place of the rich page.
-  public var hasLink: Bool { extras?.url != nil }
+  /// Whether it has a link of its own in place of the rich page, in some language.
+  public var hasLink: Bool { extras?.url != nil || translations.values.contains(where: \.hasLink) }
   /// Changes for single push services, as they were given.
   public var overrides: MessageOverrides? { extras?.overrides?.source }
 
   /// - Parameter mayNamePIN: whether it can have the field `SMSText.pinField`. The hub's own messages alone can: who reads the source of
   ///   somebody's PIN in the database could show the PIN by a message of their own.
-  /// - Throws: `ContentError.invalid` and `.unparsable` with fields such as `message.alert` and `message.fields.source`.
+  /// - Throws: `ContentError.invalid` and `.unparsable` with fields such as `message.alert`, `message.fields.source` and
+  ///   `message.translations.sv.alert`.
   public init(_ message: MessageBody, mayNamePIN: Bool = false) throws(ContentError) {
     let isVerbatim = message.verbatim ?? false
     func text(_ text: String?, _ field: String) throws(ContentError) -> TextTemplate? {
@@ -63,7 +69,8 @@ public final class MessageTemplate: Sendable {
     }
     texts = rendered
     pushType = message.pushType
-    fields = try Self.fields(message.fields ?? [:], isVerbatim, mayNamePIN)
+    givenFields = message.fields ?? [:]
+    fields = try Self.fields(givenFields, isVerbatim, mayNamePIN)
     optionalFields = try Self.optionalFields(message)
     extras = try MessageExtras(message)
     isSilent = message.silent ?? false
@@ -71,13 +78,15 @@ public final class MessageTemplate: Sendable {
     priority = message.priority ?? (isSilent ? .normal : .high)
     tracksOpens = message.trackOpens ?? true
     try Self.check(message, isShown: alert != nil || badge != nil || message.sound?.isEmpty == false)
+    translations = try Self.translations(of: message, mayNamePIN)
     let fieldTexts = fields.flatMap(\.value.texts)
     hasRenderedFields = !fieldTexts.isEmpty
     var all = [alert, info].compactMap { $0?.template } + texts.map(\.template.template) + fieldTexts.map(\.template)
     if case .text(let text) = badge { all.append(text.template) }
     if let extras { all += extras.texts.map(\.template) }
     isPersonal = all.contains(where: \.isPersonal)
-    recipientFields = all.reduce(into: []) { $0.formUnion($1.recipientFields) }
+    let own = all.reduce(into: Set<String>()) { $0.formUnion($1.recipientFields) }
+    recipientFields = translations.values.reduce(into: own) { $0.formUnion($1.recipientFields) }
     namesLinks = all.contains(where: \.namesLinks)
   }
 

@@ -126,6 +126,7 @@ enum ImportQueries {
   static let received = Statement(
     "import.received", .write,
     """
+    WITH ended AS (
     UPDATE import SET state = CASE WHEN $11::text IS NOT NULL THEN 'failed'
                                WHEN (request ->> 'review')::bool THEN 'review' ELSE 'checking' END,
            lease_until = NULL,
@@ -135,7 +136,9 @@ enum ImportQueries {
            ended_at = CASE WHEN $11::text IS NOT NULL THEN clock.at END
       FROM (SELECT now() AS at OFFSET 0) AS clock
      WHERE \(one) AND attempt = $3::int4 AND state = 'receiving'
-    RETURNING import_id
+    RETURNING import_id, state),
+    told AS (\(ImportStepQueries.told))
+    SELECT import_id FROM ended
     """)
 
   /// Waits for the file again, if the attempt `$3` still counts.

@@ -1,4 +1,5 @@
 import Postgres
+import Registry
 import Wire
 
 /// Statements of the steps by which an import's rows become contacts, but for those that merge them. `$1` is the customer and `$2` the import.
@@ -15,12 +16,19 @@ enum ImportStepQueries {
     "import",
     while: "NOT cleared AND state <> 'review' AND (state <> 'receiving' OR lease_until < now())")
 
+  /// Tells webhooks of the imports that a statement has ended.
+  static let told = EventSQL.note(
+    .importFinished, of: "ended", where: "state IN ('finished', 'failed')", subject: "import_id", reason: "state")
+
   /// Ends an import whose step has failed too often; `$3` says why.
   static let giveUp = Statement(
     "import.give_up", .write,
     """
-    UPDATE import SET state = 'failed', ended_at = now(), lease_until = NULL, error = $3::text
-     WHERE \(one) AND state NOT IN ('finished', 'failed', 'cancelled')
+    WITH ended AS (
+      UPDATE import SET state = 'failed', ended_at = now(), lease_until = NULL, error = $3::text
+       WHERE \(one) AND state NOT IN ('finished', 'failed', 'cancelled')
+      RETURNING import_id, state)
+    \(told)
     """)
 
   /// What looks at all rows of a file takes longer than other statements.
@@ -164,11 +172,14 @@ enum ImportStepQueries {
   static let end = Statement(
     "import.end", .write,
     """
+    WITH ended AS (
     UPDATE import SET state = CASE WHEN again.is_meant THEN 'review' WHEN $4::text IS NULL THEN 'finished' ELSE 'failed' END,
            error = $4::text, removed = $3::bigint, ended_at = CASE WHEN NOT again.is_meant THEN again.at END
       FROM (SELECT dry_run AND coalesce((request ->> 'review')::bool, false) AS is_meant, now() AS at
               FROM import WHERE \(one) OFFSET 0) AS again
      WHERE \(one)
+    RETURNING import_id, state)
+    \(told)
     """)
 
   // MARK: Deleting

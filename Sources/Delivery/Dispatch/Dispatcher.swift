@@ -164,6 +164,8 @@ public struct SendoutPlan: Sendable {
   public enum Content: Sendable {
     /// Every push says the same.
     case same(MessageContent)
+    /// Each push says that of its variant: the first is variant 1.
+    case variants([MessageContent])
     /// Each push its own message, to be read if it is not at hand.
     case ofMessages(StreamTraits?)
   }
@@ -175,10 +177,20 @@ public struct SendoutPlan: Sendable {
   public var isTracked: Bool
   /// The app whose pushes alone `onUncertain` is about, since they stand in for the others; nil for all.
   public var fallback: PushAppID?
+  /// What its claims decide about each push; nil for a sendout that has neither times nor limits.
+  public var rules: SendRules?
+  /// Nothing leaves after it; nil for no end. Only with rules.
+  public var endAt: Date?
+  /// Of a stream with rules: by whose clock quiet hours are.
+  public var places: ContactPlaces?
 
   public init(
-    key: SendoutKey, content: Content, onUncertain: UncertainPolicy, isTracked: Bool = false, fallback: PushAppID? = nil
+    key: SendoutKey, content: Content, onUncertain: UncertainPolicy, isTracked: Bool = false,
+    fallback: PushAppID? = nil, rules: SendRules? = nil, endAt: Date? = nil, places: ContactPlaces? = nil
   ) {
+    self.places = places
+    self.rules = rules
+    self.endAt = endAt
     self.key = key
     self.content = content
     self.onUncertain = onUncertain

@@ -85,8 +85,13 @@ struct Preparation: Sendable {
   /// What pushes may name of their recipients.
   /// - Parameter contents: of a stream's messages, by their numbers.
   func recipientFields(_ contents: [Int32: MessageContent]) -> RecipientFields {
-    if case .same(let content) = plan.content { return RecipientFields(named: content.template.recipientFields) }
-    return contents.values.reduce(into: []) { $0.formUnion(RecipientFields(named: $1.template.recipientFields)) }
+    let said =
+      switch plan.content {
+      case .same(let content): [content]
+      case .variants(let contents): contents
+      case .ofMessages: Array(contents.values)
+      }
+    return said.reduce(into: []) { $0.formUnion($1.recipientFields) }
   }
 
   /// Bytes of pushes and their contacts' properties that are prepared before others get the core.
@@ -119,9 +124,12 @@ struct Preparation: Sendable {
         prepared.settlements.append(.withoutSending(push, .skipped, reason))
         continue
       }
-      guard let content = content(of: push, prepared.run.contents) else {
+      guard var content = content(of: push, prepared.run.contents)?.inLanguage(recipient.spokenLanguage) else {
         prepared.settlements.append(.withoutSending(push, .skipped, .hub(.messageGone)))
         continue
+      }
+      if let planned = prepared.run.plannedAt {
+        content.expiresAt = MessageContent.expiry(of: content.template.ttl, from: planned)
       }
       if let settlement = settlementIfLate(push, content) {
         prepared.settlements.append(settlement)
@@ -133,7 +141,7 @@ struct Preparation: Sendable {
         continue
       }
       var push = push
-      push.messageExpiresAt = content.expiresAt
+      push.messageExpiresAt = [content.expiresAt, plan.endAt].compactMap(\.self).min()
       let environment: PushEnvironment = recipient.device.isSandbox ? .sandbox : .production
       // Slices keep the order of the pushes: the write-ahead mark of one then covers no push of a later one.
       if prepared.slices.last.map({ $0.environment != environment || isFull($0) }) ?? true {
@@ -161,13 +169,17 @@ struct Preparation: Sendable {
   private func settlementIfLate(_ push: QueuedPush, _ content: MessageContent) -> Settlement? {
     if content.template.ttl == 0, push.attempts > 0 { return .withoutSending(push, .uncertain, .hub(.hubStopped)) }
     let isLate = content.template.ttl == 0 ? push.giveUpAt != nil : content.expiresAt.map { $0 <= now() } ?? false
-    guard isLate else { return nil }
-    return .withoutSending(push, .failed, MessageContent.reason(expiredAt: content.expiresAt))
+    if isLate { return .withoutSending(push, .failed, MessageContent.reason(expiredAt: content.expiresAt)) }
+    return plan.endAt.map { $0 <= now() } ?? false ? .withoutSending(push, .skipped, .hub(.expired)) : nil
   }
 
   private func content(of push: QueuedPush, _ contents: [Int32: MessageContent]) -> MessageContent? {
-    if case .same(let content) = plan.content { return content }
-    return push.message.flatMap { contents[$0] }
+    switch plan.content {
+    case .same(let content): content
+    case .variants(let contents):
+      push.variant.flatMap { contents.indices.contains(Int($0) - 1) ? contents[Int($0) - 1] : nil }
+    case .ofMessages: push.message.flatMap { contents[$0] }
+    }
   }
 
   private func outgoing(_ push: QueuedPush, _ recipient: Recipient, _ content: MessageContent) -> OutgoingPush {

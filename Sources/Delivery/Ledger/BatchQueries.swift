@@ -53,12 +53,17 @@ enum BatchQueries {
   }
 
   /// The pushes from `$3` to `$4` that are to be sent, in their order. A statement of its own, after the claim: the claim's own
-  /// snapshot can be older than its lock, and show pushes as queued that the last claim has settled. The last column says in how many
-  /// seconds a push expires, by the server's clock, so that a hub's own does not matter.
+  /// snapshot can be older than its lock, and show pushes as queued that the last claim has settled. The last column but one says in how many
+  /// seconds a push expires, by the server's clock, so that a hub's own does not matter. Whoever has waited for the winner has its number: the
+  /// commit that decides lets these batches be claimed. The last column is the moment that is planned for the batch `$5`; NULL for none.
   static let pushes = Statement(
     "batch.pushes", .read,
     """
-    SELECT push_no, device_id, contact_id, message_no, attempts, extract(epoch FROM give_up_at - now())::float8
+    SELECT push_no, device_id, contact_id, message_no,
+           \(VariantQueries.said),
+           attempts, extract(epoch FROM give_up_at - now())::float8,
+           (SELECT planned_at FROM push_batch
+             WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND batch_no = $5::int4)
       FROM push
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND push_no BETWEEN $3::bigint AND $4::bigint
        AND state = 'queued'
@@ -142,8 +147,8 @@ enum BatchQueries {
            AND push.state = 'queued'
            AND (outcome.state <> 'waiting' OR push.batch_no IN (SELECT batch_no FROM batch WHERE is_ours))
         RETURNING push.batch_no, push.contact_id, push.state, push.attempts = 1 AND outcome.attempts = 1 AS is_first,
-                  push.state = 'accepted' AND push.opened_at IS NOT NULL AS is_opened
-                  \(isTracked ? ", push.push_no, push.message_no, outcome.attempts > 0 AS has_left" : "")),
+                  push.state = 'accepted' AND push.opened_at IS NOT NULL AS is_opened,
+                  push.push_no, push.message_no\(isTracked ? ", outcome.attempts > 0 AS has_left" : "")),
       changed AS (
         SELECT batch_no, state, is_first, is_opened, NULL::bigint AS sent_to FROM settled
          UNION ALL
@@ -157,6 +162,7 @@ enum BatchQueries {
         """))
         RETURNING push_batch.batch_no, push_batch.state = 'settled' AND push_batch.hub_id = $10::uuid AS is_over)\(
       isTracked ? TrackedSettlement.resolved(besides: "$11::int4[]") : ""),
+      told AS (\(EventSQL.noteOutcomes(of: "settled"))),
       noted AS (\(ActivityChange.note("settled", where: accepted)))
       SELECT (SELECT count(*) FROM settled), ARRAY(SELECT batch_no FROM counted WHERE is_over),
              EXISTS (SELECT FROM batch WHERE is_marked)
@@ -185,10 +191,11 @@ enum BatchQueries {
            AND \(within("push.push_no", sorted: "$3::bigint[]"))
            AND push.state = 'uncertain' AND push.reason = '\(HubReason.hubStopped.rawValue)'
         RETURNING push.batch_no, push.contact_id, push.state, false AS is_first,
-                  push.state = 'accepted' AND push.opened_at IS NOT NULL AS is_opened
-                  \(isTracked ? ", push.push_no, push.message_no, true AS has_left" : "")),
+                  push.state = 'accepted' AND push.opened_at IS NOT NULL AS is_opened,
+                  push.push_no, push.message_no\(isTracked ? ", true AS has_left" : "")),
       counted AS (\(count(of: "settled", in: "$6::int4[]", from: "uncertain")))\(
       isTracked ? TrackedSettlement.resolved(besides: "$6::int4[]") : ""),
+      told AS (\(EventSQL.noteOutcomes(of: "settled"))),
       noted AS (\(ActivityChange.note("settled", where: accepted)))
       SELECT count(*) FROM settled
       """)

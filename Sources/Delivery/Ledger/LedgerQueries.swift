@@ -366,7 +366,8 @@ package enum PushBatchCondition {
 package enum DeliveryStatements {
   package static let all: [Statement] =
     FreezeQueries.all + PlannedFreezeQueries.all + LedgerQueries.all + BatchQueries.all + RuledClaimQueries.all
-    + BreakerQueries.all + MessageQueries.all + MessageHistoryQueries.all + OpenQueries.all + ActivityQueries.all
+    + LimitQueries.all + VariantQueries.all + OverlapQueries.all + BreakerQueries.all + MessageQueries.all + RuledMessageQueries.all
+    + MessageHistoryQueries.all + OpenQueries.all + ActivityQueries.all
     + HistoryQueries.all + DayCountingQueries.all + TrackedMessageQueries.all + DeliveryReportQueries.all
     + DeliveryPersonalTables.statements
 }

@@ -1,13 +1,14 @@
 public import Content
 public import FoundationEssentials
 import Postgres
+import Registry
 public import Wire
 
 /// What a push says, and how it travels: the same for all of a broadcast, and its own for a single message.
 public struct MessageContent: Sendable {
-  public let template: MessageTemplate
+  public private(set) var template: MessageTemplate
   /// For `{{sendout.name}}` and so on.
-  public let sendout: SendoutFields
+  public private(set) var sendout: SendoutFields
   /// Whether there is a rich page, and so a `url`.
   public let hasPage: Bool
   /// What it is for, which suppressions go by.
@@ -33,6 +34,22 @@ public struct MessageContent: Sendable {
     self.sendout = sendout
     self.hasPage = hasPage
     self.purpose = purpose
+  }
+
+  /// What somebody gets who speaks a language, as contacts and devices say it of themselves.
+  package func inLanguage(_ language: String?) -> MessageContent {
+    let translated = template.inLanguage(language)
+    guard translated !== template else { return self }
+    var content = self
+    content.template = translated
+    if !translated.givenFields.isEmpty { content.sendout.fields = translated.givenFields }
+    return content
+  }
+
+  /// What has to be read of recipients for it.
+  var recipientFields: RecipientFields {
+    let named = RecipientFields(named: template.recipientFields)
+    return template.isTranslated ? named.union(.spokenLanguage) : named
   }
 
   /// When a message that is due at `moment` is not sent any more; nil for never. With a time to live of 0 it is sent once, whenever its

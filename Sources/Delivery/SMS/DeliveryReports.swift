@@ -146,7 +146,8 @@ enum DeliveryReportQueries {
         FROM best
        WHERE push.customer_id = $1::bigint AND push.sendout_id = best.sendout_id AND push.push_no = best.push_no
          AND (push.delivery IS NULL OR push.delivery = 'failed' AND best.delivery = 'delivered')
-      RETURNING best.place)
+      RETURNING best.place, best.sendout_id, best.push_no, best.delivery),
+    told AS (\(EventSQL.notePushes(.messageDelivered, of: "changed", where: "delivery = 'delivered'", sendout: "sendout_id")))
     SELECT known.place, changed.place IS NOT NULL
       FROM known
       JOIN batch ON batch.sendout_id = known.sendout_id AND batch.batch_no = known.batch_no

@@ -74,7 +74,7 @@ extension MessageField {
     case .priority: Option<MessagePriority?>(help: help)
     case .pushType: Option<PushType?>(help: help)
     case .flag: Flag<Bool>(wrappedValue: false, help: help)
-    case .names, .members, .overrides: nil
+    case .names, .members, .overrides, .translations: nil
     }
   }
 }

@@ -182,6 +182,7 @@ enum ContactStoreQueries {
   static let change = Statement(
     "contact.change", .write,
     """
+    WITH updated AS (
     UPDATE contact c SET (\(changed.joined(separator: ", "))) = (\(changed.map { "n.\($0)" }.joined(separator: ", "))),
            updated_at = now()
       FROM (SELECT CASE WHEN isfinite(coalesce($3::date, date_of_birth)) THEN coalesce($3::date, date_of_birth) END AS date_of_birth,
@@ -192,6 +193,8 @@ enum ContactStoreQueries {
              WHERE customer_id = $1::bigint AND contact_id = $2::bigint) AS n
      WHERE c.customer_id = $1::bigint AND c.contact_id = $2::bigint
        AND (\(compared("c"))) IS DISTINCT FROM (\(compared("n")))
+    RETURNING c.contact_id)
+    \(EventSQL.note(.contactUpdated, of: "updated", contact: "contact_id"))
     """)
 
   /// Puts the contact, whose row is locked, on the lists `$3`, and takes it off all others.
@@ -258,9 +261,12 @@ enum ContactStoreQueries {
          SET invalidated_at = now(), invalidation_type = \(InvalidationType.byAppOrUser.rawValue),
              invalidation_reason = '\(DeviceDetails.retired)'
        WHERE customer_id = $1::bigint AND device_id = $2::bigint AND invalidated_at IS NULL
-      RETURNING device_id, contact_id)
-    INSERT INTO device_event (customer_id, device_id, contact_id, kind, reason, access_key_id)
-    SELECT $1::bigint, device_id, contact_id, 'invalidated', '\(DeviceDetails.retired)', $3::bigint FROM retired
+      RETURNING device_id, contact_id),
+    event AS (
+      INSERT INTO device_event (customer_id, device_id, contact_id, kind, reason, access_key_id)
+      SELECT $1::bigint, device_id, contact_id, 'invalidated', '\(DeviceDetails.retired)', $3::bigint FROM retired
+      RETURNING device_id, contact_id, kind, reason)
+    \(DeviceQueries.invalidated)
     """)
 
   static let all: [Statement] = [find, lock, originalID, change, setLists, devices, device, lockDevice, retire]

@@ -22,12 +22,16 @@ public struct CustomerSettings: Sendable, Equatable {
   public var retentionDays: Int32?
   /// What the customer's reporters of tokens call their fields; those that are not in it have their own names.
   public var reporterFields: [ReporterField: String]
-  /// The time zone of the console's times, by its name in the IANA database.
+  /// The time zone of the console's times, and of contacts whose own is not known, by its name in the IANA database.
   public var timeZone: String
   /// Whether a second person has to start a sendout that somebody wrote in the console.
   public var approval: Bool
   /// The console sends to more devices than this only after somebody has typed their number.
   public var sendThreshold: Int32
+  /// When marketing waits, or is not sent; `nil` for never.
+  public var quietHours: QuietHours?
+  /// How often contacts are reached at most.
+  public var caps: [Cap]
 }
 
 /// What is to change about a customer; `nil` leaves a field as it is.
@@ -44,12 +48,17 @@ public struct CustomerUpdate: Sendable, Equatable {
   public var timeZone: String?
   public var approval: Bool?
   public var sendThreshold: Int32?
+  public var quietHours: Change<QuietHours>
+  /// Empty for no rules.
+  public var caps: [Cap]?
 
   public init(
     name: String? = nil, linkMaximumAgeDays: Int32? = nil, devicesPerContact: Int32? = nil, retentionDays: Int32? = nil,
     reporterFields: [String: String]? = nil, timeZone: String? = nil, approval: Bool? = nil,
-    sendThreshold: Int32? = nil
+    sendThreshold: Int32? = nil, quietHours: Change<QuietHours> = .keep, caps: [Cap]? = nil
   ) {
+    self.quietHours = quietHours
+    self.caps = caps
     self.name = name
     self.reporterFields = reporterFields
     self.timeZone = timeZone
@@ -106,9 +115,16 @@ public struct Customers: Sendable {
     let threshold = try update.sendThreshold.map { number throws(RegistryError) in
       try Self.check("sendThreshold", number, Self.sendThresholds)
     }
+    let quietHours: JSONB? =
+      switch update.quietHours {
+      case .keep: nil
+      case .clear: JSONB("{}")
+      case .set(let hours): try Self.json(hours)
+      }
+    let caps = try update.caps.map { caps in try Self.json(Self.check(caps)) }
     let rows = try await database.query(
       CustomerQueries.update, id.rawValue, age, devices, retention, fields, zone, update.approval, threshold,
-      name)
+      name, quietHours, caps)
     guard let row = rows.first else { throw RegistryError.customerUnknown(id) }
     try await database.notify(.links, id.description)
     return try Customer(row)
@@ -126,6 +142,27 @@ public struct Customers: Sendable {
   private static func checkTimeZone(_ name: String) throws(RegistryError) -> String {
     guard TimeZoneName.isKnown(name) else { throw .invalid(field: "timeZone", problem: TimeZoneName.problem) }
     return name
+  }
+
+  private static func json(_ value: some Encodable) throws -> JSONB {
+    JSONB(String(decoding: try JSONCoding.encode(value), as: UTF8.self))
+  }
+
+  private static func check(_ caps: [Cap]) throws(RegistryError) -> [Cap] {
+    guard caps.count <= Cap.maximumCount else {
+      throw .invalid(field: "caps", problem: "has more than \(Cap.maximumCount) rules")
+    }
+    for (index, cap) in caps.enumerated() {
+      guard Cap.counts.contains(Int64(cap.count)) else {
+        throw .invalid(
+          field: "caps[\(index)].count",
+          problem: "must be a whole number from \(Cap.counts.lowerBound) to \(Cap.counts.upperBound)")
+      }
+      guard !caps[..<index].contains(cap) else {
+        throw .invalid(field: "caps[\(index)]", problem: "is there already: leave it out")
+      }
+    }
+    return caps
   }
 
   private static func check(_ reporterFields: [String: String]) throws(RegistryError) {
@@ -186,13 +223,13 @@ enum CustomerQueries {
   private static let columns =
     """
     customer_id, name, link_max_age_days, devices_per_contact, retention_days, reporter_fields, time_zone, approval,
-    send_threshold, created_at
+    send_threshold, quiet_hours, caps, created_at
     """
 
   static let add = Statement(
     "customer.add", .write, "INSERT INTO customer (name) VALUES ($1::text) RETURNING \(columns)")
 
-  /// A maximum age `$2` or retention `$4` of 0 stands for none, as no member does of `$5`; NULL leaves it as it is.
+  /// A maximum age `$2` or retention `$4` of 0 stands for none, as no member does of `$5` and of quiet hours `$10`; NULL leaves it as it is.
   static let update = Statement(
     "customer.update", .write,
     """
@@ -204,7 +241,9 @@ enum CustomerQueries {
       time_zone = coalesce($6::text, time_zone),
       approval = coalesce($7::bool, approval),
       send_threshold = coalesce($8::int4, send_threshold),
-      name = coalesce($9::text, name)
+      name = coalesce($9::text, name),
+      quiet_hours = nullif(coalesce($10::jsonb, quiet_hours), '{}'),
+      caps = coalesce($11::jsonb, caps)
     WHERE customer_id = $1::bigint
     RETURNING \(columns)
     """)
@@ -235,9 +274,10 @@ enum CustomerQueries {
 
 extension Customer {
   fileprivate init(_ row: Row) throws {
-    let (id, name, age, devices, retention, reporter, zone, approval, threshold, createdAt) = try row.decode(
-      Int64.self, String.self, Int32?.self, Int32.self, Int32?.self, JSONB?.self, String.self, Bool.self, Int32.self,
-      Date.self)
+    let (id, name, age, devices, retention, reporter, zone, approval, threshold, quietHours, caps, createdAt) =
+      try row.decode(
+        Int64.self, String.self, Int32?.self, Int32.self, Int32?.self, JSONB?.self, String.self, Bool.self, Int32.self,
+        JSONB?.self, JSONB.self, Date.self)
     let fields = try reporter.map { try JSONCoding.decode([String: String].self, from: $0.text.utf8) } ?? [:]
     self.init(
       id: CustomerID(id), name: name,
@@ -245,7 +285,9 @@ extension Customer {
         linkMaximumAgeDays: age, devicesPerContact: devices, retentionDays: retention,
         reporterFields: Dictionary(
           uniqueKeysWithValues: fields.compactMap { name, field in ReporterField(rawValue: name).map { ($0, field) } }),
-        timeZone: zone, approval: approval, sendThreshold: threshold),
+        timeZone: zone, approval: approval, sendThreshold: threshold,
+        quietHours: try quietHours.map { try JSONCoding.decode(QuietHours.self, from: $0.text.utf8) },
+        caps: try JSONCoding.decode([Cap].self, from: caps.text.utf8)),
       createdAt: createdAt)
   }
 }

@@ -3,6 +3,11 @@ import Wire
 
 /// Statements on `device` that are not part of a registration.
 enum DeviceQueries {
+  /// Tells the invalidations among the rows of `event`, which is what a statement has added to `device_event`.
+  static let invalidated = EventSQL.note(
+    .deviceInvalidated, of: "event", where: "kind = 'invalidated'", contact: "contact_id", subject: "device_id",
+    reason: "reason")
+
   /// Invalidates the pairs of the contact `$2` and the tokens `$3`, `$4` (app and key). `$5` are the types, `$6` the
   /// moments, `$7` is the access key. It is all or none, or with `$8` those that there are. Gives the ordinals of the
   /// pairs that are not registered. Locks the devices in the order in which a registration does, and goes by what the
@@ -42,7 +47,9 @@ enum DeviceQueries {
     event AS (
       INSERT INTO device_event (customer_id, device_id, contact_id, kind, reason, access_key_id)
       SELECT $1::bigint, device_id, contact_id, 'invalidated', 'app', $7::bigint FROM changed WHERE known_type = 0
-    )
+      RETURNING device_id, contact_id, kind, reason
+    ),
+    told AS (\(invalidated))
     SELECT ordinal FROM pair WHERE device_id IS NULL ORDER BY ordinal
     """)
 
@@ -90,7 +97,9 @@ enum DeviceQueries {
     event AS (
       INSERT INTO device_event (customer_id, device_id, contact_id, kind, reason)
       SELECT $1::bigint, device_id, contact_id, 'invalidated', invalidation_reason FROM retired
-    )
+      RETURNING device_id, contact_id, kind, reason
+    ),
+    told AS (\(invalidated))
     SELECT v.device_id, r.device_id IS NOT NULL, d.device_id IS NOT NULL AND d.invalidated_at IS NULL
     FROM verdict v
     LEFT JOIN retired r ON r.device_id = v.device_id
@@ -103,7 +112,7 @@ enum DeviceQueries {
   /// which nothing is asked for are not looked up. The devices are a list of numbers, and the contacts have a LIMIT, so that both are
   /// looked up in the primary keys. With what suppressions stop, `$3` and `$4` are the pads of their key.
   static let recipients = RecipientStatement { columns in
-    let namesContact = !columns.fields.isDisjoint(with: .contact)
+    let namesContact = !columns.fields.isDisjoint(with: [.contact, .spokenLanguage])
     let contact = """
       CROSS JOIN LATERAL (
         SELECT \(columns.ofContactRow("contact")) FROM contact

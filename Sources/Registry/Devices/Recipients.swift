@@ -10,6 +10,8 @@ public struct Recipient: Sendable {
   public let device: Device
   /// What the customer's suppressions stop of what goes to it; `nil` for nothing, or if that was not asked for.
   public let suppression: SuppressionScope?
+  /// The contact's language, else that of its newest valid device that tells one; `nil` if there is none, or that was not asked for.
+  public let spokenLanguage: String?
 }
 
 /// What is read of recipients besides ids, token, environment and validity, which always are.
@@ -32,8 +34,10 @@ public struct RecipientFields: OptionSet, Hashable, Sendable {
   static let device = RecipientFields(afterTexts: 4)
   /// What the customer's suppressions stop. It is none of `all`, as only what sends asks for it.
   package static let suppression = RecipientFields(afterTexts: 5)
+  /// The language to speak to the contact. It is none of `all`, either: only what has translations asks for it.
+  package static let spokenLanguage = RecipientFields(afterTexts: 6)
   /// All that a push can need.
-  package static let toSend: RecipientFields = [.all, .suppression]
+  package static let toSend: RecipientFields = [.all, .suppression, .spokenLanguage]
   static let texts = RecipientFields(ContactField.allCases.map { RecipientFields($0) })
   static let contact: RecipientFields = [.texts, .originalID, .listID, .dateOfBirth, .properties]
   public static let all: RecipientFields = [.contact, .device]
@@ -59,8 +63,18 @@ public struct RecipientFields: OptionSet, Hashable, Sendable {
     if contains(.originalID) { size += 4 * Registration.maximumOriginalID }
     size += 4 * ContactField.maximum * ContactField.allCases.count { contains(RecipientFields($0)) }
     if contains(.properties) { size += Contact.maximumPropertiesSize }
+    if contains(.spokenLanguage) { size += LanguageTag.maximum }
     if contains(.device) { size += 4 * RecipientColumns.deviceDetails.count * DeviceRegistration.maximum }
     return size
+  }
+}
+
+extension Contact {
+  /// Its language, else that of the newest of its valid devices that tells one.
+  package var spokenLanguage: String? {
+    texts[.language]
+      ?? devices.filter { $0.invalidatedAt == nil && $0.locale != nil }
+      .max { ($0.registeredAt, $0.id) < ($1.registeredAt, $1.id) }?.locale
   }
 }
 
@@ -72,10 +86,11 @@ package struct RecipientColumns: Sendable {
   package init(_ fields: RecipientFields) { self.fields = fields }
 
   private static let listColumn = "list_id"
+  private static let languageColumn = "spoken_language"
   private static let contactColumns: [(field: RecipientFields, name: String)] =
     [
       (.originalID, "original_id"), (.listID, listColumn), (.dateOfBirth, "date_of_birth"), (.properties, "properties"),
-    ] + ContactField.allCases.map { (RecipientFields($0), $0.column) }
+    ] + ContactField.allCases.map { (RecipientFields($0), $0.column) } + [(.spokenLanguage, languageColumn)]
 
   private static let deviceColumns = [
     "device_id", "push_app_id", "token", "sandbox", "registered_at", "invalidated_at", "invalidation_type",
@@ -85,11 +100,26 @@ package struct RecipientColumns: Sendable {
   /// The columns of a contact's row, its id first.
   package func ofContact(_ alias: String) -> String { contactNames.map { "\(alias).\($0)" }.joined(separator: ", ") }
 
-  /// A contact's fields from a row of table `contact`. The list is looked up, as the row has none; `$1` is the customer.
+  /// A contact's fields from a row of table `contact`. The list is looked up, as the row has none, and so is the language of whoever tells
+  /// none; `$1` is the customer.
   package func ofContactRow(_ alias: String) -> String {
-    contactNames.map {
-      $0 == Self.listColumn ? "\(ContactColumns.lowestList(alias)) AS \($0)" : "\(alias).\($0)"
+    contactNames.map { name in
+      switch name {
+      case Self.listColumn: "\(ContactColumns.lowestList(alias)) AS \(name)"
+      case Self.languageColumn: "\(Self.spokenLanguage(alias)) AS \(name)"
+      default: "\(alias).\(name)"
+      }
     }.joined(separator: ", ")
+  }
+
+  private static func spokenLanguage(_ contact: String) -> String {
+    """
+    coalesce(nullif(\(contact).language, ''),
+             (SELECT own.locale FROM device AS own
+               WHERE own.customer_id = $1::bigint AND own.contact_id = \(contact).contact_id AND own.invalidated_at IS NULL
+                 AND own.locale <> ''
+               ORDER BY own.registered_at DESC, own.device_id DESC LIMIT 1))
+    """
   }
 
   private var contactNames: [String] {
@@ -144,6 +174,7 @@ package struct RecipientColumns: Sendable {
     let texts =
       fields.isDisjoint(with: .texts)
       ? ContactTexts() : try ContactTexts { fields.contains(RecipientFields($0)) ? try next() : nil }
+    let spokenLanguage: String? = fields.contains(.spokenLanguage) ? try next() : nil
     guard let device: Int64 = try next() else { return nil }
     let app: Int64 = try next()
     let token: String = try next()
@@ -162,7 +193,8 @@ package struct RecipientColumns: Sendable {
         osVersion: hasDetails ? try next() : nil, country: hasDetails ? try next() : nil,
         timeZone: hasDetails ? try next() : nil, locale: hasDetails ? try next() : nil, registeredAt: registeredAt,
         invalidatedAt: invalidatedAt?.milliseconds, invalidationType: InvalidationType(rawValue: invalidationType)),
-      suppression: fields.contains(.suppression) ? (try next() as String?).flatMap(SuppressionScope.init) : nil)
+      suppression: fields.contains(.suppression) ? (try next() as String?).flatMap(SuppressionScope.init) : nil,
+      spokenLanguage: spokenLanguage)
   }
 }
 

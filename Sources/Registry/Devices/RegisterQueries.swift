@@ -125,7 +125,9 @@ enum RegisterQueries {
     ), event AS (
       INSERT INTO device_event (customer_id, device_id, contact_id, kind, reason, access_key_id)
       SELECT $1::bigint, device_id, contact_id, 'invalidated', '\(Device.gaveWay)', access_key_id FROM retired
-    )
+      RETURNING device_id, contact_id, kind, reason
+    ),
+    told AS (\(DeviceQueries.invalidated))
     SELECT 0::bigint, 0::int2, contact_id, NULL::text, NULL::bigint, NULL::date, NULL::json, NULL::text[],
       \(ContactColumns.device("d"))
     FROM retired d
@@ -145,7 +147,9 @@ enum RegisterQueries {
       wanted AS MATERIALIZED (\(wanted)),
       updated AS (\(updated) RETURNING \(returnsContacts ? "w.ordinal, d.contact_id, \(ContactColumns.device("d"))" : "d.device_id")),
       added AS (\(added)),
-      event AS (\(event))
+      event AS (\(event) RETURNING device_id, contact_id, kind, reason),
+      told AS (\(DeviceQueries.invalidated)),
+      contacts_told AS (\(EventSQL.note(.contactUpdated, of: "changed", contact: "contact_id")))
       """
   }
 

@@ -166,6 +166,11 @@ enum PushAppQueries {
     Statement(
       name, .write,
       """
+      WITH first AS MATERIALIZED (
+        SELECT push_app_id FROM push_app
+        WHERE customer_id = $1::bigint AND push_app_id = $2::bigint AND \(alarm) IS NULL
+      ),
+      told AS (\(EventSQL.note(.appRefused, of: "first", subject: "push_app_id", reason: "$3::text")))
       UPDATE push_app SET \(alarm) = $3::text, \(alarm)_at = least(\(alarm)_at, now())
       WHERE customer_id = $1::bigint AND push_app_id = $2::bigint
       """)

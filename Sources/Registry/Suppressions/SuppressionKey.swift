@@ -70,6 +70,14 @@ public enum Suppressed: Sendable, Hashable {
     }
   }
 
+  /// The original id of the contact that it names; nil for a device.
+  var originalID: String? { if case .device = self { nil } else { text } }
+
+  /// The device that it names; nil for others.
+  var device: (app: PushAppID, token: DeviceToken)? {
+    if case .device(let app, let token) = self { (app, token) } else { nil }
+  }
+
   /// What follows the kind in the text that is hashed.
   fileprivate var text: String {
     switch self {

@@ -59,8 +59,9 @@ public struct Suppressions: Sendable {
     let before = try await find(customer, [suppressed]).first { $0.scope == scope }
     let rows = try await database.mapViolations(["suppression_customer_id_fkey": .customerUnknown(customer)]) {
       try await $0.query(
-        SuppressionQueries.add, customer.rawValue, suppressed.kind.rawValue, hash, scope.rawValue, byPage, reason, until
-      )
+        SuppressionQueries.add, customer.rawValue, suppressed.kind.rawValue, hash, scope.rawValue, byPage, reason,
+        until, before == nil, suppressed.originalID, suppressed.device.map { Bytes($0.token.key) },
+        suppressed.device?.app.rawValue)
     }
     return (before, try rows[0].reply())
   }
@@ -185,14 +186,25 @@ package enum SuppressionQueries {
            until = CASE WHEN s.until IS NULL OR excluded.until IS NULL THEN NULL ELSE greatest(s.until, excluded.until) END
     """
 
+  /// Adds one. `$8` says whether none was in force, so that it is told: of the contact whose original id is `$9`, or that has the token of the
+  /// key `$10` in the app `$11`; NULL for what it does not name.
   static let add = Statement(
     "suppression.add", .write,
     """
-    INSERT INTO suppression AS s (customer_id, kind, hash, scope, by_page, reason, until)
-    VALUES ($1::bigint, $2::text, $3::bytea, $4::text, $5::bool, $6::text, $7::timestamptz)
-    \(merging)
-    RETURNING \(columns)
+    WITH added AS (
+      INSERT INTO suppression AS s (customer_id, kind, hash, scope, by_page, reason, until)
+      VALUES ($1::bigint, $2::text, $3::bytea, $4::text, $5::bool, $6::text, $7::timestamptz)
+      \(merging)
+      RETURNING \(columns)),
+    told AS (\(EventSQL.note(.contactSuppressed, of: "added", where: "$8::bool", contact: contact, subject: "suppression_id", reason: "scope")))
+    SELECT \(columns) FROM added
     """)
+
+  private static let contact = """
+    coalesce((SELECT contact_id FROM contact WHERE customer_id = $1::bigint AND original_id = $9::text),
+                              (SELECT contact_id FROM device
+                                WHERE customer_id = $1::bigint AND push_app_id = $11::bigint AND token_key = $10::bytea))
+    """
 
   /// Deletes the ended suppressions of the hash `$2`, so that an added one is not merged into them.
   static let removeEnded = Statement(

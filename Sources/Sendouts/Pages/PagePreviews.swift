@@ -31,7 +31,7 @@ package struct PagePreviews: Sendable {
   ) async throws -> PageContext {
     let sendout = SendoutFields(fields: request.message?.fields ?? [:])
     var context = PageContext(sendout: sendout)
-    var own = Properties()
+    var (own, language) = (Properties(), nil as String?)
     if let originalID = request.originalId {
       let apps = try await PushApps(database).list(customer)
       let contact = try await Contacts(database).find(customer, originalID: originalID, apps: apps.map(\.id))
@@ -41,12 +41,16 @@ package struct PagePreviews: Sendable {
       context = PageContext(
         contact, device, app: AppFields(appId: app?.appID, name: app?.name), sendout: sendout)
       own = Properties(json: contact.properties)
+      language = contact.spokenLanguage
     }
     if let properties = request.properties {
       let json = String(decoding: JSONValue.object(properties).json, as: UTF8.self)
       context.properties = Properties(json: json).merged(over: own)
     }
-    message?.fill(&context)
+    if let message = message?.inLanguage(language) {
+      context.sendout.fields = message.givenFields
+      message.fill(&context)
+    }
     return context
   }
 }

@@ -9,13 +9,18 @@ public struct CustomerReply: APIObject, Equatable {
   public var timeZone: String
   public var approval: Bool
   public var sendThreshold: Int32
+  public var quietHours: QuietHours?
+  public var caps: [Cap]
   public var createdAt: Timestamp
 
   public init(
     customerId: CustomerID, name: String, linkMaxAgeDays: Int32? = nil, devicesPerContact: Int32,
     retentionDays: Int32? = nil, reporterFields: [String: String]? = nil, timeZone: String = "UTC",
-    approval: Bool = false, sendThreshold: Int32 = 1000, createdAt: Timestamp
+    approval: Bool = false, sendThreshold: Int32 = 1000, quietHours: QuietHours? = nil, caps: [Cap] = [],
+    createdAt: Timestamp
   ) {
+    self.quietHours = quietHours
+    self.caps = caps
     self.reporterFields = reporterFields
     self.timeZone = timeZone
     self.approval = approval
@@ -32,16 +37,29 @@ public struct CustomerReply: APIObject, Equatable {
   public static let schemaDescription = "A customer and the settings of all their apps."
   public static let example = CustomerReply(
     customerId: CustomerID(1), name: "ACME", linkMaxAgeDays: 90, devicesPerContact: 50, retentionDays: 365,
-    timeZone: "Europe/Berlin", createdAt: .example)
+    timeZone: "Europe/Berlin", quietHours: .example, caps: [.example], createdAt: .example)
 
   /// What fields mean that are set as they are shown.
   fileprivate static let timeZone = FieldDescription(
-    "The time zone of the console's times, by its name in the IANA database, as in `Europe/Berlin`.", limits: 1...100)
+    """
+    The time zone of the console's times, and of contacts whose own is not known, by its name in the IANA database, as in \
+    `Europe/Berlin`.
+    """, limits: 1...100)
   fileprivate static let approval: FieldDescription =
     "Whether a second person has to start a sendout that somebody wrote in the console."
   fileprivate static let sendThreshold = FieldDescription(
     "The console sends to more devices than this only after somebody has typed their number.",
     limits: 0...Int64(Int32.max))
+  fileprivate static let quietHours = FieldDescription(
+    """
+    When marketing waits, or is not sent, by the recipient's clock. A sendout can have its own. A change concerns sendouts that \
+    start later.
+    """, isRemovable: true)
+  fileprivate static let caps = FieldDescription(
+    """
+    How often a contact is reached at most. Whoever would be reached more often is left out as `capped`. Counting begins with the first \
+    rule. Calls and PINs are neither counted nor left out.
+    """, limits: 0...Int64(Cap.maximumCount))
 
   public static let fieldTable: FieldTable = [
     "customerId": "The number in the paths of Carma's API.",
@@ -60,6 +78,8 @@ public struct CustomerReply: APIObject, Equatable {
     "timeZone": timeZone,
     "approval": approval,
     "sendThreshold": sendThreshold,
+    "quietHours": quietHours,
+    "caps": caps,
     "createdAt": "When the customer was added.",
   ]
 }
@@ -74,12 +94,16 @@ public struct CustomerChangeRequest: APIRequest, Equatable {
   public var timeZone: String?
   public var approval: Bool?
   public var sendThreshold: Int32?
+  public var quietHours: Change<QuietHours>?
+  public var caps: [Cap]?
 
   public init(
     name: String? = nil, linkMaxAgeDays: Int32? = nil, devicesPerContact: Int32? = nil, retentionDays: Int32? = nil,
     reporterFields: [String: String]? = nil, timeZone: String? = nil, approval: Bool? = nil,
-    sendThreshold: Int32? = nil
+    sendThreshold: Int32? = nil, quietHours: Change<QuietHours>? = nil, caps: [Cap]? = nil
   ) {
+    self.quietHours = quietHours
+    self.caps = caps
     self.name = name
     self.reporterFields = reporterFields
     self.timeZone = timeZone
@@ -92,7 +116,9 @@ public struct CustomerChangeRequest: APIRequest, Equatable {
 
   public static let schemaName: String? = "CustomerChangeRequest"
   public static let schemaDescription = "What to change about a customer's settings."
-  public static let example = CustomerChangeRequest(linkMaxAgeDays: 90, devicesPerContact: 50, retentionDays: 365)
+  public static let example = CustomerChangeRequest(
+    linkMaxAgeDays: 90, devicesPerContact: 50, retentionDays: 365, quietHours: .set(.example), caps: [.example])
+  public static let form = BodyForm(schemaName, schemaDescription, isChange: true, example: example)
 
   public static let fieldTable: FieldTable = [
     "name": FieldDescription("A name for people.", limits: 1...200),
@@ -115,6 +141,8 @@ public struct CustomerChangeRequest: APIRequest, Equatable {
     "timeZone": CustomerReply.timeZone,
     "approval": CustomerReply.approval,
     "sendThreshold": CustomerReply.sendThreshold,
+    "quietHours": CustomerReply.quietHours,
+    "caps": CustomerReply.caps,
   ]
 }
 

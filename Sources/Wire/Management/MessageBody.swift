@@ -21,6 +21,7 @@ public struct MessageBody: APIRequest, Hashable {
   public var optionalFields: [String]?
   public var trackOpens: Bool?
   public var overrides: MessageOverrides?
+  public var translations: [UTF8String: MessageTranslation]?
 
   /// Longest time to live in seconds: four weeks, the most that push services take.
   public static let maximumTTL = 2_419_200
@@ -31,7 +32,7 @@ public struct MessageBody: APIRequest, Hashable {
     image: String? = nil, url: String? = nil, ttl: Int? = nil, priority: MessagePriority? = nil,
     collapseKey: String? = nil, threadId: String? = nil, silent: Bool? = nil, pushType: PushType? = nil,
     fields: [UTF8String: JSONValue]? = nil, optionalFields: [String]? = nil, trackOpens: Bool? = nil,
-    overrides: MessageOverrides? = nil
+    overrides: MessageOverrides? = nil, translations: [UTF8String: MessageTranslation]? = nil
   ) {
     self.verbatim = verbatim
     self.alert = alert
@@ -51,6 +52,7 @@ public struct MessageBody: APIRequest, Hashable {
     self.optionalFields = optionalFields
     self.trackOpens = trackOpens
     self.overrides = overrides
+    self.translations = translations
   }
 
   public static let schemaName: String? = "Message"
@@ -148,6 +150,12 @@ public struct MessageBody: APIRequest, Hashable {
     MessageField(
       "optionalFields", .names({ $0.optionalFields }), limits: 0...100,
       "Names of `fields` that are left out where the message is too large otherwise."),
+    MessageField(
+      "translations", .translations({ $0.translations }),
+      """
+      What it says in other languages, by their tags, such as `sv` and `pt-BR`; \(MessageTranslation.maximumCount) at most. Each \
+      contact gets that of its language, else that of its newest valid device: `sv-FI`, then `sv`, then the message itself.
+      """),
   ]
 }
 

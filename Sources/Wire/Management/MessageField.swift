@@ -22,6 +22,7 @@ public final class MessageField: Sendable {
     case names(Read<[String]>)
     case members(Read<[UTF8String: JSONValue]>)
     case overrides(Read<MessageOverrides>)
+    case translations(Read<[UTF8String: MessageTranslation]>)
   }
 
   public typealias RenderedText = any WritableKeyPath<RenderedMessage, [UInt8]?> & Sendable
@@ -37,7 +38,7 @@ public final class MessageField: Sendable {
   /// - Parameters:
   ///   - limits: characters of a text, items, or seconds.
   ///   - text: for the API.
-  ///   - option: the field's name if nil. Names, members and overrides have options of their own form.
+  ///   - option: the field's name if nil. Names, members, overrides and translations have options of their own form.
   ///   - help: `text` if nil.
   init(
     _ name: String, _ value: Value, limits: ClosedRange<Int64>? = nil, _ text: String, option: String? = nil,
@@ -99,6 +100,8 @@ extension MessageField {
       }
     case .members(let read): write(read(message), to: &writer) { $0.value(.object($1)) }
     case .overrides(let read): write(read(message), to: &writer) { $0.value($1.value) }
+    case .translations(let read):
+      write(read(message), to: &writer) { $0.value(.object($1.mapValues(\.value))) }
     }
   }
 

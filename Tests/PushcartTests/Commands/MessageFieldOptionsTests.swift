@@ -16,7 +16,7 @@ import Wire
       case .priority: value = ("normal", "normal")
       case .pushType: value = ("voip", "voip")
       case .flag(_, let flag): value = (nil, .bool(flag))
-      case .names, .members, .overrides: continue
+      case .names, .members, .overrides, .translations: continue
       }
       let words = field.option.map { $0.isUppercase ? "-\($0.lowercased())" : "\($0)" }
       arguments += ["--\(words.joined())"] + [value.argument].compactMap(\.self)

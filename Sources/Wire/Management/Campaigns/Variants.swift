@@ -110,16 +110,58 @@ public struct MessageTranslation: APIRequest, Hashable {
   ]
 }
 
+extension MessageTranslation {
+  /// This translation as JSON.
+  var value: JSONValue {
+    let texts: [UTF8String: String?] = [
+      "alert": alert, "info": info, "image": image, "url": url, "sound": sound, "category": category,
+    ]
+    var members = texts.compactMapValues { $0.map(JSONValue.string) }
+    members["fields"] = fields.map(JSONValue.object)
+    members["overrides"] = overrides?.value
+    return .object(members)
+  }
+}
+
 extension MessageBody {
-  /// This message with what another says in its place: members replace those of the same name, and objects are merged.
+  /// This message with what another says in its place: members replace those of the same name, and objects are merged. Translations into
+  /// the same language are, however its tag is written.
   /// - Parameter change: a variant's message, or a `MessageTranslation`.
   /// - Throws: `DecodingError` if the result is no message.
   public func merged(with change: some APIRequest) throws -> MessageBody {
-    try MessageBody(from: JSONValue(encoding: self).merging(JSONValue(encoding: change)))
+    let change = Self.withUsualTags(try JSONValue(encoding: change))
+    return try MessageBody(from: Self.withUsualTags(JSONValue(encoding: self)).overlaid(with: change))
+  }
+
+  /// This message as it is said in another language, without translations of its own.
+  public func translated(by translation: MessageTranslation) throws -> MessageBody {
+    var message = self
+    message.translations = nil
+    return try message.merged(with: translation)
+  }
+
+  private static func withUsualTags(_ message: JSONValue) -> JSONValue {
+    guard case .object(var members) = message, case .object(let translations)? = members["translations"] else {
+      return message
+    }
+    let tagged = Dictionary(
+      translations.map { name, value in (LanguageTag(spelled: name.text).map { UTF8String($0.text) } ?? name, value) }
+    ) { first, _ in first }
+    // A language that is there twice stays so, and is refused.
+    if tagged.count == translations.count { members["translations"] = .object(tagged) }
+    return .object(members)
   }
 }
 
 extension LanguageTag {
+  /// - Parameter text: a tag in any case, and with underscores, as some phones write it.
+  public init?(spelled text: String) { self.init(text.replacing("_", with: "-")) }
+
+  /// The tags to look for, for what a contact or a device says of itself; none for nil and for what is no tag.
+  public static func lookup(_ wanted: String?) -> [String] {
+    wanted.flatMap(LanguageTag.init(spelled:))?.lookup ?? []
+  }
+
   /// The tags to look for in this order: the tag itself, then without its last part, and so on, as in `zh-Hans-CN`, `zh-Hans`, `zh`.
   /// What is left never ends with a single letter or digit (RFC 4647, section 3.4).
   public var lookup: [String] {
@@ -138,8 +180,7 @@ extension LanguageTag {
   ///   - wanted: as in `sv-FI` or `sv_SE`, in any case of its letters; nil and what is no tag stand for nothing.
   ///   - languages: tags in their usual case.
   public static func match(_ wanted: String?, among languages: some Sequence<String>) -> String? {
-    guard let wanted, let tag = LanguageTag(wanted.replacing("_", with: "-")) else { return nil }
-    let known = Set(languages.map(UTF8String.init))
-    return tag.lookup.first { known.contains(UTF8String($0)) }
+    let known = Set(languages.map { UTF8String($0) })
+    return lookup(wanted).first { known.contains(UTF8String($0)) }
   }
 }
