@@ -366,8 +366,7 @@ package enum PushBatchCondition {
 package enum DeliveryStatements {
   package static let all: [Statement] =
     FreezeQueries.all + PlannedFreezeQueries.all + LedgerQueries.all + BatchQueries.all + RuledClaimQueries.all
-    + LimitQueries.all + VariantQueries.all + OverlapQueries.all + BreakerQueries.all + MessageQueries.all + RuledMessageQueries.all
-    + MessageHistoryQueries.all + OpenQueries.all + ActivityQueries.all
-    + HistoryQueries.all + DayCountingQueries.all + TrackedMessageQueries.all + DeliveryReportQueries.all
-    + DeliveryPersonalTables.statements
+    + LimitQueries.all + VariantQueries.all + OverlapQueries.all + BreakerQueries.all + MessageQueries.all
+    + RuledMessageQueries.all + MessageHistoryQueries.all + OpenQueries.all + ActivityQueries.all + HistoryQueries.all
+    + DayCountingQueries.all + TrackedMessageQueries.all + DeliveryReportQueries.all + DeliveryPersonalTables.statements
 }
