@@ -159,6 +159,9 @@ public enum ErrorReplies {
     case .seriesUnknown: .notFound("There is no such series.")
     case .templateInUse(let users):
       .conflict("The template is used by \(users.joined(separator: ", ")). Give these another one, or none, first.")
+    case .winnerDecided(let sendout): .conflict("Sendout \(sendout) has its winner already.")
+    case .winnerNotOpen(let sendout, let state):
+      .conflict("Sendout \(sendout) is \(state.rawValue). A winner is chosen while it runs, or is paused.")
     case .changed(let sendout):
       HTTPErrorResponse(
         .conflict, "Sendout \(sendout) has changed since you looked at it. It is not started: look at it again.",

@@ -10,9 +10,12 @@ struct LookedUp: Sendable {
   /// The template's current one.
   var version: Int32?
   var stream: MessageService.OpenStream?
+  var limits: CustomerLimits?
 
   /// What a page's sendout has; success without one if there is no such sendout.
   var source: PageSource??
+  /// The variant of the page's push; success without it if there is no such push.
+  var variant: Int16??
   /// What the page's push says; success without it if there is no such push.
   var content: MessageContent??
   var template: PageTemplate?

@@ -153,7 +153,7 @@ extension Sendout {
       decision: decision(campaign))
   }
 
-  private func decision(_ campaign: CampaignFields) -> WinnerDecision? {
+  func decision(_ campaign: CampaignFields) -> WinnerDecision? {
     guard campaign.winner != nil, frozenAt != nil else { return nil }
     guard let winner else { return WinnerDecision(state: .waiting) }
     let at = Wire.Timestamp(winner.at)

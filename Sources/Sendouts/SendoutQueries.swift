@@ -280,6 +280,6 @@ extension ChangeChannel {
 /// Every statement of this room but those of numbered stores, so that a test can prepare each of them on a real server.
 package enum SendoutStatements {
   package static let all: [Statement] =
-    SendoutQueries.all + ScheduleQueries.all + TemplateUseQueries.all + ReportQueries.all + RetentionQueries.all
-    + SendoutsPersonalTables.statements
+    SendoutQueries.all + ScheduleQueries.all + WinnerQueries.all + TemplateUseQueries.all + ReportQueries.all
+    + RetentionQueries.all + SendoutsPersonalTables.statements
 }

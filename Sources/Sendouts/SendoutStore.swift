@@ -149,7 +149,7 @@ public struct SendoutStore: Sendable {
   private struct CheckedForm {
     let name: String
     let appIDs: [String]
-    let message: MessageTemplate
+    let message: MessageChoices
 
     init(_ request: SendoutRequest) throws {
       name = try SendoutRules.name(request)
@@ -157,8 +157,7 @@ public struct SendoutStore: Sendable {
       try SendoutRules.campaign(request)
       appIDs = try SendoutRules.appIDs(request.appId, request.appIds)
       // Compiled only as a check: every hub compiles its own.
-      message = try MessageTemplate(request.message)
-      try SendoutRules.checkLink(message, beside: request.template)
+      message = try SendoutRules.choices(request)
       try message.checkForm(for: [])
     }
   }
@@ -184,6 +183,7 @@ public struct SendoutStore: Sendable {
       }
     let served = try SendoutRules.sendable(named)
     try form.message.checkForm(for: served.map(\.type))
+    _ = try await SendoutRules.templateVersions(customer, request.campaign.variants, in: database, isHeld: true)
     return CheckedRequest(
       name: form.name, apps: served,
       template: try await SendoutRules.currentTemplate(customer, request.template, in: database, isHeld: isHeld),

@@ -56,4 +56,8 @@ public enum SendoutError: Error, Sendable, Hashable {
   case needsApproval(SendoutID)
   /// The draft says something else than what whoever starts it has seen.
   case changed(SendoutID)
+  /// Those who waited for a winner get one already, or nothing.
+  case winnerDecided(SendoutID)
+  /// A winner can be chosen only from the freeze to the sendout's end.
+  case winnerNotOpen(SendoutID, SendoutState)
 }

@@ -202,7 +202,7 @@ struct SendoutWorker: Sendable {
   private func sendLanes(of sendout: Sendout, _ task: SendoutTask, _ stop: StopSignal) async throws -> LaneEnds {
     let plan = SendoutPlan(
       key: sendout.key,
-      content: sendout.isStream ? .ofMessages(sendout.traits) : .same(try sendout.content()),
+      content: sendout.isStream ? .ofMessages(sendout.traits) : try sendout.said(),
       onUncertain: sendout.onUncertain, isTracked: sendout.idFields != nil, fallback: sendout.fallback)
     return try await withThrowingTaskGroup(of: LaneEvent.self) { group in
       var ends = LaneEnds()

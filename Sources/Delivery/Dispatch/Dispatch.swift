@@ -51,7 +51,7 @@ final class Dispatch: Sendable {
     leases = source?.leases ?? Leases()
     ledger = BatchLedger(
       database: dispatcher.database, key: plan.key, lane: lane, run: run, lease: settings.lease,
-      isTracked: plan.isTracked, rules: plan.rules, endAt: plan.endAt)
+      isTracked: plan.isTracked, rules: plan.rules, endAt: plan.endAt, places: plan.places)
     let window = SendWindow(
       dispatcher.window, LaneKey(customer: plan.key.customer, lane: lane), isBulk: !plan.isStream,
       isOfOneService: app.account.outageEvidence == .anyFailure)

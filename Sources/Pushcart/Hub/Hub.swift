@@ -69,6 +69,7 @@ struct Hub: Sendable {
         .init(on: HybridAppCache.channels, parts.hybridApps.flush),
         .init(on: [.smsStatus]) { try await smsAddresses.refresh(from: pool) },
         .init(on: [.links]) { signer.replace(try await linkKeys.load()) },
+        .init(on: [.links], parts.customerLimits.flush),
       ], logger: logger)
     try await serve(
       first + [pool, reportPool, caches, parts.accessKeys.usage, parts.services],
@@ -162,7 +163,7 @@ struct Hub: Sendable {
       pool, endpoints: settings.pushServices.endpoints)
     let messageService = MessageService(
       pool, dispatcher: parts.dispatcher, messages: parts.messages, apps: parts.pushApps, credentials: credentials,
-      registrations: registrations)
+      registrations: registrations, limits: parts.customerLimits)
     let hybridMessages = HybridMessages(
       pool, messages: messageService, apps: parts.pushApps, hybridApps: parts.hybridApps, registrations: registrations)
     let sms = SMSChannel(
@@ -288,6 +289,7 @@ struct HubParts: Sendable {
   let vault: Vault
   let accessKeys: AccessKeyCache
   let pushApps: PushAppCache
+  let customerLimits: CustomerLimitsCache
   let hybridApps: HybridAppCache
   let links: PublicLinks
   let signer: LinkSigner
@@ -324,6 +326,7 @@ struct HubParts: Sendable {
     requestDatabase = pool.limited(to: .seconds(4))
     accessKeys = AccessKeyCache(requestDatabase)
     pushApps = PushAppCache(requestDatabase)
+    customerLimits = CustomerLimitsCache(requestDatabase)
     hybridApps = HybridAppCache(requestDatabase, vault: vault)
   }
 }

@@ -122,6 +122,9 @@ struct Housekeeping: Service {
     try await customers.forEach("delete the old counts of days", logger: logger) {
       try await DayCounts(pool).forgetOld($0.id)
     }
+    try await customers.forEach("delete the old counts of caps", logger: logger) {
+      try await CapCounts.forgetOld($0.id, in: pool)
+    }
   }
 }
 
