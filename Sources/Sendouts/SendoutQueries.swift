@@ -220,6 +220,6 @@ extension ChangeChannel {
 /// Every statement of this room but those of numbered stores, so that a test can prepare each of them on a real server.
 package enum SendoutStatements {
   package static let all: [Statement] =
-    SendoutQueries.all + TemplateUseQueries.all + ReportQueries.all + RetentionQueries.all
+    SendoutQueries.all + TemplateUseQueries.all + ReportQueries.all + RetentionQueries.all + EventBodyQueries.all
     + SendoutsPersonalTables.statements
 }
