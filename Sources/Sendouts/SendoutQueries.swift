@@ -247,5 +247,5 @@ extension ChangeChannel {
 package enum SendoutStatements {
   package static let all: [Statement] =
     SendoutQueries.all + ScheduleQueries.all + SeriesQueries.all + WinnerQueries.all + TemplateUseQueries.all
-    + ReportQueries.all + RetentionQueries.all + SendoutsPersonalTables.statements
+    + ReportQueries.all + RetentionQueries.all + EventBodyQueries.all + SendoutsPersonalTables.statements
 }

@@ -368,6 +368,7 @@ package enum DeliveryStatements {
     FreezeQueries.all + LedgerQueries.all + BatchQueries.all + RuledClaimQueries.all + LimitQueries.all
     + VariantQueries.all + OverlapQueries.all + BreakerQueries.all + MessageQueries.all + RuledMessageQueries.all
     + MessageHistoryQueries.all + OpenQueries.all + ActivityQueries.all
-    + HistoryQueries.all + DayCountingQueries.all + TrackedMessageQueries.all + DeliveryReportQueries.all
+    + HistoryQueries.all + ToldPushQueries.all + DayCountingQueries.all + TrackedMessageQueries.all
+    + DeliveryReportQueries.all
     + DeliveryPersonalTables.statements
 }
