@@ -27,7 +27,7 @@ package enum ManagementOperations {
     (.segments, [SegmentOperations.self]),
     (.imports, [ImportOperations.self]),
     (.templates, [TemplateOperations.self]),
-    (.sendouts, [SendoutOperations.self]),
+    (.sendouts, [SendoutOperations.self, CampaignOperations.self]),
     (.messages, [MessageOperations.self, MessageHistoryOperations.self]),
     (.triggers, [TriggerOperations.self]),
     (.webhooks, [EventWebhookOperations.self]),

@@ -1,4 +1,3 @@
-import Crypto
 import Delivery
 import FoundationEssentials
 import Postgres
@@ -78,17 +77,6 @@ struct Sendout: Sendable {
   /// Whether it was frozen with rules of its own, so that its batches are claimed by them.
   var isPlanned: Bool { rules != nil }
   func message() throws -> MessageBody { try JSONCoding.decode(MessageBody.self, from: messageJSON.utf8, rules: .own) }
-
-  /// A hash of all that a draft says, as its row has it. How many people it reaches is no part of it.
-  /// - Parameter version: of the template that it would start with.
-  func digest(templateVersion version: Int32?) throws -> String {
-    let parts = [
-      name, apps.map(\.description).joined(separator: " "), audienceJSON, messageJSON, template?.name ?? "",
-      version.map { String($0) } ?? "", onUncertain.rawValue, purpose.rawValue, campaignJSON,
-      startAt.map { Wire.Timestamp($0).description } ?? "", localTime?.description ?? "",
-    ]
-    return Base64URL.text(Array(SHA256.hash(data: try JSONCoding.encode(parts))))
-  }
 }
 
 extension Sendout {

@@ -8,13 +8,13 @@ import Wire
 enum SendoutQueries {
   static let all: [Statement] = [
     create, rewrite, find, lock, list, change, halt, lockFreeze, freezable, frozen, finish, freezing, settled, stream,
-    openStream, reserve, requireRange, ofSegment, ofApp, daysOfTrigger, tests,
+    openStream, reserve, requireRange, ofSegment, ofApp, daysOfTrigger, tests, copy,
   ]
 
   static let columns = """
     customer_id, sendout_id, push_app_ids, name, state, halt_reason, audience, message, template_name, template_version,
-    unknown_ids, on_uncertain, created_at, started_at, changed_at, frozen_at, finished_at, expired_at, kind, state_changes, id_fields,
-    fallback_app_id, written_by, purpose, \(campaignColumns)
+    unknown_ids, on_uncertain, created_at, started_at, changed_at, frozen_at, finished_at, expired_at, kind, state_changes,
+    id_fields, fallback_app_id, written_by, purpose, \(campaignColumns)
     """
   /// Times, limits, variants and series.
   private static let campaignColumns = """
@@ -43,6 +43,21 @@ enum SendoutQueries {
            template_version = $8::int4, unknown_ids = $9::int4, on_uncertain = $10::text, written_by = $11::bigint,
            purpose = $12::text, campaign = $13::json, start_at = $14::timestamptz, local_time = $15::text::timestamp,
            end_at = $16::timestamptz
+     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
+    RETURNING \(columns)
+    """)
+
+  /// Makes a draft of what the sendout says, without its times: for the audience `$3`, or its own if that is NULL, with its template in the
+  /// version `$4`, written by `$5`.
+  static let copy = Statement(
+    "sendout.copy", .write,
+    """
+    INSERT INTO sendout (customer_id, push_app_ids, name, state, audience, message, template_name, template_version, unknown_ids,
+                         on_uncertain, written_by, purpose, campaign)
+    SELECT customer_id, push_app_ids, name, 'draft', coalesce($3::jsonb, audience), message, template_name,
+           coalesce($4::int4, template_version), CASE WHEN $3::jsonb IS NULL THEN unknown_ids END, on_uncertain, $5::bigint, purpose,
+           (campaign::jsonb - ARRAY['startAt', 'localTime', 'endAt', 'onMissed', 'repeat'])::json
+      FROM sendout
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
     RETURNING \(columns)
     """)

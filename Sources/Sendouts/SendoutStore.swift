@@ -174,9 +174,11 @@ public struct SendoutStore: Sendable {
     let audience: Audience
   }
 
-  /// - Parameter apps: instead of those that the request names.
+  /// - Parameters:
+  ///   - apps: instead of those that the request names.
+  ///   - isHeld: whether its template and its segments must stay until the transaction ends.
   private func checked(
-    _ customer: CustomerID, _ request: SendoutRequest, _ form: CheckedForm, apps: [PushApp]? = nil
+    _ customer: CustomerID, _ request: SendoutRequest, _ form: CheckedForm, apps: [PushApp]? = nil, isHeld: Bool = true
   ) async throws -> CheckedRequest {
     let named =
       if let apps { apps } else {
@@ -187,9 +189,20 @@ public struct SendoutStore: Sendable {
     _ = try await SendoutRules.templateVersions(customer, request.campaign.variants, in: database, isHeld: true)
     return CheckedRequest(
       name: form.name, apps: served,
-      template: try await SendoutRules.currentTemplate(customer, request.template, in: database, isHeld: true),
+      template: try await SendoutRules.currentTemplate(customer, request.template, in: database, isHeld: isHeld),
       unknownIDs: try await unknownIDs(customer, request.audience),
-      audience: try await segments.resolve(customer, request.audience, holding: true).audience)
+      audience: try await segments.resolve(customer, request.audience, holding: isHeld).audience)
+  }
+
+  /// What a request says, checked as if it was to be stored.
+  /// - Throws: what `create` throws.
+  func unsaved(_ customer: CustomerID, _ request: SendoutRequest) async throws -> SendoutSubject {
+    let new = try await checked(customer, request, CheckedForm(request), isHeld: false)
+    _ = try await checkedTimes(request.campaign)
+    return SendoutSubject(
+      customer: customer, sendout: nil, name: new.name, apps: new.apps.map(\.id), audience: new.audience,
+      message: request.message, campaign: request.campaign, purpose: request.purpose ?? .marketing,
+      template: new.template?.name, onUncertain: request.onUncertain ?? .resend, scheduledAt: nil)
   }
 
   /// The first sendout that names the app, and whether it is one of single messages; `nil` if there is none.
@@ -202,7 +215,7 @@ public struct SendoutStore: Sendable {
     }
   }
 
-  private var segments: Segments { Segments(database, retentionDays: retentionDays) }
+  var segments: Segments { Segments(database, retentionDays: retentionDays) }
 
   /// A sendout that names the segment and is not frozen yet; nil if there is none. The caller has locked the segment's row.
   package func first(naming segment: SegmentID, of customer: CustomerID) async throws -> SendoutID? {
@@ -247,9 +260,10 @@ public struct SendoutStore: Sendable {
       if verb == .start || verb == .schedule {
         try await checkApproval(of: sendout)
         // A draft starts with the current version of its template, not with that of its creation.
-        version = try await currentTemplate(of: sendout, isHeld: true)?.version
-        if let digest = conditions.digest, !digest.hasSameBytes(as: try sendout.digest(templateVersion: version)) {
-          throw SendoutError.changed(key.sendout)
+        if before == .draft { version = try await currentTemplate(of: sendout, isHeld: true)?.version }
+        if let seen = conditions.digest {
+          let digest = try await digest(of: sendout)
+          guard seen.hasSameBytes(as: digest) else { throw SendoutError.changed(key.sendout) }
         }
       }
       // A time of a series that does not go as it was made makes room for the next. Before its own time changes, that of the next follows from it.
@@ -299,7 +313,7 @@ public struct SendoutStore: Sendable {
     return try await reply(sendout, try await Ledger(database).counts(sendout.key))
   }
 
-  private func reply(
+  func reply(
     _ sendout: Sendout, among apps: [PushApp]? = nil, _ counts: SendoutCounts?
   ) async throws -> SendoutReply {
     let known = if let apps { apps } else { try await PushApps(database).list(sendout.key.customer) }
@@ -307,7 +321,7 @@ public struct SendoutStore: Sendable {
     if sendout.state == .draft || sendout.state == .scheduled {
       // What it would start with, not what it was written with.
       if sendout.state == .draft { reply.templateVersion = try await currentTemplate(of: sendout)?.version }
-      reply.digest = try sendout.digest(templateVersion: reply.templateVersion)
+      reply.digest = try await digest(of: sendout)
     }
     return reply
   }
