@@ -56,7 +56,8 @@ import Wire
     // These build names: all but the last one list their statements, and that one listens.
     #expect(
       places == [
-        "FreezeQueries.swift", "HistoryQueries.swift", "LedgerQueries.swift", "BatchQueries.swift",
+        "FreezeQueries.swift", "PlannedFreezeQueries.swift", "HistoryQueries.swift", "LedgerQueries.swift",
+        "BatchQueries.swift",
         "MessageQueries.swift", "NumberedTable.swift", "PushAppQueries.swift", "ReportQueries.swift",
         "SealedColumn.swift", "Audiences.swift", "ContactSearch.swift", "ContactStore.swift", "ImportStepQueries.swift",
         "StepQueries.swift",
