@@ -30,6 +30,7 @@ package enum ManagementOperations {
     (.sendouts, [SendoutOperations.self, CampaignOperations.self]),
     (.messages, [MessageOperations.self, MessageHistoryOperations.self]),
     (.triggers, [TriggerOperations.self]),
+    (.webhooks, [EventWebhookOperations.self]),
     (.gateway, []),
     (.hybrid, [HybridAppOperations.self]),
     (.softphones, []),

@@ -24,6 +24,8 @@ struct Sendout: Sendable {
   let purpose: MessagePurpose
   let createdAt: Date
   let startedAt: Date?
+  /// When it was started, paused or resumed last.
+  let changedAt: Date?
   let frozenAt: Date?
   let finishedAt: Date?
   /// When retention had deleted its pushes.
@@ -69,6 +71,7 @@ struct Sendout: Sendable {
     var campaign = try JSONCoding.decode(CampaignFields.self, from: campaignJSON.utf8)
     campaign.startAt = startAt.map(Wire.Timestamp.init)
     campaign.localTime = localTime
+    campaign.endAt = endAt.map(Wire.Timestamp.init)
     return campaign
   }
   /// Whether it was frozen with rules of its own, so that its batches are claimed by them.
@@ -98,7 +101,8 @@ extension Sendout {
       template: templateName.flatMap { name in templateVersion.map { (name, $0) } },
       unknownIDs: try row.get("unknown_ids"), onUncertain: policy, purpose: purpose,
       createdAt: try row.get("created_at"),
-      startedAt: try row.get("started_at"), frozenAt: try row.get("frozen_at"), finishedAt: try row.get("finished_at"),
+      startedAt: try row.get("started_at"), changedAt: try row.get("changed_at"),
+      frozenAt: try row.get("frozen_at"), finishedAt: try row.get("finished_at"),
       expiredAt: try row.get("expired_at"), stateChanges: try row.get("state_changes"),
       idFields: try row.get("id_fields"), fallback: (try row.get("fallback_app_id") as Int64?).map { PushAppID($0) },
       writtenBy: (try row.get("written_by") as Int64?).map { UserID($0) }, startAt: try row.get("start_at"),

@@ -112,7 +112,10 @@ public struct SendoutStore: Sendable {
         new.template?.version, new.unknownIDs.map(Int32.init), (request.onUncertain ?? .resend).rawValue,
         user?.rawValue, (request.purpose ?? .marketing).rawValue, times.campaign, times.startAt, times.localTime,
         times.endAt)[0])
-    if draft.state == .scheduled { changed = try await schedule(changed, SendoutStart(), templateVersion: nil) }
+    if draft.state == .scheduled {
+      try await Series(database).change(changed, from: try draft.campaign().repeat, to: request.campaign.repeat)
+      changed = try await schedule(changed, SendoutStart(), templateVersion: nil)
+    }
     return (before, try await reply(changed, among: new.apps, nil))
   }
 
@@ -263,11 +266,21 @@ public struct SendoutStore: Sendable {
           guard seen.hasSameBytes(as: digest) else { throw SendoutError.changed(key.sendout) }
         }
       }
+      // A time of a series that does not go as it was made makes room for the next. Before its own time changes, that of the next follows from it.
+      if before == .scheduled, let series = sendout.series {
+        let all = Series(database)
+        if verb == .unschedule { try await all.forget(sendout) }
+        try await all.makeNext(key.customer, series.id, leaving: key.sendout)
+      }
+      if verb == .start, before == .draft, sendout.series == nil, try sendout.campaign().repeat != nil {
+        throw SendoutError.invalid(field: "repeat", problem: "needs a schedule: schedule the draft, or remove repeat")
+      }
       switch verb {
       case .schedule:
         _ = try await checkedTimes(try sendout.campaign())
         sendout = try await schedule(sendout, conditions, templateVersion: version)
-      case .unschedule: sendout = try Sendout(try await database.query(SendoutQueries.unschedule, customer, number)[0])
+      case .unschedule:
+        sendout = try Sendout(try await database.query(ScheduleQueries.unschedule, customer, number)[0])
       case .start, .pause, .resume, .cancel:
         sendout = try Sendout(
           try await database.query(
@@ -279,7 +292,11 @@ public struct SendoutStore: Sendable {
       case .schedule, .unschedule: break
       case .start: try await database.query(SendoutQueries.requireRange, number)
       case .pause: try await ledger.hold(key)
-      case .resume: try await ledger.resume(key)
+      case .resume:
+        // One that was late is frozen only now.
+        if sendout.state == .freezing { try await database.query(SendoutQueries.requireRange, number) }
+        try await ledger.resume(key)
+        try await ledger.noteResumed(key)
       case .cancel: try await ledger.cancel(key)
       }
       try await database.notify(.sendout, key.description)
