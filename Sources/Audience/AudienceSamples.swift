@@ -49,22 +49,12 @@ package struct AudienceSamples: Sendable {
     let (counts, examples) = try rows[0].decode([Int64].self, [String].self)
     return zip(counts, examples).map { (Int($0), $1) }
   }
-
-  /// Which of these environments of apps have valid devices.
-  package func environments(
-    _ customer: CustomerID, among pairs: [(app: PushAppID, isSandbox: Bool)]
-  ) async throws -> [(app: PushAppID, isSandbox: Bool)] {
-    guard !pairs.isEmpty else { return [] }
-    return try await database.query(
-      AudienceSampleQueries.environments, customer.rawValue, pairs.map { $0.app.rawValue }, pairs.map { $0.isSandbox }
-    ).map { row in
-      let (app, isSandbox) = try row.decode(Int64.self, Bool.self)
-      return (PushAppID(app), isSandbox)
-    }
-  }
 }
 
 extension ResolvedAudience {
+  /// A text that changes with what its filter means: its line, and those of the segments inside.
+  package var identity: String { filter?.identity ?? "" }
+
   /// Its contacts as a filter, and beside it their original ids if it names some.
   package var contacts: (filter: FilterSQL, originalIDs: [String]?) {
     let (filter, _, ids) = contacts(with: [])
@@ -91,7 +81,7 @@ enum AudienceSampleQueries {
     [false, true].flatMap { ofIDs in
       [false, true].map { sample(FilterCompiler.sample, ofIDs: ofIDs, isIndexed: $0) }
         + [counts(FilterCompiler.sample, [FilterCompiler.sample], ofIDs: ofIDs)]
-    } + [environments]
+    }
 
   static let columns = RecipientColumns(RecipientFields.all.union(.spokenLanguage))
 
@@ -137,17 +127,6 @@ enum AudienceSampleQueries {
         FROM counted
       """)
   }
-
-  /// Which of the environments `$3` of the apps `$2`, one for one, have a valid device.
-  static let environments = Statement(
-    "audience.environments", .read,
-    """
-    SELECT asked.push_app_id, asked.sandbox
-      FROM unnest($2::bigint[], $3::bool[]) AS asked (push_app_id, sandbox)
-     WHERE EXISTS (SELECT FROM device
-                    WHERE device.customer_id = $1::bigint AND device.push_app_id = asked.push_app_id
-                      AND device.sandbox = asked.sandbox AND device.invalidated_at IS NULL)
-    """)
 
   private static let hasDevice = ContactConditions.hasDevice("device.push_app_id = ANY ($2::bigint[])")
 

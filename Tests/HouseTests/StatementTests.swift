@@ -18,7 +18,7 @@ import Wire
 @Suite struct StatementTests {
   static let all =
     PostgresStatements.all + RegistryStatements.all + TemplateQueries.all + DeliveryStatements.all
-    + AudienceStatements.all + PostQueries.all + SendoutStatements.all + HybridStatements.all
+    + AudienceStatements.all + PostQueries.all + EventWebhookQueries.all + SendoutStatements.all + HybridStatements.all
     + SubscriptionsStatements.all
     + DataInOutStatements.all + PushcartStatements.all + stores
 

@@ -61,3 +61,19 @@ public struct ShownVariable: Sendable, Hashable {
     }
   }
 }
+
+extension PageTemplate {
+  /// The further fields of a message that a page names and the message does not have, as in `sendout.fields.table`, in the order of names.
+  public static func lackedFields(_ body: String, in message: MessageBody) -> [String] {
+    var parser = TemplateParser(body)
+    // A stored template parses.
+    guard (try? parser.parse()) != nil else { return [] }
+    let lacked = parser.names.compactMap { name -> String? in
+      guard case .sendoutField(let path) = name.variable, let first = path.first,
+        message.fields?[UTF8String(first)] == nil
+      else { return nil }
+      return "sendout.fields.\(path.joined(separator: "."))"
+    }
+    return Set(lacked.map { UTF8String($0) }).sorted().map(\.text)
+  }
+}

@@ -48,9 +48,10 @@ extension Dispatcher {
     return size
   }
 
-  /// The environments whose devices an app's credentials reach.
-  package func environments(of app: PushApp, _ credentials: PushServiceCredentials) -> [PushEnvironment] {
-    target(for: app, credentials).account.environments
+  /// Whether an app's credentials reach its devices in an environment. Certificates are of one or of both; all else reaches every device.
+  package func reaches(isSandbox: Bool, _ app: PushApp, _ credentials: PushServiceCredentials) -> Bool {
+    app.certificates.isEmpty
+      || target(for: app, credentials).account.environments.contains(isSandbox ? .sandbox : .production)
   }
 
   private func push(

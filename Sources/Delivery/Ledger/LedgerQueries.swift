@@ -368,5 +368,6 @@ package enum DeliveryStatements {
     FreezeQueries.all + PlannedFreezeQueries.all + LedgerQueries.all + BatchQueries.all + RuledClaimQueries.all
     + LimitQueries.all + VariantQueries.all + OverlapQueries.all + BreakerQueries.all + MessageQueries.all
     + RuledMessageQueries.all + MessageHistoryQueries.all + OpenQueries.all + ActivityQueries.all + HistoryQueries.all
-    + DayCountingQueries.all + TrackedMessageQueries.all + DeliveryReportQueries.all + DeliveryPersonalTables.statements
+    + ToldPushQueries.all + DayCountingQueries.all + TrackedMessageQueries.all + DeliveryReportQueries.all
+    + DeliveryPersonalTables.statements
 }
