@@ -143,9 +143,25 @@ public enum ErrorReplies {
     case .wrongState(let sendout, let state, let verb):
       .conflict("Sendout \(sendout) is \(state.rawValue). \(verb.rawValue) is not possible.")
     case .notDraft(let sendout, let state):
-      .conflict("Sendout \(sendout) is \(state.rawValue). Only a draft can be changed: make a new sendout.")
+      .conflict(
+        "Sendout \(sendout) is \(state.rawValue). Only what has not started can be changed: make a new sendout.")
+    case .changeNeedsApproval(let sendout):
+      HTTPErrorResponse(
+        .forbidden,
+        """
+        Sendout \(sendout) is scheduled, and this customer wants approval. Unschedule it, change the draft, and ask another user to \
+        schedule it.
+        """)
+    case .withoutPushes(let sendout):
+      .conflict(
+        "There are no pushes of sendout \(sendout) in the ledger, or not any more. Leave out audience for the sendout's own."
+      )
+    case .seriesUnknown: .notFound("There is no such series.")
     case .templateInUse(let users):
       .conflict("The template is used by \(users.joined(separator: ", ")). Give these another one, or none, first.")
+    case .winnerDecided(let sendout): .conflict("Sendout \(sendout) has its winner already.")
+    case .winnerNotOpen(let sendout, let state):
+      .conflict("Sendout \(sendout) is \(state.rawValue). A winner is chosen while it runs, or is paused.")
     case .changed(let sendout):
       HTTPErrorResponse(
         .conflict, "Sendout \(sendout) has changed since you looked at it. It is not started: look at it again.",

@@ -7,7 +7,7 @@ package import Wire
 extension APIOperation.Tag {
   package static let sendouts = Self(
     "Sendouts",
-    "Messages to an audience of one app or several: make, start, pause, resume, cancel and count them.",
+    "Messages to an audience of one app or several: make, schedule, start, pause, resume, cancel and count them.",
     readers: [.marketer, .analyst, .operator], editors: [.marketer])
 }
 
@@ -15,6 +15,7 @@ extension APIOperation.Tag {
 package enum SendoutOperations: ManagedOperations {
   package static let all = [
     AnyOperation(list), AnyOperation(add), AnyOperation(audience), AnyOperation(show), AnyOperation(change),
+    AnyOperation(changeSome), AnyOperation(schedule), AnyOperation(unschedule),
     AnyOperation(figures), AnyOperation(pushes), AnyOperation(recipients), AnyOperation(why),
     AnyOperation(start), AnyOperation(pause), AnyOperation(resume), AnyOperation(cancel),
   ]
@@ -47,7 +48,7 @@ package enum SendoutOperations: ManagedOperations {
     .post, "/api/v1/sendouts", id: "addSendout", .sendouts, "Make a sendout",
     """
     A message to every contact, to a list, or to some original ids, in one app or several. With `start` it is sent at once. \
-    Without it the sendout stays a draft.
+    With `startAt` or `localTime` it is scheduled, unless `draft` is true. Else it stays a draft.
 
     Every text of the message is a Mustache template. The sendout keeps the current version of its template. If a reply \
     was lost, repeat the request with the same `Idempotency-Key`: the message is sent once.
@@ -63,6 +64,12 @@ package enum SendoutOperations: ManagedOperations {
         .init(
           target, before: ["state": SendoutState.draft.rawValue], after: ["state": sendout.state.rawValue],
           as: "sendout.start"))
+    }
+    if request.isScheduled {
+      lines.append(
+        .init(
+          target, before: ["state": SendoutState.draft.rawValue], after: ["state": sendout.state.rawValue],
+          as: "sendout.schedule"))
     }
     return Changed(sendout, lines)
   }
@@ -80,23 +87,42 @@ package enum SendoutOperations: ManagedOperations {
   }
 
   package static let change = Operation(
-    .put, "/api/v1/sendouts/{id}", id: "changeSendout", .sendouts, "Change a draft",
+    .put, "/api/v1/sendouts/{id}", id: "changeSendout", .sendouts, "Change a sendout that has not started",
     """
-    Replaces all that the draft says: apps, audience, message and the rest. What has been started cannot be changed. The current version \
-    of its template is taken again.
+    Replaces all that it says: apps, audience, message, times and the rest. What has been started cannot be changed. The current version \
+    of its template is taken again. One that is scheduled stays so, and needs a time.
     """,
     at: id, body: .json(SendoutRequest.draft, upTo: longestRequest),
-    replies: .ok("The draft as it is now, without counts.", uncounted),
-    errors: [
-      unknown, appUnknown, noCredentials,
-      .error("The sendout was started.", SendoutError.notDraft(SendoutID(7), .running)),
-    ], audit: "sendout.change"
+    replies: .ok("The sendout as it is now, without counts.", uncounted), errors: changeErrors, audit: "sendout.change"
   ) { call, id, request in
     let (before, after) = try await call.sendouts.change(call.customer, id, request)
-    return Changed(
+    return changed(before, after)
+  }
+
+  package static let changeSome = Operation(
+    .patch, "/api/v1/sendouts/{id}", id: "changeSendoutFields", .sendouts, "Change some of a sendout's fields",
+    """
+    Fields that are present replace those that a draft or a scheduled sendout has; the others stay. `startAt` takes the place of \
+    `localTime`, and the other way round. To remove a field, PUT the sendout without it.
+    """,
+    at: id, body: .json(SendoutChange.form, upTo: longestRequest),
+    replies: .ok("The sendout as it is now, without counts.", uncounted), errors: changeErrors, audit: "sendout.change"
+  ) { call, id, change in
+    let (before, after) = try await call.sendouts.change(call.customer, id, change)
+    return changed(before, after)
+  }
+
+  private static let changeErrors = [
+    unknown, appUnknown, noCredentials,
+    .error("The sendout was started.", SendoutError.notDraft(SendoutID(7), .running)),
+    .error("It is scheduled, and the customer wants approval.", SendoutError.changeNeedsApproval(SendoutID(7))),
+  ]
+
+  private static func changed(_ before: SendoutReply, _ after: SendoutReply) -> Changed<SendoutReply> {
+    Changed(
       after,
       .init(
-        "sendout \(id)", before: DraftChange(before, changed: []),
+        "sendout \(after.sendoutId)", before: DraftChange(before, changed: []),
         after: DraftChange(after, changed: after.fieldsChanged(since: before))))
   }
 
@@ -164,12 +190,23 @@ package enum SendoutOperations: ManagedOperations {
     .start, "Start a sendout",
     """
     The audience of a draft is frozen into the ledger, and its pushes are sent. With `digest` it is started only if it still says \
-    what somebody looked at.
+    what somebody looked at. One that is scheduled starts now; with a local time its contacts keep their moments.
     """,
-    body: .optional(SendoutStart.form, absent: SendoutStart()),
-    errors: [
-      .error("The draft says something else than `digest` stands for.", SendoutError.changed(SendoutID(7)))
-    ], audit: "sendout.start", seen: \.digest)
+    body: .optional(SendoutStart.form, absent: SendoutStart()), errors: [hasChanged], audit: "sendout.start"
+  ) { $0 }
+  package static let schedule = control(
+    .schedule, "Schedule a sendout",
+    """
+    The draft starts by itself at its `startAt` or `localTime`. With `digest` it is scheduled only if it still says what somebody looked at.
+    """,
+    body: .optional(SendoutStart.form, absent: SendoutStart()), errors: [hasChanged], audit: "sendout.schedule"
+  ) { $0 }
+  package static let unschedule = control(
+    .unschedule, "Bring a scheduled sendout back",
+    "It is a draft again. Of a series it is this time alone that is brought back, unless it is the first.",
+    body: .none, audit: "sendout.unschedule")
+  private static let hasChanged = APIResponse.error(
+    "The draft says something else than `digest` stands for.", SendoutError.changed(SendoutID(7)))
   package static let pause = control(
     .pause, "Pause a sendout",
     "After the reply no further push is sent, except those that a hub is sending at this moment.",
@@ -183,10 +220,10 @@ package enum SendoutOperations: ManagedOperations {
     body: .none, audit: "sendout.cancel")
 
   /// It waits for no freeze. The more unsent pushes there are, the longer it takes to cancel them.
-  /// - Parameter seen: the digest in a request's body of what is to be started.
+  /// - Parameter conditions: what a request's body says has to hold.
   private static func control<Body>(
     _ verb: SendoutVerb, _ summary: String, _ description: String, body: RequestBody<Body>, errors: [APIResponse] = [],
-    audit: AuditAction, seen: @escaping @Sendable (Body) -> String? = { _ in nil }
+    audit: AuditAction, conditions: @escaping @Sendable (Body) -> SendoutStart = { _ in SendoutStart() }
   ) -> Operation<SendoutID, Body, SendoutReply> {
     Operation(
       .post, "/api/v1/sendouts/{id}/\(verb.rawValue)", id: "\(verb.rawValue)Sendout", .sendouts, summary,
@@ -196,31 +233,31 @@ package enum SendoutOperations: ManagedOperations {
         unknown,
         .error(
           "The sendout's state does not allow this.",
-          SendoutError.wrongState(SendoutID(7), verb == .start ? .running : .finished, verb)),
+          SendoutError.wrongState(SendoutID(7), verb == .start ? .cancelled : .finished, verb)),
       ] + errors, audit: audit, statementLimit: Ledger.wholeSendoutLimit
     ) { call, id, body in
-      let (before, after) = try await call.sendouts.apply(verb, to: id, of: call.customer, seen: seen(body))
+      let (before, after) = try await call.sendouts.apply(verb, to: id, of: call.customer, conditions(body))
       return Changed(
         after,
         .init("sendout \(id)", before: ["state": before.rawValue], after: ["state": after.state.rawValue]))
     }
   }
 
-  private static let uncounted: SendoutReply = {
+  static let uncounted: SendoutReply = {
     var reply = SendoutReply.example
     reply.counts = nil
     return reply
   }()
 
   /// In bytes: room for the most original ids, long ones, and the message.
-  private static let longestRequest = 4 * 1024 * 1024
-  private static let appUnknown = APIResponse.error(
+  static let longestRequest = 4 * 1024 * 1024
+  static let appUnknown = APIResponse.error(
     "The app is unknown.", RegistryError.appUnknown(appID: "com.acme.app"))
-  private static let noCredentials = APIResponse.error(
+  static let noCredentials = APIResponse.error(
     "Nothing can be sent to the app yet.",
     HTTPErrorResponse.noCredentials(CustomerID(1), PushAppID(1), appID: "com.acme.app", .ios, field: "signingKey"))
-  private static let id = Parameters.id(SendoutID.self, "The sendout's number.", example: 7)
-  private static let unknown = APIResponse.error(
+  static let id = Parameters.id(SendoutID.self, "The sendout's number.", example: 7)
+  static let unknown = APIResponse.error(
     "The customer has no sendout of this number.", RegistryError.numberUnknown("sendout"))
 }
 
@@ -289,7 +326,7 @@ package enum ReportOperations: ManagedOperations {
 
 extension OperationCall {
   /// The store in the call's transaction, or for reading.
-  fileprivate var sendouts: SendoutStore {
+  var sendouts: SendoutStore {
     SendoutStore(database, reading: slowReads, by: user, retentionDays: parts.retentionDays)
   }
 }
@@ -321,7 +358,7 @@ extension SendoutReply {
   }
 
   /// Without audience and message, which may be long and name people.
-  fileprivate var forAudit: SendoutReply {
+  var forAudit: SendoutReply {
     var reply = self
     reply.audience = nil
     reply.message = nil

@@ -14,6 +14,8 @@ struct LookedUp: Sendable {
 
   /// What a page's sendout has; success without one if there is no such sendout.
   var source: PageSource??
+  /// The variant of the page's push; success without it if there is no such push.
+  var variant: Int16??
   /// What the page's push says; success without it if there is no such push.
   var content: MessageContent??
   var template: PageTemplate?

@@ -1,4 +1,3 @@
-import Crypto
 import Delivery
 import FoundationEssentials
 import Postgres
@@ -17,12 +16,16 @@ struct Sendout: Sendable {
   /// Audience and message as JSON: long audiences are decoded only where they are needed.
   let audienceJSON: String
   let messageJSON: String
+  /// Times, limits and variants as JSON.
+  let campaignJSON: String
   let template: (name: String, version: Int32)?
   let unknownIDs: Int32?
   let onUncertain: UncertainPolicy
   let purpose: MessagePurpose
   let createdAt: Date
   let startedAt: Date?
+  /// When it was started, paused or resumed last.
+  let changedAt: Date?
   let frozenAt: Date?
   let finishedAt: Date?
   /// When retention had deleted its pushes.
@@ -35,19 +38,45 @@ struct Sendout: Sendable {
   let fallback: PushAppID?
   /// The user of the console who wrote it last; nil for API and command line.
   let writtenBy: UserID?
+  /// The moment at which it starts; nil for none.
+  let startAt: Date?
+  /// The wall time at which each contact gets it.
+  let localTime: WallTime?
+  let endAt: Date?
+  let scheduledAt: Date?
+  /// When a hub has to look at it next.
+  let nextAt: Date?
+  /// The series, and which of its times it is.
+  let series: (id: SeriesID, number: Int32)?
+  /// What its pushes obey, from the freeze on; nil for a sendout without times, limits and variants.
+  let rules: SendRules?
+  let maximumContacts: Int32?
+  let everyone: Int32?
+  let people: Int32?
+  let winner: Winner?
+  /// Of a stream of test pushes: the sendout that was tested.
+  let testOf: SendoutID?
+
+  /// Which variant those get who waited for it. Without `by` it is a person's to decide, since `at`.
+  struct Winner: Sendable {
+    /// From 1 on; nil for none.
+    let number: Int16?
+    let by: DecisionMaker?
+    let at: Date
+  }
 
   func audience() throws -> Audience { try JSONCoding.decode(Audience.self, from: audienceJSON.utf8) }
-  func message() throws -> MessageBody { try JSONCoding.decode(MessageBody.self, from: messageJSON.utf8, rules: .own) }
-
-  /// A hash of all that a draft says, as its row has it. How many people it reaches is no part of it.
-  /// - Parameter version: of the template that it would start with.
-  func digest(templateVersion version: Int32?) throws -> String {
-    let parts = [
-      name, apps.map(\.description).joined(separator: " "), audienceJSON, messageJSON, template?.name ?? "",
-      version.map { String($0) } ?? "", onUncertain.rawValue, purpose.rawValue,
-    ]
-    return Base64URL.text(Array(SHA256.hash(data: try JSONCoding.encode(parts))))
+  /// The times are those of its columns: a start by hand changes them, and each time of a series has its own.
+  func campaign() throws -> CampaignFields {
+    var campaign = try JSONCoding.decode(CampaignFields.self, from: campaignJSON.utf8)
+    campaign.startAt = startAt.map(Wire.Timestamp.init)
+    campaign.localTime = localTime
+    campaign.endAt = endAt.map(Wire.Timestamp.init)
+    return campaign
   }
+  /// Whether it was frozen with rules of its own, so that its batches are claimed by them.
+  var isPlanned: Bool { rules != nil }
+  func message() throws -> MessageBody { try JSONCoding.decode(MessageBody.self, from: messageJSON.utf8, rules: .own) }
 }
 
 extension Sendout {
@@ -68,19 +97,38 @@ extension Sendout {
       isStream: try row.get("kind") == "stream", name: name,
       state: state,
       haltReason: halt, audienceJSON: audience.text, messageJSON: message.text,
+      campaignJSON: (try row.get("campaign") as JSONDocument).text,
       template: templateName.flatMap { name in templateVersion.map { (name, $0) } },
       unknownIDs: try row.get("unknown_ids"), onUncertain: policy, purpose: purpose,
       createdAt: try row.get("created_at"),
-      startedAt: try row.get("started_at"), frozenAt: try row.get("frozen_at"), finishedAt: try row.get("finished_at"),
+      startedAt: try row.get("started_at"), changedAt: try row.get("changed_at"),
+      frozenAt: try row.get("frozen_at"), finishedAt: try row.get("finished_at"),
       expiredAt: try row.get("expired_at"), stateChanges: try row.get("state_changes"),
       idFields: try row.get("id_fields"), fallback: (try row.get("fallback_app_id") as Int64?).map { PushAppID($0) },
-      writtenBy: (try row.get("written_by") as Int64?).map { UserID($0) })
+      writtenBy: (try row.get("written_by") as Int64?).map { UserID($0) }, startAt: try row.get("start_at"),
+      localTime: (try row.get("local_time") as Date?).flatMap { WallTime(utc: $0) }, endAt: try row.get("end_at"),
+      scheduledAt: try row.get("scheduled_at"), nextAt: try row.get("next_at"), series: try Self.series(row),
+      rules: try (row.get("rules") as JSONB?).map { try JSONCoding.decode(SendRules.self, from: $0.text.utf8) },
+      maximumContacts: try row.get("maximum_contacts"), everyone: try row.get("everyone"),
+      people: try row.get("people"), winner: try Self.winner(row),
+      testOf: (try row.get("test_of") as Int64?).map { SendoutID($0) })
+  }
+
+  private static func series(_ row: Row) throws -> (id: SeriesID, number: Int32)? {
+    guard let id: Int64 = try row.get("series_id"), let number: Int32 = try row.get("series_no") else { return nil }
+    return (SeriesID(id), number)
+  }
+
+  private static func winner(_ row: Row) throws -> Winner? {
+    guard let at: Date = try row.get("winner_at") else { return nil }
+    let by: String? = try row.get("winner_by")
+    return Winner(number: try row.get("winner_no"), by: by.flatMap { DecisionMaker(rawValue: $0) }, at: at)
   }
 }
 
 extension Sendout {
   func reply(apps: [PushApp], counts: SendoutCounts?) throws -> SendoutReply {
-    var reply = summary(among: apps)
+    var reply = try summary(among: apps)
     let audience = try audience()
     // Retention has taken the ids.
     reply.audience = audience == .originalIds([]) ? nil : audience
@@ -91,8 +139,9 @@ extension Sendout {
 
   /// Without audience, message and counts.
   /// - Parameter apps: its apps, and perhaps others of the customer.
-  func summary(among apps: [PushApp]) -> SendoutReply {
-    SendoutReply(
+  func summary(among apps: [PushApp]) throws -> SendoutReply {
+    let campaign = try campaign()
+    return SendoutReply(
       sendoutId: key.sendout, name: name, kind: isStream ? .stream : .broadcast,
       apps: apps.filter { self.apps.contains($0.id) }.map {
         SendoutReply.App(pushAppId: $0.id, appId: $0.appID, appType: $0.type)
@@ -101,8 +150,26 @@ extension Sendout {
       templateVersion: template?.version, onUncertain: onUncertain, writtenBy: writtenBy,
       createdAt: Wire.Timestamp(createdAt),
       startedAt: startedAt.map(Wire.Timestamp.init), frozenAt: frozenAt.map(Wire.Timestamp.init),
-      finishedAt: finishedAt.map(Wire.Timestamp.init), expiredAt: expiredAt.map(Wire.Timestamp.init))
+      finishedAt: finishedAt.map(Wire.Timestamp.init), expiredAt: expiredAt.map(Wire.Timestamp.init),
+      campaign: campaign, seriesId: series?.id, seriesNo: (series?.number).map(Int.init),
+      scheduledAt: scheduledAt.map(Wire.Timestamp.init), nextAt: nextAt.map(Wire.Timestamp.init),
+      maximumContacts: maximumContacts.map(Int.init), everyone: everyone.map(Int.init), people: people.map(Int.init),
+      decision: decision(campaign))
   }
+
+  func decision(_ campaign: CampaignFields) -> WinnerDecision? {
+    guard campaign.winner != nil, frozenAt != nil else { return nil }
+    guard let winner else { return WinnerDecision(state: .waiting) }
+    let at = Wire.Timestamp(winner.at)
+    guard let by = winner.by else { return WinnerDecision(state: .waitingForPerson, at: at) }
+    let variant = winner.number.flatMap { campaign.variants?.dropFirst(Int($0) - 1).first }
+    return WinnerDecision(state: .decided, variant: variant?.name, by: by, at: at)
+  }
+}
+
+extension WallTime {
+  /// What clocks show in UTC, as PostgreSQL sends a time without a zone.
+  init?(utc moment: Date) { self.init(String(Wire.Timestamp(moment).withoutZone.prefix(16))) }
 }
 
 extension JSONB {

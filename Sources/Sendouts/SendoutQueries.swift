@@ -8,34 +8,56 @@ import Wire
 enum SendoutQueries {
   static let all: [Statement] = [
     create, rewrite, find, lock, list, change, halt, lockFreeze, freezable, frozen, finish, freezing, settled, stream,
-    openStream, reserve, requireRange, ofSegment, ofApp, daysOfTrigger,
+    openStream, reserve, requireRange, ofSegment, ofApp, daysOfTrigger, tests, copy,
   ]
 
-  private static let columns = """
+  static let columns = """
     customer_id, sendout_id, push_app_ids, name, state, halt_reason, audience, message, template_name, template_version,
-    unknown_ids, on_uncertain, created_at, started_at, frozen_at, finished_at, expired_at, kind, state_changes, id_fields,
-    fallback_app_id, written_by, purpose
+    unknown_ids, on_uncertain, created_at, started_at, changed_at, frozen_at, finished_at, expired_at, kind, state_changes,
+    id_fields, fallback_app_id, written_by, purpose, \(campaignColumns)
+    """
+  /// Times, limits, variants and series.
+  private static let campaignColumns = """
+    campaign, start_at, local_time, end_at, scheduled_at, next_at, series_id, series_no, rules, maximum_contacts,
+    everyone, people, winner_no, winner_by, winner_at, test_of
     """
 
   static let create = Statement(
     "sendout.create", .write,
     """
     INSERT INTO sendout (customer_id, push_app_ids, name, state, audience, message, template_name, template_version,
-                         unknown_ids, on_uncertain, written_by, purpose, started_at, changed_at)
+                         unknown_ids, on_uncertain, written_by, purpose, campaign, start_at, local_time, end_at, started_at, changed_at)
     VALUES ($1::bigint, $2::bigint[], $3::text, $4::text, $5::jsonb, $6::json, $7::text, $8::int4, $9::int4, $10::text, $11::bigint,
-            $12::text, CASE WHEN $4::text = 'freezing' THEN now() END, CASE WHEN $4::text = 'freezing' THEN now() END)
+            $12::text, $13::json, $14::timestamptz, $15::text::timestamp, $16::timestamptz,
+            CASE WHEN $4::text = 'freezing' THEN now() END, CASE WHEN $4::text = 'freezing' THEN now() END)
     RETURNING \(columns)
     """)
 
   /// Replaces what the draft says: its apps `$3`, name `$4`, audience `$5`, message `$6`, template `$7` in its version `$8`, count of unknown
-  /// ids `$9`, policy `$10` and purpose `$12`, and by whom `$11` it is written.
+  /// ids `$9`, policy `$10` and purpose `$12`, its campaign `$13` with the times `$14`, `$15` and `$16`, and by whom `$11` it is written.
   static let rewrite = Statement(
     "sendout.rewrite", .write,
     """
     UPDATE sendout
        SET push_app_ids = $3::bigint[], name = $4::text, audience = $5::jsonb, message = $6::json, template_name = $7::text,
            template_version = $8::int4, unknown_ids = $9::int4, on_uncertain = $10::text, written_by = $11::bigint,
-           purpose = $12::text
+           purpose = $12::text, campaign = $13::json, start_at = $14::timestamptz, local_time = $15::text::timestamp,
+           end_at = $16::timestamptz
+     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
+    RETURNING \(columns)
+    """)
+
+  /// Makes a draft of what the sendout says, without its times: for the audience `$3`, or its own if that is NULL, with its template in the
+  /// version `$4`, written by `$5`.
+  static let copy = Statement(
+    "sendout.copy", .write,
+    """
+    INSERT INTO sendout (customer_id, push_app_ids, name, state, audience, message, template_name, template_version, unknown_ids,
+                         on_uncertain, written_by, purpose, campaign)
+    SELECT customer_id, push_app_ids, name, 'draft', coalesce($3::jsonb, audience), message, template_name,
+           coalesce($4::int4, template_version), CASE WHEN $3::jsonb IS NULL THEN unknown_ids END, on_uncertain, $5::bigint, purpose,
+           (campaign::jsonb - ARRAY['startAt', 'localTime', 'endAt', 'onMissed', 'repeat'])::json
+      FROM sendout
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
     RETURNING \(columns)
     """)
@@ -54,7 +76,7 @@ enum SendoutQueries {
     "sendout.of_segment", .read,
     """
     SELECT sendout_id FROM sendout
-     WHERE customer_id = $1::bigint AND kind = 'broadcast' AND frozen_at IS NULL AND state IN ('draft', 'freezing', 'paused')
+     WHERE customer_id = $1::bigint AND kind = 'broadcast' AND frozen_at IS NULL AND state IN ('draft', 'scheduled', 'freezing', 'paused')
        AND (jsonb_path_exists(audience, '$.segmentId ? (@ == $number)', jsonb_build_object('number', $2::bigint))
             OR jsonb_path_exists(audience, '$.**.segment ? (@ == $number)', jsonb_build_object('number', $2::bigint)))
      ORDER BY sendout_id LIMIT 1
@@ -88,13 +110,14 @@ enum SendoutQueries {
     "SELECT \(columns) FROM sendout WHERE customer_id = $1::bigint AND sendout_id = $2::bigint FOR NO KEY UPDATE")
 
   /// The newest first, after `$2`: those in the states `$4`, of the kind `$5`, and with names that begin with `$6` in lower case, NULL for
-  /// all. Audience and message are left out: they may be long, and a list does not show them.
+  /// all. Audience, message and variants are left out: they may be long, and a list does not show them.
   static let list = Statement(
     "sendout.list", .read,
     """
     SELECT customer_id, sendout_id, push_app_ids, name, state, halt_reason, '{"all":true}'::jsonb, '{}'::json,
-           template_name, template_version, unknown_ids, on_uncertain, created_at, started_at, frozen_at, finished_at, expired_at, kind,
-           state_changes, id_fields, fallback_app_id, written_by, purpose
+           template_name, template_version, unknown_ids, on_uncertain, created_at, started_at, changed_at, frozen_at, finished_at, expired_at, kind,
+           state_changes, id_fields, fallback_app_id, written_by, purpose,
+           \(campaignColumns.replacing("campaign,", with: "(campaign::jsonb - 'variants' - 'winner')::json AS campaign,"))
       FROM sendout
      WHERE customer_id = $1::bigint AND sendout_id < coalesce($2::bigint, \(Int64.max))
        AND ($4::text[] IS NULL OR state = ANY ($4::text[])) AND ($5::text IS NULL OR kind = $5::text)
@@ -103,14 +126,18 @@ enum SendoutQueries {
      LIMIT $3::bigint
     """)
 
-  /// Writes the new state `$3` with its moments, and the template's version `$4` unless that is NULL. A sendout that was started
-  /// before keeps its start. Citus accepts no `now()` within a CASE of SET, and OFFSET 0 keeps the planner from moving it there.
+  /// Writes the new state `$3` with its moments, the template's version `$4` unless that is NULL, and the most contacts `$5` likewise. A sendout
+  /// that was started before keeps its start. One that was to start at a moment is planned for this one when somebody starts it. Citus
+  /// accepts no `now()` within a CASE of SET, and OFFSET 0 keeps the planner from moving it there.
   static let change = Statement(
     "sendout.change", .write,
     """
     WITH changed AS (UPDATE sendout
        SET state = $3::text, state_changes = state_changes + 1, changed_at = now(), halt_reason = NULL,
-           template_version = coalesce($4::int4, template_version), started_at = least(started_at, moment.of_start),
+           template_version = coalesce($4::int4, template_version),
+           maximum_contacts = coalesce($5::int4, maximum_contacts), started_at = least(started_at, moment.of_start),
+           start_at = CASE WHEN start_at IS NULL THEN NULL ELSE coalesce(moment.of_start, start_at) END,
+           next_at = CASE WHEN $3::text IN ('running', 'paused') THEN next_at END,
            finished_at = moment.of_end
       FROM (SELECT CASE WHEN $3::text = 'freezing' THEN now() END AS of_start,
                    CASE WHEN $3::text = 'cancelled' THEN now() END AS of_end
@@ -144,12 +171,17 @@ enum SendoutQueries {
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state = 'freezing'
     """)
 
-  /// Ends the freeze. Returns the state: `paused` if it was paused meanwhile, and nothing if it was cancelled.
+  /// Ends the freeze: with `$3` unknown ids, the rules `$4`, NULL for none, and of its contacts `$5` in the audience and `$6` left. Its variants
+  /// are decided about `$8` minutes after the first planned moment `$7`, NULL for now. It pauses for the reason `$9`, if there is one. Returns the
+  /// state: `paused` too if it was paused meanwhile, and nothing if it was cancelled.
   static let frozen = Statement(
     "sendout.frozen", .write,
     """
     WITH changed AS (UPDATE sendout
-       SET state = CASE WHEN state = 'freezing' THEN 'running' ELSE state END, frozen_at = now(), unknown_ids = $3::int4
+       SET state = CASE WHEN state = 'freezing' AND $9::text IS NULL THEN 'running' ELSE 'paused' END,
+           halt_reason = coalesce($9::text, halt_reason), frozen_at = now(), unknown_ids = $3::int4, rules = $4::jsonb,
+           everyone = $5::int4, people = $6::int4, next_at = least(moment.of_decision, end_at)
+      FROM (SELECT coalesce($7::timestamptz, now()) + make_interval(mins => $8::int4) AS of_decision OFFSET 0) AS moment
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state IN ('freezing', 'paused')
     RETURNING \(columns)), \(SendoutEventSQL.toldOfFreeze) SELECT state FROM changed
     """)
@@ -184,17 +216,26 @@ enum SendoutQueries {
 
   /// Opens the stream `$2` of the apps `$3`, named `$4`, with the template `$5` in its version `$6`; nothing if another hub has. `$7` says
   /// what becomes of uncertain pushes, `$8` are the fields of tracked messages with their ids, NULL for others, `$9` is the app of
-  /// their fallbacks, and `$10` the purpose.
+  /// their fallbacks, and `$10` the purpose. `$11` is the sendout that its messages test, NULL for others; days do not count those.
   static let openStream = Statement(
     "sendout.open_stream", .write,
     """
     INSERT INTO sendout (customer_id, kind, stream, push_app_ids, name, state, audience, message, template_name,
                          template_version, started_at, changed_at, frozen_at, on_uncertain, id_fields, fallback_app_id,
-                         purpose)
+                         purpose, test_of, all_counted)
     VALUES ($1::bigint, 'stream', $2::text, $3::bigint[], $4::text, 'running', '{"all":true}', '{}', $5::text, $6::int4,
-            now(), now(), now(), $7::text, $8::text[], $9::bigint, $10::text)
+            now(), now(), now(), $7::text, $8::text[], $9::bigint, $10::text, $11::bigint, $11::bigint IS NOT NULL)
     ON CONFLICT DO NOTHING
     RETURNING \(columns)
+    """)
+
+  /// The streams that tested the sendout `$2`, the oldest first.
+  static let tests = Statement(
+    "sendout.tests", .read,
+    """
+    SELECT \(columns) FROM sendout
+     WHERE customer_id = $1::bigint AND test_of = $2::bigint
+     ORDER BY sendout_id
     """)
 
   /// Makes the partitions that the sendout `$1` needs once it has started, unless they are there: a function of the schema's owner. It
@@ -220,6 +261,6 @@ extension ChangeChannel {
 /// Every statement of this room but those of numbered stores, so that a test can prepare each of them on a real server.
 package enum SendoutStatements {
   package static let all: [Statement] =
-    SendoutQueries.all + TemplateUseQueries.all + ReportQueries.all + RetentionQueries.all
-    + SendoutsPersonalTables.statements
+    SendoutQueries.all + ScheduleQueries.all + SeriesQueries.all + WinnerQueries.all + TemplateUseQueries.all
+    + ReportQueries.all + RetentionQueries.all + EventBodyQueries.all + SendoutsPersonalTables.statements
 }

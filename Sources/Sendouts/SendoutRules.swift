@@ -45,6 +45,22 @@ enum SendoutRules {
     }
   }
 
+  /// What a request says of times, limits and variants, and whether it starts by that.
+  static func campaign(_ request: SendoutRequest) throws(SendoutError) {
+    let campaign = request.campaign
+    if let (field, problem) = campaign.problem { throw .invalid(field: field, problem: problem) }
+    if request.start == true, campaign.hasTime {
+      let time = campaign.startAt == nil ? "localTime" : "startAt"
+      throw .invalid(field: "start", problem: "is there beside \(time): leave it out, it starts then")
+    }
+    if request.start == true, request.draft == true {
+      throw .invalid(field: "draft", problem: "is there beside start: leave out one of them")
+    }
+    if request.purpose == .transactional, campaign.quietHours != nil {
+      throw .invalid(field: "quietHours", problem: "has no meaning for transactional messages: leave it out")
+    }
+  }
+
   /// A template's page is the message's link, so it cannot have another.
   static func checkLink(_ message: MessageTemplate, beside template: String?) throws(SendoutError) {
     if message.hasLink, template != nil {

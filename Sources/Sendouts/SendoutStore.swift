@@ -11,11 +11,11 @@ public import Wire
 /// Every verb changes sendout and ledger in the caller's transaction: once that is committed, no hub claims what it must not. Repeating a
 /// verb is fine; one that is impossible in the sendout's state is refused.
 public struct SendoutStore: Sendable {
-  private let database: any Querying
+  let database: any Querying
   /// For reads that may take long.
   let reading: any Querying
   /// The user of the console who makes the change; nil for API and command line.
-  private let user: UserID?
+  let user: UserID?
   /// Days for which the hub keeps the ledger; nil for ever.
   private let retentionDays: Int32?
 
@@ -33,53 +33,99 @@ public struct SendoutStore: Sendable {
     self.reading = reading ?? database
   }
 
-  /// Creates a sendout, and starts it if the request says so.
+  /// Creates a sendout, and starts it if the request says so, or schedules it if it says when.
   /// - Returns: the sendout; its counts are 0, as a hub has yet to freeze its audience.
   /// - Throws: `SendoutError.invalid`, `.appWithoutCredentials`, `.needsApproval`; `RegistryError.appUnknown`, `.appAmbiguous`;
   ///   `ContentError.invalid`, `.unparsable` with fields such as `message.alert`.
   public func create(_ customer: CustomerID, _ request: SendoutRequest) async throws -> SendoutReply {
     let new = try await checked(customer, request, CheckedForm(request))
+    let times = try await checkedTimes(request.campaign)
     let row = try await database.query(
       SendoutQueries.create, customer.rawValue, new.apps.map(\.id.rawValue), new.name,
       (request.start == true ? SendoutState.freezing : .draft).rawValue, try JSONB(encoding: new.audience),
       JSONDocument(request.message.json), new.template?.name, new.template?.version, new.unknownIDs.map(Int32.init),
-      (request.onUncertain ?? .resend).rawValue, user?.rawValue, (request.purpose ?? .marketing).rawValue)[0]
-    let sendout = try Sendout(row)
+      (request.onUncertain ?? .resend).rawValue, user?.rawValue, (request.purpose ?? .marketing).rawValue,
+      times.campaign, times.startAt, times.localTime, times.endAt)[0]
+    var sendout = try Sendout(row)
     if request.start == true { try await checkApproval(of: sendout) }
     if sendout.state == .freezing {
       try await database.query(SendoutQueries.requireRange, sendout.key.sendout.rawValue)
       try await database.notify(.sendout, sendout.key.description)
     }
+    if request.isScheduled {
+      try await checkApproval(of: sendout)
+      sendout = try await schedule(sendout, SendoutStart(), templateVersion: nil)
+    }
     return try await reply(sendout, among: new.apps, SendoutCounts())
   }
 
-  /// Replaces all that a draft says.
-  /// - Returns: the draft as it was and as it is, without counts.
-  /// - Throws: `RegistryError.numberUnknown`, `SendoutError.notDraft`; what `create` throws.
+  /// Replaces all that a sendout says that has not started. One that is scheduled stays so, and is scheduled anew.
+  /// - Returns: the sendout as it was and as it is, without counts.
+  /// - Throws: `RegistryError.numberUnknown`, `SendoutError.notDraft`, `.changeNeedsApproval`; what `create` throws.
   public func change(
     _ customer: CustomerID, _ sendout: SendoutID, _ request: SendoutRequest
   ) async throws -> (before: SendoutReply, after: SendoutReply) {
     let form = try CheckedForm(request)
+    return try await rewrite(try await changeable(customer, sendout), request, form)
+  }
+
+  /// Replaces those fields of a sendout that a change names. Its apps stay as they are unless the change names others.
+  /// - Returns: as above.
+  /// - Throws: as above; `JSONProblem` and `DecodingError` where the fields do not go together.
+  public func change(
+    _ customer: CustomerID, _ sendout: SendoutID, _ change: SendoutChange
+  ) async throws -> (before: SendoutReply, after: SendoutReply) {
+    let draft = try await changeable(customer, sendout)
+    let known = try await PushApps(database).list(customer).filter { draft.apps.contains($0.id) }
+    let request = try change.applied(to: try draft.request(apps: known))
+    return try await rewrite(draft, request, CheckedForm(request), apps: change.namesApps ? nil : known)
+  }
+
+  private func changeable(_ customer: CustomerID, _ sendout: SendoutID) async throws -> Sendout {
     guard let row = try await database.query(SendoutQueries.lock, customer.rawValue, sendout.rawValue).first else {
       throw RegistryError.numberUnknown("sendout")
     }
     let draft = try Sendout(row)
-    guard draft.state == .draft else { throw SendoutError.notDraft(sendout, draft.state) }
-    let new = try await checked(customer, request, form)
-    let changed = try Sendout(
+    guard draft.state == .draft || draft.state == .scheduled else { throw SendoutError.notDraft(sendout, draft.state) }
+    // Else one person could change what another has approved.
+    if draft.state == .scheduled, user != nil, try await wantsApproval(customer) {
+      throw SendoutError.changeNeedsApproval(sendout)
+    }
+    return draft
+  }
+
+  private func rewrite(
+    _ draft: Sendout, _ request: SendoutRequest, _ form: CheckedForm, apps: [PushApp]? = nil
+  ) async throws -> (before: SendoutReply, after: SendoutReply) {
+    let (customer, sendout) = (draft.key.customer, draft.key.sendout)
+    if draft.state == .scheduled, !request.campaign.hasTime {
+      throw SendoutError.invalid(
+        field: "startAt", problem: "is missing, and the sendout is scheduled: give a time, or unschedule it first")
+    }
+    let before = try await reply(draft, nil)
+    let new = try await checked(customer, request, form, apps: apps)
+    let times = try await checkedTimes(request.campaign)
+    var changed = try Sendout(
       try await database.query(
         SendoutQueries.rewrite, customer.rawValue, sendout.rawValue, new.apps.map(\.id.rawValue), new.name,
         try JSONB(encoding: new.audience), JSONDocument(request.message.json), new.template?.name,
         new.template?.version, new.unknownIDs.map(Int32.init), (request.onUncertain ?? .resend).rawValue,
-        user?.rawValue, (request.purpose ?? .marketing).rawValue)[0])
-    return (try await reply(draft, nil), try await reply(changed, among: new.apps, nil))
+        user?.rawValue, (request.purpose ?? .marketing).rawValue, times.campaign, times.startAt, times.localTime,
+        times.endAt)[0])
+    if draft.state == .scheduled {
+      try await Series(database).change(changed, from: try draft.campaign().repeat, to: request.campaign.repeat)
+      changed = try await schedule(changed, SendoutStart(), templateVersion: nil)
+    }
+    return (before, try await reply(changed, among: new.apps, nil))
+  }
+
+  private func wantsApproval(_ customer: CustomerID) async throws -> Bool {
+    try await Customers(database).find(customer)?.settings.approval == true
   }
 
   /// Where the customer wants approval, nobody starts what they wrote themselves. Keys and the command line are no persons.
   private func checkApproval(of sendout: Sendout) async throws {
-    guard let user, sendout.writtenBy == user,
-      try await Customers(database).find(sendout.key.customer)?.settings.approval == true
-    else { return }
+    guard let user, sendout.writtenBy == user, try await wantsApproval(sendout.key.customer) else { return }
     throw SendoutError.needsApproval(sendout.key.sendout)
   }
 
@@ -106,15 +152,15 @@ public struct SendoutStore: Sendable {
   private struct CheckedForm {
     let name: String
     let appIDs: [String]
-    let message: MessageTemplate
+    let message: MessageChoices
 
     init(_ request: SendoutRequest) throws {
       name = try SendoutRules.name(request)
       try SendoutRules.audience(request.audience)
+      try SendoutRules.campaign(request)
       appIDs = try SendoutRules.appIDs(request.appId, request.appIds)
       // Compiled only as a check: every hub compiles its own.
-      message = try MessageTemplate(request.message)
-      try SendoutRules.checkLink(message, beside: request.template)
+      message = try SendoutRules.choices(request)
       try message.checkForm(for: [])
     }
   }
@@ -128,17 +174,35 @@ public struct SendoutStore: Sendable {
     let audience: Audience
   }
 
+  /// - Parameters:
+  ///   - apps: instead of those that the request names.
+  ///   - isHeld: whether its template and its segments must stay until the transaction ends.
   private func checked(
-    _ customer: CustomerID, _ request: SendoutRequest, _ form: CheckedForm
+    _ customer: CustomerID, _ request: SendoutRequest, _ form: CheckedForm, apps: [PushApp]? = nil, isHeld: Bool = true
   ) async throws -> CheckedRequest {
-    let apps = try await PushApps(database).resolveAll(customer, appIDs: form.appIDs, type: request.appType)
-    let served = try SendoutRules.sendable(apps)
+    let named =
+      if let apps { apps } else {
+        try await PushApps(database).resolveAll(customer, appIDs: form.appIDs, type: request.appType)
+      }
+    let served = try SendoutRules.sendable(named)
     try form.message.checkForm(for: served.map(\.type))
+    _ = try await SendoutRules.templateVersions(customer, request.campaign.variants, in: database, isHeld: true)
     return CheckedRequest(
       name: form.name, apps: served,
-      template: try await SendoutRules.currentTemplate(customer, request.template, in: database, isHeld: true),
+      template: try await SendoutRules.currentTemplate(customer, request.template, in: database, isHeld: isHeld),
       unknownIDs: try await unknownIDs(customer, request.audience),
-      audience: try await segments.resolve(customer, request.audience, holding: true).audience)
+      audience: try await segments.resolve(customer, request.audience, holding: isHeld).audience)
+  }
+
+  /// What a request says, checked as if it was to be stored.
+  /// - Throws: what `create` throws.
+  func unsaved(_ customer: CustomerID, _ request: SendoutRequest) async throws -> SendoutSubject {
+    let new = try await checked(customer, request, CheckedForm(request), isHeld: false)
+    _ = try await checkedTimes(request.campaign)
+    return SendoutSubject(
+      customer: customer, sendout: nil, name: new.name, apps: new.apps.map(\.id), audience: new.audience,
+      message: request.message, campaign: request.campaign, purpose: request.purpose ?? .marketing,
+      template: new.template?.name, onUncertain: request.onUncertain ?? .resend, scheduledAt: nil)
   }
 
   /// The first sendout that names the app, and whether it is one of single messages; `nil` if there is none.
@@ -151,7 +215,7 @@ public struct SendoutStore: Sendable {
     }
   }
 
-  private var segments: Segments { Segments(database, retentionDays: retentionDays) }
+  var segments: Segments { Segments(database, retentionDays: retentionDays) }
 
   /// A sendout that names the segment and is not frozen yet; nil if there is none. The caller has locked the segment's row.
   package func first(naming segment: SegmentID, of customer: CustomerID) async throws -> SendoutID? {
@@ -173,14 +237,13 @@ public struct SendoutStore: Sendable {
     }
   }
 
-  /// Starts, pauses, resumes or cancels a sendout. It waits for no freeze: one that is under way obeys when it ends. Nor does it wait for
+  /// Starts, schedules, pauses, resumes or cancels a sendout. It waits for no freeze: one that is under way obeys when it ends. Nor does it wait for
   /// long while something else has the sendout's row (`LockWait.brief`). Once it has returned, pushes in flight may still leave.
-  /// - Parameter digest: of the draft that is to be started, as whoever starts it has seen it; `nil` for what it says now. It is compared
-  ///   while the row is locked.
+  /// - Parameter conditions: of a start and of a schedule. The digest of what whoever starts it has seen is compared while the row is locked.
   /// - Returns: the sendout as it is now, without counts, and the state it was in before.
-  /// - Throws: `RegistryError.numberUnknown`, `SendoutError.wrongState`, `.needsApproval`, `.changed`.
+  /// - Throws: `RegistryError.numberUnknown`, `SendoutError.wrongState`, `.needsApproval`, `.changed`; `.invalid` for times that are over.
   public func apply(
-    _ verb: SendoutVerb, to sendout: SendoutID, of customer: CustomerID, seen digest: String? = nil
+    _ verb: SendoutVerb, to sendout: SendoutID, of customer: CustomerID, _ conditions: SendoutStart = SendoutStart()
   ) async throws -> (before: SendoutState, sendout: SendoutReply) {
     let key = SendoutKey(customer, sendout)
     let (customer, number) = (key.customer.rawValue, key.sendout.rawValue)
@@ -193,21 +256,47 @@ public struct SendoutStore: Sendable {
       throw SendoutError.wrongState(key.sendout, before, verb)
     }
     if state != before {
-      if verb == .start { try await checkApproval(of: sendout) }
-      // A draft starts with the current version of its template, not with that of its creation.
-      let template = verb == .start ? try await currentTemplate(of: sendout, isHeld: true) : nil
-      if verb == .start, let digest,
-        !digest.hasSameBytes(as: try sendout.digest(templateVersion: template?.version))
-      {
-        throw SendoutError.changed(key.sendout)
+      var version: Int32?
+      if verb == .start || verb == .schedule {
+        try await checkApproval(of: sendout)
+        // A draft starts with the current version of its template, not with that of its creation.
+        if before == .draft { version = try await currentTemplate(of: sendout, isHeld: true)?.version }
+        if let seen = conditions.digest {
+          let digest = try await digest(of: sendout)
+          guard seen.hasSameBytes(as: digest) else { throw SendoutError.changed(key.sendout) }
+        }
       }
-      sendout = try Sendout(
-        try await database.query(SendoutQueries.change, customer, number, state.rawValue, template?.version)[0])
+      // A time of a series that does not go as it was made makes room for the next. Before its own time changes, that of the next follows from it.
+      if before == .scheduled, let series = sendout.series {
+        let all = Series(database)
+        if verb == .unschedule { try await all.forget(sendout) }
+        try await all.makeNext(key.customer, series.id, leaving: key.sendout)
+      }
+      if verb == .start, before == .draft, sendout.series == nil, try sendout.campaign().repeat != nil {
+        throw SendoutError.invalid(field: "repeat", problem: "needs a schedule: schedule the draft, or remove repeat")
+      }
+      switch verb {
+      case .schedule:
+        _ = try await checkedTimes(try sendout.campaign())
+        sendout = try await schedule(sendout, conditions, templateVersion: version)
+      case .unschedule:
+        sendout = try Sendout(try await database.query(ScheduleQueries.unschedule, customer, number)[0])
+      case .start, .pause, .resume, .cancel:
+        sendout = try Sendout(
+          try await database.query(
+            SendoutQueries.change, customer, number, state.rawValue, version,
+            conditions.maximumContacts.map(Int32.init))[0])
+      }
       let ledger = Ledger(database)
       switch verb {
+      case .schedule, .unschedule: break
       case .start: try await database.query(SendoutQueries.requireRange, number)
       case .pause: try await ledger.hold(key)
-      case .resume: try await ledger.resume(key)
+      case .resume:
+        // One that was late is frozen only now.
+        if sendout.state == .freezing { try await database.query(SendoutQueries.requireRange, number) }
+        try await ledger.resume(key)
+        try await ledger.noteResumed(key)
       case .cancel: try await ledger.cancel(key)
       }
       try await database.notify(.sendout, key.description)
@@ -224,15 +313,15 @@ public struct SendoutStore: Sendable {
     return try await reply(sendout, try await Ledger(database).counts(sendout.key))
   }
 
-  private func reply(
+  func reply(
     _ sendout: Sendout, among apps: [PushApp]? = nil, _ counts: SendoutCounts?
   ) async throws -> SendoutReply {
     let known = if let apps { apps } else { try await PushApps(database).list(sendout.key.customer) }
     var reply = try sendout.reply(apps: known, counts: counts)
-    if sendout.state == .draft {
+    if sendout.state == .draft || sendout.state == .scheduled {
       // What it would start with, not what it was written with.
-      reply.templateVersion = try await currentTemplate(of: sendout)?.version
-      reply.digest = try sendout.digest(templateVersion: reply.templateVersion)
+      if sendout.state == .draft { reply.templateVersion = try await currentTemplate(of: sendout)?.version }
+      reply.digest = try await digest(of: sendout)
     }
     return reply
   }

@@ -2,7 +2,7 @@ public import Wire
 
 /// What can be done to a sendout.
 public enum SendoutVerb: String, Sendable, Hashable, CaseIterable {
-  case start, pause, resume, cancel
+  case start, pause, resume, cancel, schedule, unschedule
 }
 
 extension SendoutVerb {
@@ -11,14 +11,17 @@ extension SendoutVerb {
   ///   freezing when it is resumed.
   func next(from state: SendoutState, isFrozen: Bool) -> SendoutState? {
     switch (self, state) {
-    case (.start, .draft): .freezing
+    case (.schedule, .draft): .scheduled
+    case (.unschedule, .scheduled): .draft
+    case (.start, .draft), (.start, .scheduled): .freezing
     case (.pause, .freezing), (.pause, .running): .paused
     case (.resume, .paused): isFrozen ? .running : .freezing
-    case (.cancel, .draft), (.cancel, .freezing), (.cancel, .running), (.cancel, .paused): .cancelled
+    case (.cancel, .draft), (.cancel, .scheduled), (.cancel, .freezing), (.cancel, .running), (.cancel, .paused):
+      .cancelled
     case (.start, .freezing), (.start, .running), (.pause, .paused), (.resume, .freezing), (.resume, .running),
-      (.cancel, .cancelled):
+      (.cancel, .cancelled), (.schedule, .scheduled), (.unschedule, .draft):
       state
-    case (.start, _), (.pause, _), (.resume, _), (.cancel, _): nil
+    case (.start, _), (.pause, _), (.resume, _), (.cancel, _), (.schedule, _), (.unschedule, _): nil
     }
   }
 }
@@ -43,8 +46,18 @@ public enum SendoutError: Error, Sendable, Hashable {
   case notDraft(SendoutID, SendoutState)
   /// Triggers, or sendouts that have not ended, have the template's page. `users` are as in `trigger 1`.
   case templateInUse(by: [String])
+  /// The sendout is scheduled, and whoever changes it may not decide alone that it goes.
+  case changeNeedsApproval(SendoutID)
+  /// The customer has no series of this number.
+  case seriesUnknown
+  /// There are no pushes of the sendout in the ledger: it has not been started, or retention has deleted them.
+  case withoutPushes(SendoutID)
   /// Another user has to start the sendout than the one who wrote it.
   case needsApproval(SendoutID)
   /// The draft says something else than what whoever starts it has seen.
   case changed(SendoutID)
+  /// Those who waited for a winner get one already, or nothing.
+  case winnerDecided(SendoutID)
+  /// A winner can be chosen only from the freeze to the sendout's end.
+  case winnerNotOpen(SendoutID, SendoutState)
 }

@@ -60,12 +60,20 @@ enum TemplateUseQueries {
      ORDER BY trigger_id LIMIT \(TemplateUses.most)
     """)
 
-  /// The sendouts of the template, those first that have not ended. Streams are left out: each of their messages has the version of its moment.
+  /// The sendouts of the template, and those of which a variant has it; those first that have not ended. Before the freeze a variant has the
+  /// newest version. Streams are left out: each of their messages has the version of its moment.
   static let sendouts = Statement(
     "sendout.of_template", .read,
     """
-    SELECT sendout_id, name, state, template_version FROM sendout
-     WHERE customer_id = $1::bigint AND template_name = $2::text AND kind = 'broadcast'
+    SELECT sendout_id, name, state,
+           coalesce(CASE WHEN template_name = $2::text THEN template_version END,
+                    (SELECT max(template_version) FROM sendout_variant
+                      WHERE customer_id = $1::bigint AND sendout_variant.sendout_id = sendout.sendout_id),
+                    (\(TemplateQueries.newestVersion("$2::text"))))
+      FROM sendout
+     WHERE customer_id = $1::bigint AND kind = 'broadcast'
+       AND (template_name = $2::text
+            OR jsonb_path_exists(campaign::jsonb, '$.variants[*] ? (@.template == $name)', jsonb_build_object('name', $2::text)))
      ORDER BY state IN ('finished', 'cancelled'), sendout_id DESC LIMIT \(TemplateUses.most)
     """)
 }

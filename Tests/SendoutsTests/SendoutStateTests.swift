@@ -13,13 +13,17 @@ import Wire
     func leads(_ verb: SendoutVerb, isFrozen: Bool = true) -> [SendoutState: SendoutState] {
       states.reduce(into: [:]) { $0[$1] = verb.next(from: $1, isFrozen: isFrozen) }
     }
-    #expect(leads(.start) == [.draft: .freezing, .freezing: .freezing, .running: .running])
+    #expect(
+      leads(.start) == [.draft: .freezing, .scheduled: .freezing, .freezing: .freezing, .running: .running])
+    #expect(leads(.schedule) == [.draft: .scheduled, .scheduled: .scheduled])
+    #expect(leads(.unschedule) == [.draft: .draft, .scheduled: .draft])
     #expect(leads(.pause) == [.freezing: .paused, .running: .paused, .paused: .paused])
     #expect(leads(.resume) == [.freezing: .freezing, .running: .running, .paused: .running])
     #expect(leads(.resume, isFrozen: false)[.paused] == .freezing)
     #expect(
       leads(.cancel) == [
-        .draft: .cancelled, .freezing: .cancelled, .running: .cancelled, .paused: .cancelled, .cancelled: .cancelled,
+        .draft: .cancelled, .scheduled: .cancelled, .freezing: .cancelled, .running: .cancelled, .paused: .cancelled,
+        .cancelled: .cancelled,
       ])
   }
 

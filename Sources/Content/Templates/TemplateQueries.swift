@@ -30,6 +30,11 @@ package enum TemplateQueries {
   /// A version for the pages of messages that were sent, even if the template is removed.
   static let ofPage = Statement("template.of_page", .read, version)
 
+  /// The number of a template's newest version, removed or not. `$1` is the customer.
+  package static func newestVersion(_ name: String) -> String {
+    "SELECT max(version) FROM template WHERE customer_id = $1::bigint AND template.name = \(name)"
+  }
+
   private static let newest = """
     SELECT \(summary), body FROM template
     WHERE customer_id = $1::bigint AND name = $2::text AND \(isThere) ORDER BY version DESC LIMIT 1

@@ -71,7 +71,10 @@ final class Dispatch: Sendable {
     outcomeWriter = OutcomeWriter(
       of: plan.key, unwritten: dispatcher.unwritten, on: plan.isStream ? dispatcher.database.executor : nil
     ) {
-      [ledger, leases, logger, isStream = plan.isStream, waits = dispatcher.waits, hubWindow = dispatcher.window]
+      [
+        ledger, leases, logger, isStream = plan.isStream, watch = plan.watch, waits = dispatcher.waits,
+        hubWindow = dispatcher.window
+      ]
       settlements, capacities in
       let successors = window.successors(of: capacities)
       do {
@@ -79,6 +82,8 @@ final class Dispatch: Sendable {
         leases.settled(settled)
         let wasAwaited = waits.settled(ledger.key, settlements)
         window.release(capacities, to: successors, isMarked: isMarked)
+        // What the watch could not find out now, it does with the next outcomes.
+        try? await watch?(settlements.count)
         if isStream, !wasAwaited, !waits.isWritingAwaited, hubWindow.isHalfFree {
           try? await Task.sleep(for: Self.pauseBetweenWrites)
         }

@@ -74,7 +74,7 @@ struct Hub: Sendable {
     try await serve(
       first + [pool, reportPool, caches, parts.accessKeys.usage, parts.services],
       [
-        runner(parts), parts.messages, outbox(parts),
+        runner(parts), parts.messages, outbox(parts), webhooks(parts),
         StepRunner(
           ImportWork(pool, suppressions: parts.suppressions, endpoints: settings.pushServices.endpoints), logger: logger
         ),
@@ -148,6 +148,11 @@ struct Hub: Sendable {
 
   private func outbox(_ parts: HubParts) -> OutboxRunner {
     OutboxRunner(parts.pool, [StatusReports(parts.pool)], logger: logger, post: parts.services.poster.post)
+  }
+
+  private func webhooks(_ parts: HubParts) -> WebhookRunner {
+    WebhookRunner(
+      parts.pool, vault: parts.vault, bodies: EventBodies(parts.pool), logger: logger, post: parts.services.poster.post)
   }
 
   private func routes(_ parts: HubParts, _ pins: PINs) throws -> HubRoutes {

@@ -101,6 +101,9 @@ struct Housekeeping: Service {
     try await customers.forEach("delete the old rows of the outbox", logger: logger) {
       try await PostQueue(pool).forgetExpired($0.id)
     }
+    try await customers.forEach("delete the old events of webhooks", logger: logger) {
+      try await EventWebhooks.forgetExpired($0.id, in: pool)
+    }
     try await customers.forEach("delete the old lines of notifications", logger: logger) {
       try await NotificationRunner.forgetExpired($0.id, in: pool)
     }

@@ -83,7 +83,7 @@ extension Querying {
   }
 
   /// Runs `body`, turning the violation of a named constraint into what it means to the caller.
-  func mapViolations<Answer>(
+  package func mapViolations<Answer>(
     _ constraints: [String: RegistryError], _ body: (any Querying) async throws -> Answer
   ) async throws -> Answer {
     do {

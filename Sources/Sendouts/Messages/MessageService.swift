@@ -152,6 +152,16 @@ public final class MessageService: Sendable {
     return try await send(customer, plan, nil).message
   }
 
+  /// Accepts a message as a test of a sendout, to the apps of that alone. No rule of quiet hours or caps looks at it.
+  /// - Throws: as above.
+  func sendTest(
+    _ customer: CustomerID, _ request: MessageRequest, of sendout: TestedSendout
+  ) async throws -> MessageReply {
+    var plan = try plan(request, nil)
+    plan.tested = sendout
+    return try await send(customer, plan, nil).message
+  }
+
   private func plan(_ request: MessageRequest, _ allowed: String?) throws -> MessagePlan {
     try Self.check(request)
     let appIDs = try SendoutRules.appIDs(request.appId, request.appIds)
@@ -211,6 +221,8 @@ public final class MessageService: Sendable {
     let savedFor: String?
     /// Whether it is the hub's own, with a PIN.
     var namesPIN = false
+    /// Of a test.
+    var tested: TestedSendout?
   }
 
   private func send(
@@ -257,9 +269,9 @@ public final class MessageService: Sendable {
     }
     let purpose = request.purpose ?? .transactional
     let stream = try self.stream(
-      customer, apps, found, template: request.template, trigger: plan.trigger, purpose: purpose)
+      customer, apps, found, template: request.template, trigger: plan.trigger, tested: plan.tested, purpose: purpose)
     var limited = stream.stream
-    if !plan.namesPIN { limited.limits = try limits(of: customer, for: purpose, found) }
+    if !plan.namesPIN, plan.tested == nil { limited.limits = try limits(of: customer, for: purpose, found) }
     try compiled.check(for: apps)
     try SendoutRules.checkLink(compiled.template, beside: request.template)
     var content = stream.traits.content(request.message, compiled.template)
@@ -428,8 +440,11 @@ extension MessageService {
 
   /// The apps to which the message goes, of those that each of its appIds stands for.
   private static func served(_ found: [[PushApp]], _ plan: MessagePlan) throws -> [PushApp] {
-    let type = plan.request.appType
-    let meant = type == nil ? found : found.map { $0.filter { $0.type == type } }
+    let (type, tested) = (plan.request.appType, plan.tested?.apps)
+    let meant =
+      type == nil && tested == nil
+      ? found
+      : found.map { $0.filter { app in (type == nil || app.type == type) && tested?.contains(app.id) != false } }
     if let unknown = meant.firstIndex(where: \.isEmpty) { throw RegistryError.appUnknown(appID: plan.appIDs[unknown]) }
     return try SendoutRules.sendable(meant.count == 1 ? meant[0] : meant.flatMap(\.self))
   }

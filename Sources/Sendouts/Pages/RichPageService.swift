@@ -84,12 +84,9 @@ public final class RichPageService: Sendable {
     guard let known = found.source ?? sources.cached(key) else {
       throw MustLookUp { $0.source = .some(try await self.sources.source(key)) }
     }
-    guard let source = known, let name = source.template else { return nil }
-    // In a stream each push has a message of its own.
-    if source.content == nil, found.content == nil {
-      throw MustLookUp { $0.content = .some(try await self.sources.content(of: link, source.traits)) }
+    guard let source = known, let (template, content) = try said(link, source, found), let name = template else {
+      return nil
     }
-    guard let content = source.content ?? (found.content ?? nil) else { return nil }
     guard
       let template = found.template ?? templates.cached(link.customer, name: name.name, version: name.version)
     else {
@@ -100,12 +97,36 @@ public final class RichPageService: Sendable {
     return SendoutPageTemplate(source: source, template: template, content: content)
   }
 
+  /// What the push says, and its template.
+  /// - Returns: nil if there is no such push.
+  /// - Throws: `MustLookUp`.
+  private func said(
+    _ link: PushLink, _ source: PageSource, _ found: LookedUp
+  ) throws -> (template: (name: String, version: Int32)?, content: MessageContent)? {
+    if !source.variants.isEmpty {
+      guard let variant = found.variant else {
+        throw MustLookUp { $0.variant = .some(try await self.sources.variant(of: link)) }
+      }
+      guard let variant, source.variants.indices.contains(Int(variant) - 1) else { return nil }
+      let said = source.variants[Int(variant) - 1]
+      return (said.template, said.content)
+    }
+    if let content = source.content { return (source.template, content) }
+    guard source.template != nil else { return nil }
+    // In a stream each push has a message of its own.
+    guard let content = found.content else {
+      throw MustLookUp { $0.content = .some(try await self.sources.content(of: link, source.traits)) }
+    }
+    return content.map { (source.template, $0) }
+  }
+
   /// Records the opens and reads the recipients, concurrently.
   private static func record(
     _ opens: [Open], of customer: CustomerID, in database: any Querying, _ logger: Logger
   ) async throws -> [RecordedOpen] {
     async let contacts = contacts(of: opens, customer, in: database, logger)
-    let found = try await Devices(database).recipients(customer, Array(Set(opens.map(\.link.device))))
+    let found = try await Devices(database).recipients(
+      customer, Array(Set(opens.map(\.link.device))), with: [.all, .spokenLanguage])
     let recipients = Dictionary(found.map { ($0.device.id, $0) }) { first, _ in first }
     let known = try await contacts
     let missing = zip(opens, known).compactMap { recipients[$0.link.device] == nil ? $1 : nil }
@@ -156,7 +177,7 @@ public struct OpenedPage: Sendable {
   let links: PublicLinks
 
   public func render() -> RenderedPage {
-    let (template, content) = (page.template, page.content)
+    let (template, content) = (page.template, page.content.inLanguage(recipient.spokenLanguage))
     var context = PageContext(
       recipient, app: page.source.apps[recipient.device.app] ?? AppFields(), content: content)
     if template.namesLinks || content.template.namesLinks {

@@ -4,10 +4,19 @@ public struct SendoutID: Identifier {
   public init(_ rawValue: Int64) { self.rawValue = rawValue }
 }
 
-/// The state of a sendout: draft -> freezing -> running <-> paused; any of them -> cancelled; running -> finished.
+/// A sendout that repeats: each time is a sendout of its own.
+public struct SeriesID: Identifier {
+  public let rawValue: Int64
+  public init(_ rawValue: Int64) { self.rawValue = rawValue }
+}
+
+/// The state of a sendout: draft <-> scheduled; draft, scheduled -> freezing -> running <-> paused; scheduled -> paused, where its time
+/// passed unseen; any of them -> cancelled; running -> finished.
 public enum SendoutState: String, Codable, Sendable, Hashable, CaseIterable, SchemaProviding {
   /// Written, not started.
   case draft
+  /// It will start by itself at its time.
+  case scheduled
   /// Started: its audience is being written into the ledger.
   case freezing
   /// Its pushes are being sent.
@@ -52,6 +61,16 @@ public struct SendoutReply: APIObject, Equatable {
   public var expiredAt: Timestamp?
   public var counts: SendoutCounts?
   public var firstOpens: [Int]?
+  /// Times, limits and variants; in JSON they stand among the other fields.
+  public var campaign: CampaignFields
+  public var seriesId: SeriesID?
+  public var seriesNo: Int?
+  public var scheduledAt: Timestamp?
+  public var nextAt: Timestamp?
+  public var maximumContacts: Int?
+  public var everyone: Int?
+  public var people: Int?
+  public var decision: WinnerDecision?
 
   public init(
     sendoutId: SendoutID, name: String, kind: SendoutKind = .broadcast, apps: [App], state: SendoutState,
@@ -59,7 +78,10 @@ public struct SendoutReply: APIObject, Equatable {
     purpose: MessagePurpose = .marketing, template: String? = nil, templateVersion: Int32? = nil,
     onUncertain: UncertainPolicy, digest: String? = nil, writtenBy: UserID? = nil, createdAt: Timestamp,
     startedAt: Timestamp? = nil, frozenAt: Timestamp? = nil, finishedAt: Timestamp? = nil,
-    expiredAt: Timestamp? = nil, counts: SendoutCounts? = nil, firstOpens: [Int]? = nil
+    expiredAt: Timestamp? = nil, counts: SendoutCounts? = nil, firstOpens: [Int]? = nil,
+    campaign: CampaignFields = CampaignFields(), seriesId: SeriesID? = nil, seriesNo: Int? = nil,
+    scheduledAt: Timestamp? = nil, nextAt: Timestamp? = nil, maximumContacts: Int? = nil, everyone: Int? = nil,
+    people: Int? = nil, decision: WinnerDecision? = nil
   ) {
     self.sendoutId = sendoutId
     self.name = name
@@ -83,6 +105,15 @@ public struct SendoutReply: APIObject, Equatable {
     self.expiredAt = expiredAt
     self.counts = counts
     self.firstOpens = firstOpens
+    self.campaign = campaign
+    self.seriesId = seriesId
+    self.seriesNo = seriesNo
+    self.scheduledAt = scheduledAt
+    self.nextAt = nextAt
+    self.maximumContacts = maximumContacts
+    self.everyone = everyone
+    self.people = people
+    self.decision = decision
   }
 
   public static let schemaName: String? = "Sendout"
@@ -104,7 +135,11 @@ public struct SendoutReply: APIObject, Equatable {
     "name": "A name for people.",
     "kind": "`broadcast` for a message to an audience, `stream` for the single messages of a day.",
     "apps": "The apps it goes to.",
-    "state": "draft → freezing → running ⇄ paused; any of them → cancelled; running → finished.",
+    "state":
+      """
+    draft ⇄ scheduled; either → freezing → running ⇄ paused; scheduled → paused, where its time passed unseen; any of them → cancelled; \
+    running → finished.
+    """,
     "haltReason": "Why the hub paused or cancelled the sendout, such as refused credentials.",
     "audience": "Who receives the sendout. Absent in lists, and once retention has deleted its original ids.",
     "unknownOriginalIds": .count("How many of the audience's original ids no contact has."),
@@ -117,8 +152,8 @@ public struct SendoutReply: APIObject, Equatable {
     "onUncertain": "What to do with uncertain pushes: `resend` (nobody is missed) or `skip` (nobody receives two).",
     "digest":
       """
-    Stands for all that a draft says: name, apps, audience, message, purpose, template in its current version, and `onUncertain`. It \
-    changes with them, so that a start can name what somebody looked at. Only drafts have it.
+    Stands for all that a draft says: name, apps, audience, message, purpose, template in its current version, `onUncertain`, times and \
+    limits. It changes with them, so that a start can name what somebody looked at. Only those that have not started have it.
     """,
     "writtenBy": "The user of the console who wrote it last. Absent for API and command line.",
     "createdAt": "When the sendout was made.",
@@ -130,7 +165,94 @@ public struct SendoutReply: APIObject, Equatable {
       "How many pushes are in each state. Absent in lists unless asked for, and in replies to start, pause, resume and cancel.",
     "firstOpens":
       "How many pushes were first opened in each of the first \(hoursOfOpens) hours. Only in lists that were asked for figures.",
+    "campaign": CampaignFields.shown,
+    "seriesId": "The series of which it is one time.",
+    "seriesNo": FieldDescription("Which of the series' times it is.", limits: 1...Int64(Int32.max)),
+    "scheduledAt": "When it was scheduled.",
+    "nextAt": "When the hub looks at it next: at its start, the decision about its variants, or its end.",
+    "maximumContacts": FieldDescription(
+      "With more contacts left when its audience is fixed, it pauses.", limits: 1...Int64(Int32.max)),
+    "everyone": .count(
+      "Contacts of its audience when it was fixed, those left out too. Absent where they were not counted."),
+    "people": .count("Contacts who were left then. Absent where they were not counted."),
+    "decision":
+      "Which variant the rest of the contacts gets, once the audience is fixed. Only where there is `winner`.",
   ]
+
+  private enum CodingKeys: String, CodingKey {
+    case sendoutId, name, kind, apps, state, haltReason, audience, unknownOriginalIds, message, purpose, template,
+      templateVersion, onUncertain, digest, writtenBy, createdAt, startedAt, frozenAt, finishedAt, expiredAt, counts,
+      firstOpens, seriesId, seriesNo, scheduledAt, nextAt, maximumContacts, everyone, people, decision
+  }
+
+  public init(from decoder: any Decoder) throws {
+    let body = try decoder.container(keyedBy: CodingKeys.self)
+    self.init(
+      sendoutId: try body.decode(SendoutID.self, forKey: .sendoutId),
+      name: try body.decode(String.self, forKey: .name), kind: try body.decode(SendoutKind.self, forKey: .kind),
+      apps: try body.decode([App].self, forKey: .apps), state: try body.decode(SendoutState.self, forKey: .state),
+      haltReason: try body.decodeIfPresent(String.self, forKey: .haltReason),
+      audience: try body.decodeIfPresent(Audience.self, forKey: .audience),
+      unknownOriginalIds: try body.decodeIfPresent(Int.self, forKey: .unknownOriginalIds),
+      message: try body.decodeIfPresent(MessageBody.self, forKey: .message),
+      purpose: try body.decode(MessagePurpose.self, forKey: .purpose),
+      template: try body.decodeIfPresent(String.self, forKey: .template),
+      templateVersion: try body.decodeIfPresent(Int32.self, forKey: .templateVersion),
+      onUncertain: try body.decode(UncertainPolicy.self, forKey: .onUncertain),
+      digest: try body.decodeIfPresent(String.self, forKey: .digest),
+      writtenBy: try body.decodeIfPresent(UserID.self, forKey: .writtenBy),
+      createdAt: try body.decode(Timestamp.self, forKey: .createdAt),
+      startedAt: try body.decodeIfPresent(Timestamp.self, forKey: .startedAt),
+      frozenAt: try body.decodeIfPresent(Timestamp.self, forKey: .frozenAt),
+      finishedAt: try body.decodeIfPresent(Timestamp.self, forKey: .finishedAt),
+      expiredAt: try body.decodeIfPresent(Timestamp.self, forKey: .expiredAt),
+      counts: try body.decodeIfPresent(SendoutCounts.self, forKey: .counts),
+      firstOpens: try body.decodeIfPresent([Int].self, forKey: .firstOpens))
+    campaign = try CampaignFields(from: decoder)
+    seriesId = try body.decodeIfPresent(SeriesID.self, forKey: .seriesId)
+    seriesNo = try body.decodeIfPresent(Int.self, forKey: .seriesNo)
+    scheduledAt = try body.decodeIfPresent(Timestamp.self, forKey: .scheduledAt)
+    nextAt = try body.decodeIfPresent(Timestamp.self, forKey: .nextAt)
+    maximumContacts = try body.decodeIfPresent(Int.self, forKey: .maximumContacts)
+    everyone = try body.decodeIfPresent(Int.self, forKey: .everyone)
+    people = try body.decodeIfPresent(Int.self, forKey: .people)
+    decision = try body.decodeIfPresent(WinnerDecision.self, forKey: .decision)
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    var body = encoder.container(keyedBy: CodingKeys.self)
+    try body.encode(sendoutId, forKey: .sendoutId)
+    try body.encode(name, forKey: .name)
+    try body.encode(kind, forKey: .kind)
+    try body.encode(apps, forKey: .apps)
+    try body.encode(state, forKey: .state)
+    try body.encodeIfPresent(haltReason, forKey: .haltReason)
+    try body.encodeIfPresent(audience, forKey: .audience)
+    try body.encodeIfPresent(unknownOriginalIds, forKey: .unknownOriginalIds)
+    try body.encodeIfPresent(message, forKey: .message)
+    try body.encode(purpose, forKey: .purpose)
+    try body.encodeIfPresent(template, forKey: .template)
+    try body.encodeIfPresent(templateVersion, forKey: .templateVersion)
+    try body.encode(onUncertain, forKey: .onUncertain)
+    try body.encodeIfPresent(digest, forKey: .digest)
+    try body.encodeIfPresent(writtenBy, forKey: .writtenBy)
+    try body.encode(createdAt, forKey: .createdAt)
+    try body.encodeIfPresent(startedAt, forKey: .startedAt)
+    try body.encodeIfPresent(frozenAt, forKey: .frozenAt)
+    try body.encodeIfPresent(finishedAt, forKey: .finishedAt)
+    try body.encodeIfPresent(expiredAt, forKey: .expiredAt)
+    try body.encodeIfPresent(counts, forKey: .counts)
+    try body.encodeIfPresent(firstOpens, forKey: .firstOpens)
+    try body.encodeIfPresent(seriesId, forKey: .seriesId)
+    try body.encodeIfPresent(seriesNo, forKey: .seriesNo)
+    try body.encodeIfPresent(scheduledAt, forKey: .scheduledAt)
+    try body.encodeIfPresent(nextAt, forKey: .nextAt)
+    try body.encodeIfPresent(maximumContacts, forKey: .maximumContacts)
+    try body.encodeIfPresent(everyone, forKey: .everyone)
+    try body.encodeIfPresent(people, forKey: .people)
+    try body.encodeIfPresent(decision, forKey: .decision)
+    try campaign.encode(to: encoder)
+  }
 
   /// How many hours of opens lists have.
   public static let hoursOfOpens = 24
@@ -157,6 +279,63 @@ public struct SendoutReply: APIObject, Equatable {
       "appType": "Platform: \(AppType.list).",
     ]
   }
+}
+
+extension CampaignFields {
+  /// Among the fields of a reply, where nothing is null but quiet hours that are lifted.
+  fileprivate static var shown: FieldDescription {
+    guard case .object(let fields, _, _) = schema.shape else { preconditionFailure("campaigns are objects") }
+    return .fields(
+      fields.map { field in
+        var field = field
+        field.schema.allowsNull = field.name == "quietHours"
+        return field
+      })
+  }
+}
+
+/// Which variant those contacts get who wait for a winner.
+public struct WinnerDecision: APIObject, Hashable {
+  public var state: DecisionState
+  public var variant: String?
+  public var by: DecisionMaker?
+  public var at: Timestamp?
+
+  public init(state: DecisionState, variant: String? = nil, by: DecisionMaker? = nil, at: Timestamp? = nil) {
+    self.state = state
+    self.variant = variant
+    self.by = by
+    self.at = at
+  }
+
+  public static let schemaName: String? = "WinnerDecision"
+  public static let schemaDescription = "Which variant those contacts get who wait for a winner."
+  public static let example = WinnerDecision(state: .decided, variant: "B", by: .test, at: .example)
+
+  public static let fieldTable: FieldTable = [
+    "state":
+      """
+    `waiting` until it is decided; `waiting_for_person` where no variant won and `undecided` is `hold`; then `decided`.
+    """,
+    "variant": "The name of the variant that they get. Absent where they get nothing.",
+    "by":
+      """
+    `test` if it is better by the test; `best` if it has the highest rate, but not by the test; `person`; `stop` if nobody else gets any.
+    """,
+    "at": "When it was decided, or when the hub left it to a person.",
+  ]
+}
+
+/// How far the decision about a winner is.
+public enum DecisionState: String, Codable, Sendable, Hashable, CaseIterable, SchemaProviding {
+  case waiting
+  case waitingForPerson = "waiting_for_person"
+  case decided
+}
+
+/// How a winner was decided.
+public enum DecisionMaker: String, Codable, Sendable, Hashable, CaseIterable, SchemaProviding {
+  case test, best, person, stop
 }
 
 /// How many of a sendout's pushes are in each state; the same numbers as in the view `report.sendout_totals`.

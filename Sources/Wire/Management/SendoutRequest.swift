@@ -1,4 +1,4 @@
-/// Body of `POST /api/v1/sendouts`, and of the PUT of a draft.
+/// Body of `POST /api/v1/sendouts`, and of the PUT of one that has not started.
 public struct SendoutRequest: APIRequest, Equatable {
   public var name: String?
   public var appId: String?
@@ -10,11 +10,14 @@ public struct SendoutRequest: APIRequest, Equatable {
   public var template: String?
   public var onUncertain: UncertainPolicy?
   public var start: Bool?
+  public var draft: Bool?
+  /// Times, limits and variants; in JSON they stand among the other fields.
+  public var campaign: CampaignFields
 
   public init(
     name: String? = nil, appId: String? = nil, appIds: [String]? = nil, appType: AppType? = nil, audience: Audience,
     message: MessageBody, purpose: MessagePurpose? = nil, template: String? = nil, onUncertain: UncertainPolicy? = nil,
-    start: Bool? = nil
+    start: Bool? = nil, draft: Bool? = nil, campaign: CampaignFields = CampaignFields()
   ) {
     self.name = name
     self.appId = appId
@@ -26,15 +29,56 @@ public struct SendoutRequest: APIRequest, Equatable {
     self.template = template
     self.onUncertain = onUncertain
     self.start = start
+    self.draft = draft
+    self.campaign = campaign
   }
+
+  private enum CodingKeys: String, CodingKey {
+    case name, appId, appIds, appType, audience, message, purpose, template, onUncertain, start, draft
+  }
+
+  public init(from decoder: any Decoder) throws {
+    let body = try decoder.container(keyedBy: CodingKeys.self)
+    self.init(
+      name: try body.decodeIfPresent(String.self, forKey: .name),
+      appId: try body.decodeIfPresent(String.self, forKey: .appId),
+      appIds: try body.decodeIfPresent([String].self, forKey: .appIds),
+      appType: try body.decodeIfPresent(AppType.self, forKey: .appType),
+      audience: try body.decode(Audience.self, forKey: .audience),
+      message: try body.decode(MessageBody.self, forKey: .message),
+      purpose: try body.decodeIfPresent(MessagePurpose.self, forKey: .purpose),
+      template: try body.decodeIfPresent(String.self, forKey: .template),
+      onUncertain: try body.decodeIfPresent(UncertainPolicy.self, forKey: .onUncertain),
+      start: try body.decodeIfPresent(Bool.self, forKey: .start),
+      draft: try body.decodeIfPresent(Bool.self, forKey: .draft), campaign: try CampaignFields(from: decoder))
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    var body = encoder.container(keyedBy: CodingKeys.self)
+    try body.encodeIfPresent(name, forKey: .name)
+    try body.encodeIfPresent(appId, forKey: .appId)
+    try body.encodeIfPresent(appIds, forKey: .appIds)
+    try body.encodeIfPresent(appType, forKey: .appType)
+    try body.encode(audience, forKey: .audience)
+    try body.encode(message, forKey: .message)
+    try body.encodeIfPresent(purpose, forKey: .purpose)
+    try body.encodeIfPresent(template, forKey: .template)
+    try body.encodeIfPresent(onUncertain, forKey: .onUncertain)
+    try body.encodeIfPresent(start, forKey: .start)
+    try body.encodeIfPresent(draft, forKey: .draft)
+    try campaign.encode(to: encoder)
+  }
+
+  /// What becomes of the sendout as soon as it is made.
+  public var isScheduled: Bool { campaign.hasTime && draft != true }
 
   public static let schemaName: String? = "SendoutRequest"
   public static let schemaDescription = "A sendout to make."
   public static let example = SendoutRequest(
     name: "Friday offer", appId: "com.acme.app", audience: .example, message: .example, start: true)
-  /// A draft as it is to be: all of it.
+  /// A sendout as it is to be: all of it.
   public static let draft = BodyForm<SendoutRequest>(
-    "SendoutDraft", "A draft as it is to be.", absent: ["start"],
+    "SendoutDraft", "A sendout that has not started, as it is to be.", absent: ["start", "draft"],
     example: SendoutRequest(name: "Friday offer", appId: "com.acme.app", audience: .all, message: .example))
 
   public static let fieldTable: FieldTable = [
@@ -50,23 +94,85 @@ public struct SendoutRequest: APIRequest, Equatable {
     """,
     "template": "The name of the rich page's template. Without it there is no page and no `url`.",
     "onUncertain": "What to do with uncertain pushes. `resend` if absent.",
-    "start": "Whether to start the sendout at once. It stays a draft if absent or false.",
+    "start":
+      """
+    Whether to start the sendout at once. Without it, and without `startAt` and `localTime`, it stays a draft. It has no place beside them.
+    """,
+    "draft": "Whether it stays a draft although `startAt` or `localTime` says when it goes.",
+    "campaign": .fields(of: CampaignFields.self),
   ]
 }
 
-/// Body of `POST /api/v1/sendouts/{id}/start`, which can do without.
+extension CampaignFields {
+  /// Whether it says when the sendout goes.
+  public var hasTime: Bool { startAt != nil || localTime != nil }
+}
+
+/// Body of `PATCH /api/v1/sendouts/{id}`: any fields of the sendout, which replace those that it has.
+public struct SendoutChange: APIRequest, Equatable {
+  /// As JSON: what is wrong shows only beside the fields that stay.
+  public var members: [UTF8String: JSONValue]
+
+  public init(_ members: [UTF8String: JSONValue]) { self.members = members }
+
+  public init(from decoder: any Decoder) throws { members = try [UTF8String: JSONValue](from: decoder) }
+
+  public func encode(to encoder: any Encoder) throws { try members.encode(to: encoder) }
+
+  public static let schemaName: String? = "SendoutChange"
+  public static let schemaDescription =
+    """
+    What to change about a sendout that has not started. Absent fields stay as they are, `startAt` takes the place of `localTime`, \
+    and the other way round. PUT removes fields.
+    """
+  public static let example = SendoutChange(["startAt": .string(Timestamp.example.description), "spreadMinutes": 30])
+
+  public static let fieldTable: FieldTable = ["members": .fields(fields)]
+
+  private static var fields: [Schema.Field] {
+    guard case .object(let fields, _, _) = SendoutRequest.draft.schema.shape else { return [] }
+    return fields.map { field in
+      var field = field
+      field.isRequired = false
+      return field
+    }
+  }
+
+  /// Whether it names other apps.
+  public var namesApps: Bool { ["appId", "appIds", "appType"].contains { members[$0] != nil } }
+
+  /// What a sendout says after this change.
+  /// - Throws: `DecodingError` or `JSONProblem` if the fields do not go together.
+  public func applied(to current: SendoutRequest) throws -> SendoutRequest {
+    guard case .object(var result) = try JSONValue(encoding: current) else { return current }
+    let present = members.filter { $0.value != .null || $0.key == "quietHours" }
+    if present["startAt"] != nil { for name in ["localTime", "onMissed"] as [UTF8String] { result[name] = nil } }
+    if present["localTime"] != nil { result["startAt"] = nil }
+    if namesApps { for name in ["appId", "appIds", "appType"] as [UTF8String] { result[name] = nil } }
+    return try SendoutRequest(from: .object(result.merging(present) { $1 }))
+  }
+}
+
+/// Body of `POST /api/v1/sendouts/{id}/start` and `…/schedule`, which can do without.
 public struct SendoutStart: APIRequest, Equatable {
   public var digest: String?
+  public var maximumContacts: Int?
 
-  public init(digest: String? = nil) { self.digest = digest }
+  public init(digest: String? = nil, maximumContacts: Int? = nil) {
+    self.digest = digest
+    self.maximumContacts = maximumContacts
+  }
 
   public static let schemaName: String? = "SendoutStart"
-  public static let schemaDescription = "What has to hold for a sendout to be started."
+  public static let schemaDescription = "What has to hold for a sendout to be started or scheduled."
   public static let example = SendoutStart(digest: SendoutReply.exampleDigest)
 
   public static let fieldTable: FieldTable = [
     "digest":
-      "The draft's `digest` when somebody looked at it. If the draft says anything else by now, it is not started (409, `changed`)."
+      "The draft's `digest` when somebody looked at it. If the draft says anything else by now, it is not started (409, `changed`).",
+    "maximumContacts": FieldDescription(
+      "If more contacts are left when its audience is fixed, it pauses for a person instead.",
+      limits: 1...Int64(Int32.max)),
   ]
 }
 

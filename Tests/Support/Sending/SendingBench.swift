@@ -140,6 +140,13 @@ public struct TestSendouts: Sendable {
     try await atomically(customer, by: user) { try await $0.change(customer, sendout, request) }
   }
 
+  @discardableResult
+  public func change(
+    _ customer: CustomerID, _ sendout: SendoutID, _ change: SendoutChange, by user: UserID? = nil
+  ) async throws -> (before: SendoutReply, after: SendoutReply) {
+    try await atomically(customer, by: user) { try await $0.change(customer, sendout, change) }
+  }
+
   public func create(
     _ customer: CustomerID, _ request: SendoutRequest, by user: UserID? = nil
   ) async throws -> SendoutReply {
@@ -148,9 +155,12 @@ public struct TestSendouts: Sendable {
 
   public func apply(
     _ verb: SendoutVerb, to sendout: SendoutID, of customer: CustomerID, by user: UserID? = nil,
-    seen digest: String? = nil
+    seen digest: String? = nil, maximumContacts: Int? = nil
   ) async throws -> (before: SendoutState, sendout: SendoutReply) {
-    try await atomically(customer, by: user) { try await $0.apply(verb, to: sendout, of: customer, seen: digest) }
+    try await atomically(customer, by: user) {
+      try await $0.apply(
+        verb, to: sendout, of: customer, SendoutStart(digest: digest, maximumContacts: maximumContacts))
+    }
   }
 
   @discardableResult

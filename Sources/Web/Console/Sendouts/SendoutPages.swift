@@ -7,7 +7,7 @@ import Wire
 /// The list of sendouts, and one with its figures.
 enum SendoutPages {
   static let pages = [list, one] + RecipientPages.pages
-  static let actions = [pause, resume, cancel]
+  static let actions = [pause, resume, cancel, unschedule]
 
   /// Where a sendout is written.
   static let composer = "/console/new-sendout"
@@ -116,6 +116,7 @@ enum SendoutPages {
       switch sendout.state {
       case .draft:
         [("check", "Check and send", "", "primary"), ("edit", "Edit", "", ""), ("cancel", "Cancel", "x", "danger")]
+      case .scheduled: [("unschedule", "Unschedule", "", ""), ("cancel", "Cancel", "x", "danger")]
       case .freezing, .running: [("pause", "Pause", "p", ""), ("cancel", "Cancel", "x", "danger")]
       case .paused: [("resume", "Resume", "p", "primary"), ("cancel", "Cancel", "x", "danger")]
       case .cancelled, .finished: []
@@ -139,6 +140,10 @@ enum SendoutPages {
     SendoutOperations.cancel, "cancel", "Cancel the sendout?", "Cancel the sendout", isDestructive: true,
     "They never are. This cannot be undone. What was sent stays sent, and its opens still count.",
     done: "is cancelled")
+
+  private static let unschedule = action(
+    SendoutOperations.unschedule, "unschedule", "Bring the sendout back?", "Make it a draft", isDestructive: false,
+    "It does not start by itself then.", done: "is a draft again")
 
   private static func action(
     _ operation: Operation<SendoutID, Void, SendoutReply>, _ verb: String, _ title: String, _ button: String,

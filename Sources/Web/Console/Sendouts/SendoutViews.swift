@@ -65,7 +65,7 @@ extension SendoutState {
     let tone =
       switch self {
       case .draft: "idle"
-      case .freezing, .running: "ok"
+      case .scheduled, .freezing, .running: "ok"
       case .paused: "warn"
       case .cancelled: "bad"
       case .finished: "idle"

@@ -1,0 +1,78 @@
+import FoundationEssentials
+import Postgres
+import Registry
+import Wire
+
+extension SendoutStore {
+  /// What the columns of a sendout's times hold.
+  struct Times {
+    /// All of the campaign as JSON.
+    let campaign: JSONDocument
+    let startAt: Date?
+    let localTime: String?
+    let endAt: Date?
+  }
+
+  /// - Throws: `SendoutError.invalid` for times that are over by the database's clock.
+  func checkedTimes(_ campaign: CampaignFields) async throws -> Times {
+    let times = Times(
+      campaign: try JSONDocument(String(decoding: JSONCoding.encode(campaign), as: UTF8.self)),
+      startAt: campaign.startAt?.date, localTime: campaign.localTime?.description, endAt: campaign.endAt?.date)
+    guard campaign.hasTime || campaign.endAt != nil else { return times }
+    let (startIsOver, localIsOver, endIsOver) = try await database.query(
+      ScheduleQueries.areOver, times.startAt, times.localTime, times.endAt)[0].decode(Bool.self, Bool.self, Bool.self)
+    if startIsOver { throw SendoutError.invalid(field: "startAt", problem: "is over: give a moment to come") }
+    if localIsOver {
+      throw SendoutError.invalid(field: "localTime", problem: "is over in every zone: give a time to come")
+    }
+    if endIsOver { throw SendoutError.invalid(field: "endAt", problem: "is over: give a moment to come") }
+    return times
+  }
+
+  /// Schedules a draft, or once more a sendout that was changed. Hubs are told.
+  /// - Parameter version: of the template; nil for the one that the row has.
+  func schedule(_ sendout: Sendout, _ conditions: SendoutStart, templateVersion version: Int32?) async throws -> Sendout
+  {
+    guard sendout.startAt != nil || sendout.localTime != nil else {
+      throw SendoutError.invalid(field: "startAt", problem: "is missing: give the draft a time first, or start it")
+    }
+    if let repetition = try sendout.campaign().repeat, sendout.series == nil {
+      try await Series(database).begin(with: sendout, repetition)
+    }
+    let key = sendout.key
+    let scheduled = try Sendout(
+      try await database.query(
+        ScheduleQueries.schedule, key.customer.rawValue, key.sendout.rawValue, version,
+        conditions.maximumContacts.map(Int32.init))[0])
+    try await database.notify(.sendout, key.description)
+    return scheduled
+  }
+}
+
+extension SendoutStore {
+  /// Ends a series: the sendout that is scheduled is cancelled, and no other follows. Doing it again changes nothing.
+  /// - Returns: the sendouts that were cancelled, without counts.
+  /// - Throws: `SendoutError.seriesUnknown`.
+  public func endSeries(_ customer: CustomerID, _ number: SeriesID) async throws -> [SendoutReply] {
+    let series = Series(database)
+    // Sendouts are locked before their series everywhere.
+    for sendout in try await series.scheduled(customer, number) {
+      try await database.query(SendoutQueries.lock, customer.rawValue, sendout.rawValue)
+    }
+    try await series.close(customer, number)
+    var cancelled: [SendoutReply] = []
+    for sendout in try await series.scheduled(customer, number) {
+      cancelled.append(try await apply(.cancel, to: sendout, of: customer).sendout)
+    }
+    return cancelled
+  }
+}
+
+extension Sendout {
+  /// What would make such a sendout once more.
+  func request(apps: [PushApp]) throws -> SendoutRequest {
+    SendoutRequest(
+      name: name, appIds: apps.map(\.appID), audience: try audience(), message: try message(), purpose: purpose,
+      template: template?.name, onUncertain: onUncertain, campaign: try campaign())
+  }
+}
