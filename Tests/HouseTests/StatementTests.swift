@@ -58,7 +58,8 @@ import Wire
       places == [
         "FreezeQueries.swift", "PlannedFreezeQueries.swift", "HistoryQueries.swift", "LedgerQueries.swift",
         "BatchQueries.swift",
-        "MessageQueries.swift", "RuledClaimQueries.swift", "NumberedTable.swift", "PushAppQueries.swift", "ReportQueries.swift",
+        "RuledClaimQueries.swift",
+        "MessageQueries.swift", "NumberedTable.swift", "PushAppQueries.swift", "ReportQueries.swift",
         "SealedColumn.swift", "Audiences.swift", "ContactSearch.swift", "ContactStore.swift", "ImportStepQueries.swift",
         "StepQueries.swift",
         "UserQueries.swift", "RegisterQueries.swift", "ListedContacts.swift", "PersonalTable.swift",
