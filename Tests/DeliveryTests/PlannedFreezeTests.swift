@@ -107,7 +107,7 @@ import Wire
     func moments(_ key: SendoutKey) async throws -> [Int64: String] {
       let rows = try await database.query(
         """
-        SELECT push.contact_id, to_char(batch.not_before AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI') FROM push
+        SELECT DISTINCT push.contact_id, to_char(batch.not_before AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI') FROM push
           JOIN push_batch AS batch USING (customer_id, sendout_id, batch_no)
          WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND push.state = 'queued'
         """, key.customer.rawValue, key.sendout.rawValue)
