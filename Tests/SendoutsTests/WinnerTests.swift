@@ -110,9 +110,10 @@ import Wire
       """, customer, sendout, Int32(Self.size), moment, Int32(opened.0), Int32(opened.1))
     try await bench.database.query(
       """
-      INSERT INTO push_batch (customer_id, sendout_id, batch_no, push_app_id, sandbox, first_push, last_push, queued, state,
-                              not_before, planned_at)
-      SELECT $1::bigint, $2::bigint, batch_no, $3::bigint, false, min(push_no), max(push_no), 0,
+      INSERT INTO push_batch (customer_id, sendout_id, batch_no, push_app_id, sandbox, first_push, last_push, queued, accepted,
+                              state, not_before, planned_at)
+      SELECT $1::bigint, $2::bigint, batch_no, $3::bigint, false, min(push_no), max(push_no),
+             count(*) FILTER (WHERE state = 'queued'), count(*) FILTER (WHERE state = 'accepted'),
              CASE WHEN batch_no = 0 THEN 'settled' ELSE 'queued' END,
              CASE WHEN batch_no = 0 THEN $4::timestamptz ELSE 'infinity' END,
              CASE batch_no WHEN 1 THEN $4::timestamptz - interval '1 hour' WHEN 2 THEN $4::timestamptz + interval '1 hour' END
