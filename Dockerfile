@@ -12,7 +12,7 @@ RUN swift build -c release --static-swift-stdlib -Xswiftc -cross-module-optimiza
 
 FROM debian:bookworm-slim
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends libpq5 libnghttp2-14 libmaxminddb0 libxml2 ca-certificates curl \
+    && apt-get install -y --no-install-recommends libpq5 libnghttp2-14 libmaxminddb0 libxml2 tzdata ca-certificates curl \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --system --no-create-home pushcart
 COPY --from=build /out/pushcart /usr/local/bin/pushcart

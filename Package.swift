@@ -131,7 +131,8 @@ let package = Package(
         metrics,
       ]),
     room(
-      "Outbox", imports: ["Providers", "Postgres", "Wire", "Locking", "Retrying", lifecycle, logging]),
+      "Outbox",
+      imports: ["Registry", "Providers", "Postgres", "Wire", "Locking", "Retrying", crypto, lifecycle, logging]),
 
     // 3rd floor
     room("Audience", imports: ["Registry", "Delivery", "Postgres", "Wire", "Locking", "Retrying"]),
@@ -140,8 +141,8 @@ let package = Package(
     room(
       "Sendouts",
       imports: [
-        "Registry", "Content", "Delivery", "Audience", "Postgres", "Wire", "Locking", "Retrying", crypto, logging,
-        lifecycle,
+        "Registry", "Content", "Delivery", "Outbox", "Audience", "Postgres", "Wire", "Locking", "Retrying", crypto,
+        logging, lifecycle,
       ]),
 
     // 5th floor
@@ -166,8 +167,8 @@ let package = Package(
     room(
       "Operations",
       imports: [
-        "Registry", "Content", "Delivery", "Audience", "Sendouts", "Hybrid", "Subscriptions", "DataInOut", "Wire",
-        "Retrying", httpTypes,
+        "Registry", "Content", "Delivery", "Outbox", "Audience", "Sendouts", "Hybrid", "Subscriptions", "DataInOut",
+        "Wire", "Retrying", httpTypes,
       ]),
 
     // 7th floor
@@ -236,7 +237,7 @@ let package = Package(
         "Delivery", "Sendouts", "Registry", "Content", "Providers", "Simulator", "Postgres", "Wire", "Locking",
         "Retrying", logging,
       ]),
-    tests(of: "Outbox", imports: ["Outbox", "Postgres", "Wire", "Locking"]),
+    tests(of: "Outbox", imports: ["Outbox", "Registry", "Providers", "Postgres", "Wire", "Locking", crypto]),
     tests(
       of: "Audience", imports: ["Audience", "Delivery", "Registry", "Postgres", "Wire", "Locking"]),
     tests(

@@ -50,6 +50,8 @@ struct FilterCompiler {
     case .segment(let segment): self.segment(segment)
     case .device(let inside): Condition(ContactConditions.hasDevice(condition(inside).sql), isNullable: false)
     case .activity(let activity): self.activity(activity)
+    case .outcome(let outcome):
+      Condition(ActivitySQL.condition(outcome) { self.integer($0) }, isNullable: false)
     case .bucket(let from, let to):
       Condition(
         "(\(Self.bucket) >= \(integer(Int64(from))) AND \(Self.bucket) < \(integer(Int64(to))))", isNullable: false)
@@ -310,7 +312,7 @@ extension FilterCompiler {
     case .activity(let activity):
       return "\(ActivitySQL.count(activity, now: FilterSQL.nowMark) { self.integer($0) })::text"
     case .bucket: return "\(Self.bucket)::text"
-    case .everyone, .and, .or, .not, .list, .segment, .device: return nil
+    case .everyone, .and, .or, .not, .list, .segment, .device, .outcome: return nil
     }
   }
 

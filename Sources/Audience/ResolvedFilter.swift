@@ -29,6 +29,18 @@ package struct ResolvedFilter: Sendable, Hashable {
     return FilterSQL(template: dated(condition.sql), literals: compiler.literals, join: compiler.join)
   }
 
+  /// As `sql`, with further conditions beside it that have the same literals. They name fields of contacts alone.
+  func sql(with conditions: [Filter]) -> (filter: FilterSQL, conditions: [FilterSQL]) {
+    var compiler = FilterCompiler(segments)
+    let template = dated(compiler.condition(filter).sql)
+    let parts = conditions.map { dated(compiler.condition($0).sql) }
+    let (literals, join) = (compiler.literals, compiler.join)
+    return (
+      FilterSQL(template: template, literals: literals, join: join),
+      parts.map { FilterSQL(template: $0, literals: literals) }
+    )
+  }
+
   /// The template with `now` in place of its mark, if a test has set it.
   func dated(_ template: String) -> String {
     guard let now else { return template }
@@ -44,7 +56,13 @@ package struct ResolvedFilter: Sendable, Hashable {
 
   /// Whether it names a sendout, whose pushes are read as a whole however few contacts are looked at.
   var namesSendout: Bool {
-    conditions.contains { if case .activity(let activity) = $0 { activity.sendout != nil } else { false } }
+    conditions.contains { condition in
+      switch condition {
+      case .activity(let activity): activity.sendout != nil
+      case .outcome: true
+      default: false
+      }
+    }
   }
 
   /// Whether this, or the filter of a segment inside, asks for a personal field.
@@ -53,7 +71,7 @@ package struct ResolvedFilter: Sendable, Hashable {
     return ([filter] + inside).flatMap(\.all).contains { part in
       switch part {
       case .compare(let field, _), .birthday(let field, _): field.isPersonal
-      case .everyone, .and, .or, .not, .list, .segment, .device, .activity, .bucket: false
+      case .everyone, .and, .or, .not, .list, .segment, .device, .activity, .outcome, .bucket: false
       }
     }
   }

@@ -34,7 +34,7 @@ enum SegmentQueries {
       named, read, lockForRemoval, using, search(FilterCompiler.sample),
       explain([(condition: .sample, value: "NULL::text")]),
     ]
-    + SegmentMemberQueries.all + SegmentCountQueries.all
+    + SegmentMemberQueries.all + SegmentCountQueries.all + AudienceSampleQueries.all
 
   /// The contacts that meet a filter, with its literals as `$2`, with numbers above `$3`, at most `$4` of them.
   static func search(_ filter: FilterSQL) -> Statement {

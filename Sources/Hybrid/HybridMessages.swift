@@ -248,7 +248,7 @@ public final class HybridMessages: Sendable {
         switch acceptance {
         case .accepted: .accepted(parts: message.parts)
         case .suppressed: .refused(.suppressed)
-        case .addresseeUnknown, .repeated: .refused(.noProvider)
+        case .addresseeUnknown, .repeated, .limited, .deferred: .refused(.noProvider)
         }
       }
     }

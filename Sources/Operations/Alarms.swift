@@ -1,6 +1,7 @@
 import DataInOut
 import Delivery
 import Hybrid
+import Outbox
 import Registry
 import Sendouts
 import Subscriptions
@@ -62,6 +63,18 @@ struct Alarms {
         fix: "Look at the address that takes them: it has to answer 200 to 299. What waits is posted again by itself.",
         since: Timestamp(failing.since), appId: failing.appID)
     }
+    let events = try await EventWebhooks(database).failing(customer).map { webhook in
+      AlarmReply(
+        kind: .webhook, title: "Webhook \(webhook.webhookId), \(webhook.url)\(webhook.enabled ? "" : ", is disabled")",
+        reason: webhook.disabledReason ?? "It has taken nothing for an hour. After a day it is disabled.",
+        fix: webhook.enabled
+          ? "Look at its deliveries. The address has to answer 200 to 299 within ten seconds. What waits is posted again by itself."
+          : "Correct what its deliveries say, and enable it again: what waits is posted then.",
+        command: webhook.enabled
+          ? "pushcart webhook deliveries \(webhook.webhookId) --customer \(customer)"
+          : "pushcart webhook update \(webhook.webhookId) --enabled true --customer \(customer)",
+        since: webhook.failingSince ?? webhook.updatedAt)
+    }
     let notifications = try await DataTreeApps(database).failingWebhooks(customer).map { failing in
       AlarmReply(
         kind: .webhook, title: "Webhook \(failing.webhook) of the data tree \(failing.appID)",
@@ -69,7 +82,7 @@ struct Alarms {
         fix: "Look at the webhook's address: it has to answer 200 to 299. What waits is sent again by itself.",
         since: Timestamp(failing.since), appId: failing.appID)
     }
-    return reports + notifications
+    return events + reports + notifications
   }
 
   private func sendouts() async throws -> [AlarmReply] {

@@ -152,6 +152,10 @@ public enum ErrorReplies {
         Sendout \(sendout) is scheduled, and this customer wants approval. Unschedule it, change the draft, and ask another user to \
         schedule it.
         """)
+    case .withoutPushes(let sendout):
+      .conflict(
+        "There are no pushes of sendout \(sendout) in the ledger, or not any more. Leave out audience for the sendout's own."
+      )
     case .seriesUnknown: .notFound("There is no such series.")
     case .templateInUse(let users):
       .conflict("The template is used by \(users.joined(separator: ", ")). Give these another one, or none, first.")

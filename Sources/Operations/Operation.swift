@@ -63,6 +63,29 @@ package struct Operation<Target: Sendable, Body: Sendable, Reply: APIObject>: Se
       .read { call, _, body in try await show(call, body) }, isReading: true)
   }
 
+  /// A POST that shows something about what its path names. It changes nothing.
+  package init(
+    showing path: String, id: String, _ tag: APIOperation.Tag, _ summary: String, _ description: String,
+    needs scope: AccessScope = .admin, at target: Parameters<Target>, replies: Replies<Reply>,
+    errors: [APIResponse] = [], show: @escaping @Sendable (OperationCall, Target, Body) async throws -> Reply
+  ) where Body == Void {
+    self.init(
+      .post, path, id, tag, summary, description, scope, nil, false, target, .none, replies, errors, nil, nil,
+      .read(show), isReading: true)
+  }
+
+  /// A POST that sends something about what its path names, outside of any transaction. It is executed once for an `Idempotency-Key`.
+  package init(
+    sending path: String, id: String, _ tag: APIOperation.Tag, _ summary: String, _ description: String,
+    needs scope: AccessScope = .admin, showsPersonal: Bool = false, at target: Parameters<Target>,
+    body: RequestBody<Body>, replies: Replies<Reply>, errors: [APIResponse] = [],
+    send: @escaping @Sendable (OperationCall, Target, Body) async throws -> Reply
+  ) {
+    self.init(
+      .post, path, id, tag, summary, description, scope, nil, showsPersonal, target, body, replies, errors, nil, nil,
+      .read(send))
+  }
+
   /// A POST that asks others over the network, and changes nothing. No transaction waits for their answers.
   package init(
     asking path: String, id: String, _ tag: APIOperation.Tag, _ summary: String, _ description: String,
@@ -201,6 +224,7 @@ package struct OperationParts: Sendable {
   /// For reads that may take long, so that they do not hold up others.
   package let slowReads: Database
   package let reports: Reports
+  package let preflights: Preflights
   /// Counts the contacts that filters mean.
   package let counts: SegmentCounts
   /// Days for which the hub keeps the ledger; `nil` for ever. A customer can have fewer.
@@ -239,6 +263,7 @@ package struct OperationParts: Sendable {
     self.messages = messages
     self.retentionDays = retentionDays
     reports = Reports(slowReads)
+    preflights = Preflights(slowReads, retentionDays: retentionDays)
     counts = SegmentCounts(slowReads)
   }
 }

@@ -2,6 +2,7 @@ import Audience
 import DataInOut
 import Delivery
 import Hybrid
+import Outbox
 package import Registry
 import Sendouts
 import Subscriptions
@@ -10,7 +11,8 @@ import Subscriptions
 package enum PersonalTables {
   /// In the order in which they are erased. Imports come first, so that their rows bring nobody back. The contact's own table is the last.
   package static let all: [PersonalTable] =
-    ImportPersonalTables.all + SendoutsPersonalTables.all + DeliveryPersonalTables.all + HybridPersonalTables.all
+    ImportPersonalTables.all + SendoutsPersonalTables.all + DeliveryPersonalTables.all + OutboxPersonalTables.all
+    + HybridPersonalTables.all
     + SubscriptionsPersonalTables.all + AudiencePersonalTables.all + stores
     + RegistryPersonalTables.all
 

@@ -243,21 +243,21 @@ package enum SendoutOperations: ManagedOperations {
     }
   }
 
-  private static let uncounted: SendoutReply = {
+  static let uncounted: SendoutReply = {
     var reply = SendoutReply.example
     reply.counts = nil
     return reply
   }()
 
   /// In bytes: room for the most original ids, long ones, and the message.
-  private static let longestRequest = 4 * 1024 * 1024
-  private static let appUnknown = APIResponse.error(
+  static let longestRequest = 4 * 1024 * 1024
+  static let appUnknown = APIResponse.error(
     "The app is unknown.", RegistryError.appUnknown(appID: "com.acme.app"))
-  private static let noCredentials = APIResponse.error(
+  static let noCredentials = APIResponse.error(
     "Nothing can be sent to the app yet.",
     HTTPErrorResponse.noCredentials(CustomerID(1), PushAppID(1), appID: "com.acme.app", .ios, field: "signingKey"))
-  private static let id = Parameters.id(SendoutID.self, "The sendout's number.", example: 7)
-  private static let unknown = APIResponse.error(
+  static let id = Parameters.id(SendoutID.self, "The sendout's number.", example: 7)
+  static let unknown = APIResponse.error(
     "The customer has no sendout of this number.", RegistryError.numberUnknown("sendout"))
 }
 
@@ -326,7 +326,7 @@ package enum ReportOperations: ManagedOperations {
 
 extension OperationCall {
   /// The store in the call's transaction, or for reading.
-  fileprivate var sendouts: SendoutStore {
+  var sendouts: SendoutStore {
     SendoutStore(database, reading: slowReads, by: user, retentionDays: parts.retentionDays)
   }
 }
@@ -358,7 +358,7 @@ extension SendoutReply {
   }
 
   /// Without audience and message, which may be long and name people.
-  fileprivate var forAudit: SendoutReply {
+  var forAudit: SendoutReply {
     var reply = self
     reply.audience = nil
     reply.message = nil

@@ -94,7 +94,7 @@ public struct OutboxRunner: Service {
 
   /// - Returns: whether it was taken.
   private func send(_ post: JSONPost, of entry: PostQueue.Entry, to lane: PostQueue.Lane) async -> Bool {
-    let verdict = await inTime(post, lane.customer)
+    let verdict = await post.sent(self.post, of: lane.customer, within: timeLimit)
     do {
       guard let reason = verdict.problem else {
         try await queue.end(entry, of: lane)
@@ -117,13 +117,15 @@ public struct OutboxRunner: Service {
     }
     return false
   }
+}
 
-  /// Posts within the time limit.
-  private func inTime(_ post: JSONPost, _ customer: CustomerID) async -> Verdict {
+extension JSONPost {
+  /// Posts it, unless that takes longer than the limit.
+  func sent(_ post: OutboxRunner.Post, of customer: CustomerID, within limit: Duration) async -> Verdict {
     await withTaskGroup(of: Verdict.self) { group in
-      group.addTask { await self.post(post, customer) }
+      group.addTask { await post(self, customer) }
       group.addTask {
-        try? await Task.sleep(for: timeLimit)
+        try? await Task.sleep(for: limit)
         return .uncertain(reason: .hub(.requestTimeout))
       }
       defer { group.cancelAll() }

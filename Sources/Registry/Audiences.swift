@@ -98,6 +98,102 @@ package enum AudienceSelection {
   }
 }
 
+/// SQL that selects the contacts of an audience, those that are excluded and those without devices too: rows `contact`, each once.
+package struct ContactSelection: Sendable {
+  /// SQL of whether the row is excluded; never NULL.
+  package let isExcluded: String
+  private let rows: String
+  private let condition: String
+  private let audience: SelectedAudience
+  private let excluded: FilterSQL
+
+  /// - Parameter first: the number of the first of `parameterCount` parameters. `$1` is the customer.
+  package init(_ audience: SelectedAudience, excluded: FilterSQL? = nil, parameters first: Int) {
+    self.audience = audience
+    self.excluded = excluded ?? .nobody
+    let ofCustomer = "contact.customer_id = $1::bigint"
+    let ofOriginalIDs = """
+      (SELECT DISTINCT unnest($\(first)::text[]) AS original_id) AS wanted
+        JOIN contact ON \(ofCustomer) AND contact.original_id = wanted.original_id
+      """
+    var join = self.excluded.join
+    switch audience {
+    case .all: (rows, condition) = ("contact", ofCustomer)
+    case .list:
+      rows = """
+        list_member
+          JOIN contact ON contact.customer_id = list_member.customer_id AND contact.contact_id = list_member.contact_id
+        """
+      condition = "list_member.customer_id = $1::bigint AND list_member.list_id = $\(first)::bigint"
+    case .originalIds: (rows, condition) = (ofOriginalIDs, ofCustomer)
+    case .meeting(let filter):
+      (rows, condition) = ("contact", "\(ofCustomer) AND \(filter.sql(literals: "$\(first)::text[]"))")
+      if join.isEmpty { join = filter.join }
+    case .originalIdsMeeting(_, let filter):
+      (rows, condition) = (ofOriginalIDs, "\(ofCustomer) AND \(filter.sql(literals: "$\(first + 1)::text[]"))")
+      if join.isEmpty { join = filter.join }
+    }
+    self.join = join
+    let literals = first + Self.parameterCount - 1
+    isExcluded = "coalesce(\(self.excluded.sql(literals: "$\(literals)::text[]")), false)"
+    types = "$\(first)::\(audience.type), $\(first + 1)::text[], $\(literals)::text[]"
+  }
+
+  /// There is one join for all filters.
+  private let join: String
+  /// SQL that says the types of the parameters, of which statements may use none.
+  package let types: String
+
+  /// How many parameters there are: what names the audience, literals of its filter, and those of the filter of who is excluded.
+  package static let parameterCount = 3
+
+  /// From `FROM` on; further conditions may follow.
+  /// - Parameter others: joins that follow.
+  package func from(_ others: String = "") -> String { "FROM \(rows) \(join) \(others) WHERE \(condition)" }
+
+  /// Appends the parameters' values.
+  package func append(to parameters: inout ParameterBuffer) {
+    var literals: [String] = []
+    switch audience {
+    case .all: parameters.append(nil as Int64?)
+    case .list(let list): parameters.append(list.rawValue)
+    case .originalIds(let ids): parameters.append(ids)
+    case .meeting(let filter): parameters.append(filter.literals)
+    case .originalIdsMeeting(let ids, let filter):
+      parameters.append(ids)
+      literals = filter.literals
+    }
+    parameters.append(literals)
+    parameters.append(excluded.literals)
+  }
+}
+
+extension SelectedAudience {
+  /// The type of the parameter that names it.
+  fileprivate var type: String {
+    switch self {
+    case .all, .list: "bigint"
+    case .originalIds, .meeting, .originalIdsMeeting: "text[]"
+    }
+  }
+
+  /// One of each form, for tests, which prepare every statement.
+  package static let samples: [SelectedAudience] = [
+    .all, .list(ListID(1)), .originalIds([]), .meeting(.sample), .originalIdsMeeting([], .sample),
+  ]
+
+  /// The end of the names of its statements.
+  package var name: String {
+    switch self {
+    case .all: "all"
+    case .list: "list"
+    case .originalIds: "original_ids"
+    case .meeting: "meeting"
+    case .originalIdsMeeting: "original_ids_meeting"
+    }
+  }
+}
+
 /// Statements on the contacts an audience names.
 enum AudienceQueries {
   static let unknownOriginalIDs = Statement(

@@ -70,5 +70,5 @@ package enum RegistryStatements {
     + NotificationQueries.all + AudienceQueries.all
     + ContactQueries.all + ContactSearchQueries.all + ContactStoreQueries.all + ListedContactQueries.all
     + RegisterQueries.all + DeviceQueries.all + ImportedDeviceQueries.all
-    + DayCountQueries.all + SuppressionQueries.all + RegistryPersonalTables.statements
+    + ToldContactQueries.all + DayCountQueries.all + SuppressionQueries.all + RegistryPersonalTables.statements
 }

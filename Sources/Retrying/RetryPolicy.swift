@@ -122,6 +122,10 @@ extension RetryPolicy {
   /// A post that a hub began and has not answered for, such as one that was killed. Another hub may begin it then.
   public static let lostPosts = Duration.seconds(60)
 
+  /// A post of events to a webhook. One that has taken nothing for so long is disabled.
+  public static let webhooks = RetryPolicy(
+    first: .seconds(5), longest: .seconds(2 * 3600), jitter: .equal, giveUpAfter: .seconds(86_400))
+
   /// A post of the outbox for which its customer has no place at the moment, or whose address is silent.
   public static let postsWithoutPlace = Duration.seconds(5)
 }

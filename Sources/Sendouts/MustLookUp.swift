@@ -10,6 +10,7 @@ struct LookedUp: Sendable {
   /// The template's current one.
   var version: Int32?
   var stream: MessageService.OpenStream?
+  var limits: CustomerLimits?
 
   /// What a page's sendout has; success without one if there is no such sendout.
   var source: PageSource??

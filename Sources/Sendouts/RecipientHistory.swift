@@ -20,9 +20,18 @@ struct RecipientHistory {
   let pushes: [PushReply]
   /// The contact's devices in the sendout's apps.
   let devices: [DeviceHistory]
+  /// The contact's pushes of tests of the sendout.
+  let tests: [PushReply]
 
-  /// What happened, line by line; of a recipient outside the audience, why.
+  /// What happened, line by line; of a recipient outside the audience, why. Tests come last.
   func lines(for originalID: String) -> [WhyLine] {
+    ownLines(for: originalID)
+      + tests.flatMap { push in
+        Self.lines(of: push).map { WhyLine(at: $0.at, deviceId: $0.deviceId, text: "In a test: \($0.text)") }
+      }
+  }
+
+  private func ownLines(for originalID: String) -> [WhyLine] {
     guard let frozenAt = sendout.frozenAt else { return [WhyLine(text: unfrozen)] }
     var lines = [WhyLine(at: Timestamp(frozenAt), text: "The audience was written into the ledger.")]
     if let expiredAt = sendout.expiredAt {
@@ -120,12 +129,22 @@ struct RecipientHistory {
     return lines
   }
 
+  /// The hub's own reason. Behind that of a cap stands its rule, as in `capped 3/24h marketing`.
+  private static func hubReason(_ reason: String) -> HubReason? {
+    HubReason(rawValue: reason) ?? HubReason(rawValue: String(reason.prefix { $0 != " " }))
+  }
+
+  private static func rule(of push: PushReply) -> String? {
+    push.reason.flatMap { reason in reason.firstIndex(of: " ").map { String(reason[$0...].dropFirst()) } }
+  }
+
   private static func outcome(of push: PushReply) -> String {
     let reason = push.reason ?? "an unknown reason"
-    switch (push.state, push.reason.flatMap(HubReason.init)) {
+    switch (push.state, push.reason.flatMap(hubReason)) {
     case (.queued, .hubStopped): return "Waits to be sent again, since its hub stopped before there was an answer."
     case (.queued, _): return "Waits to be sent."
     case (.waiting, nil): return "Waits to stand in for the other pushes of its message."
+    case (.waiting, .quiet): return "Waits until the recipient's quiet hours end."
     case (.waiting, .pushFailed): return "Is due, since every other push of its message failed."
     case (.waiting, _): return "Is due for another attempt, because of \(reason)."
     case (.accepted, _): return "Accepted by the push service."
@@ -135,6 +154,14 @@ struct RecipientHistory {
     case (.skipped, .deviceInvalidated): return "Not sent: the device had been invalidated by then."
     case (.skipped, .deviceReassigned): return "Not sent: another contact had the device by then."
     case (.skipped, .suppressed): return "Not sent: the recipient is suppressed."
+    case (.skipped, .heldOut): return "Not sent: the contact is in the holdout, which gets nothing to compare with."
+    case (.skipped, .capped):
+      return "Not sent: the contact has had as many as the cap allows\(rule(of: push).map { ", \($0)" } ?? "")."
+    case (.skipped, .quiet): return "Not sent: it fell into the recipient's quiet hours."
+    case (.skipped, .missed):
+      return "Not sent: its moment had passed, in the recipient's time zone or while hubs or the database were down."
+    case (.skipped, .expired): return "Not sent: the sendout had ended by then."
+    case (.cancelled, .noWinner): return "Not sent: the contact waited for a winner, and there was none."
     case (.skipped, .erased): return "Not sent: the contact had been erased by then."
     case (.skipped, .deviceGone): return "Not sent: the device had been deleted by then."
     case (.skipped, _): return "Not sent: \(reason)."
@@ -159,16 +186,20 @@ extension SendoutStore {
     var pushes: [PushReply] = []
     var devices: [DeviceHistory] = []
     var reasons: [String] = []
+    var tests: [PushReply] = []
     let audience = try sendout.audience()
     if let contact {
       lists = try await ContactLists(reading).lists(customer, of: contact.id)
       pushes = try await Ledger(reading).pushes(sendout.key, of: contact.id)
       devices = try await Devices(reading).histories(customer, of: contact.id, in: sendout.apps)
+      for row in try await reading.query(SendoutQueries.tests, customer.rawValue, sendout.key.sendout.rawValue) {
+        tests += try await Ledger(reading).pushes(Sendout(row).key, of: contact.id)
+      }
       if pushes.isEmpty { reasons = try await self.reasons(customer, audience, originalID: contact.originalID) }
     }
     let history = RecipientHistory(
       sendout: sendout, audience: audience, reasons: reasons, apps: apps, contact: contact, lists: lists,
-      pushes: pushes, devices: devices)
+      pushes: pushes, devices: devices, tests: tests)
     return WhyReply(sendoutId: sendout.key.sendout, originalId: originalID, lines: history.lines(for: originalID))
   }
 

@@ -1,4 +1,3 @@
-import Crypto
 import Delivery
 import FoundationEssentials
 import Postgres
@@ -25,6 +24,8 @@ struct Sendout: Sendable {
   let purpose: MessagePurpose
   let createdAt: Date
   let startedAt: Date?
+  /// When it was started, paused or resumed last.
+  let changedAt: Date?
   let frozenAt: Date?
   let finishedAt: Date?
   /// When retention had deleted its pushes.
@@ -70,22 +71,12 @@ struct Sendout: Sendable {
     var campaign = try JSONCoding.decode(CampaignFields.self, from: campaignJSON.utf8)
     campaign.startAt = startAt.map(Wire.Timestamp.init)
     campaign.localTime = localTime
+    campaign.endAt = endAt.map(Wire.Timestamp.init)
     return campaign
   }
   /// Whether it was frozen with rules of its own, so that its batches are claimed by them.
   var isPlanned: Bool { rules != nil }
   func message() throws -> MessageBody { try JSONCoding.decode(MessageBody.self, from: messageJSON.utf8, rules: .own) }
-
-  /// A hash of all that a draft says, as its row has it. How many people it reaches is no part of it.
-  /// - Parameter version: of the template that it would start with.
-  func digest(templateVersion version: Int32?) throws -> String {
-    let parts = [
-      name, apps.map(\.description).joined(separator: " "), audienceJSON, messageJSON, template?.name ?? "",
-      version.map { String($0) } ?? "", onUncertain.rawValue, purpose.rawValue, campaignJSON,
-      startAt.map { Wire.Timestamp($0).description } ?? "", localTime?.description ?? "",
-    ]
-    return Base64URL.text(Array(SHA256.hash(data: try JSONCoding.encode(parts))))
-  }
 }
 
 extension Sendout {
@@ -110,7 +101,8 @@ extension Sendout {
       template: templateName.flatMap { name in templateVersion.map { (name, $0) } },
       unknownIDs: try row.get("unknown_ids"), onUncertain: policy, purpose: purpose,
       createdAt: try row.get("created_at"),
-      startedAt: try row.get("started_at"), frozenAt: try row.get("frozen_at"), finishedAt: try row.get("finished_at"),
+      startedAt: try row.get("started_at"), changedAt: try row.get("changed_at"),
+      frozenAt: try row.get("frozen_at"), finishedAt: try row.get("finished_at"),
       expiredAt: try row.get("expired_at"), stateChanges: try row.get("state_changes"),
       idFields: try row.get("id_fields"), fallback: (try row.get("fallback_app_id") as Int64?).map { PushAppID($0) },
       writtenBy: (try row.get("written_by") as Int64?).map { UserID($0) }, startAt: try row.get("start_at"),

@@ -8,17 +8,18 @@ import Wire
 enum SendoutQueries {
   static let all: [Statement] = [
     create, rewrite, find, lock, list, change, halt, lockFreeze, freezable, frozen, finish, freezing, settled, stream,
-    openStream, reserve, requireRange, ofSegment, ofApp, daysOfTrigger, schedule, unschedule,
+    openStream, reserve, requireRange, ofSegment, ofApp, daysOfTrigger, tests, copy,
   ]
 
-  private static let columns = """
+  static let columns = """
     customer_id, sendout_id, push_app_ids, name, state, halt_reason, audience, message, template_name, template_version,
-    unknown_ids, on_uncertain, created_at, started_at, frozen_at, finished_at, expired_at, kind, state_changes, id_fields,
-    fallback_app_id, written_by, purpose, \(campaignColumns)
+    unknown_ids, on_uncertain, created_at, started_at, changed_at, frozen_at, finished_at, expired_at, kind, state_changes,
+    id_fields, fallback_app_id, written_by, purpose, \(campaignColumns)
     """
   /// Times, limits, variants and series.
   private static let campaignColumns = """
-    campaign, start_at, local_time, end_at, scheduled_at, next_at, series_id, series_no, rules, maximum_contacts, everyone, people, winner_no, winner_by, winner_at, test_of
+    campaign, start_at, local_time, end_at, scheduled_at, next_at, series_id, series_no, rules, maximum_contacts,
+    everyone, people, winner_no, winner_by, winner_at, test_of
     """
 
   static let create = Statement(
@@ -42,6 +43,21 @@ enum SendoutQueries {
            template_version = $8::int4, unknown_ids = $9::int4, on_uncertain = $10::text, written_by = $11::bigint,
            purpose = $12::text, campaign = $13::json, start_at = $14::timestamptz, local_time = $15::text::timestamp,
            end_at = $16::timestamptz
+     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
+    RETURNING \(columns)
+    """)
+
+  /// Makes a draft of what the sendout says, without its times: for the audience `$3`, or its own if that is NULL, with its template in the
+  /// version `$4`, written by `$5`.
+  static let copy = Statement(
+    "sendout.copy", .write,
+    """
+    INSERT INTO sendout (customer_id, push_app_ids, name, state, audience, message, template_name, template_version, unknown_ids,
+                         on_uncertain, written_by, purpose, campaign)
+    SELECT customer_id, push_app_ids, name, 'draft', coalesce($3::jsonb, audience), message, template_name,
+           coalesce($4::int4, template_version), CASE WHEN $3::jsonb IS NULL THEN unknown_ids END, on_uncertain, $5::bigint, purpose,
+           (campaign::jsonb - ARRAY['startAt', 'localTime', 'endAt', 'onMissed', 'repeat'])::json
+      FROM sendout
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
     RETURNING \(columns)
     """)
@@ -99,7 +115,7 @@ enum SendoutQueries {
     "sendout.list", .read,
     """
     SELECT customer_id, sendout_id, push_app_ids, name, state, halt_reason, '{"all":true}'::jsonb, '{}'::json,
-           template_name, template_version, unknown_ids, on_uncertain, created_at, started_at, frozen_at, finished_at, expired_at, kind,
+           template_name, template_version, unknown_ids, on_uncertain, created_at, started_at, changed_at, frozen_at, finished_at, expired_at, kind,
            state_changes, id_fields, fallback_app_id, written_by, purpose,
            \(campaignColumns.replacing("campaign,", with: "(campaign::jsonb - 'variants' - 'winner')::json AS campaign,"))
       FROM sendout
@@ -111,7 +127,8 @@ enum SendoutQueries {
     """)
 
   /// Writes the new state `$3` with its moments, the template's version `$4` unless that is NULL, and the most contacts `$5` likewise. A sendout
-  /// that was started before keeps its start. One that was to start at a moment is planned for this one when somebody starts it. Citus accepts no `now()` within a CASE of SET, and OFFSET 0 keeps the planner from moving it there.
+  /// that was started before keeps its start. One that was to start at a moment is planned for this one when somebody starts it. Citus
+  /// accepts no `now()` within a CASE of SET, and OFFSET 0 keeps the planner from moving it there.
   static let change = Statement(
     "sendout.change", .write,
     """
@@ -127,32 +144,6 @@ enum SendoutQueries {
             OFFSET 0) AS moment
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
     RETURNING \(columns)), \(SendoutEventSQL.told) SELECT \(columns) FROM changed
-    """)
-
-  /// Schedules the draft, or schedules it anew, with the template's version `$3` and the most contacts `$4`, unless these are NULL. A hub
-  /// looks at it at its moment. With a local time it looks as soon as any zone of the world has that.
-  static let schedule = Statement(
-    "sendout.schedule", .write,
-    """
-    UPDATE sendout
-       SET state = 'scheduled', state_changes = state_changes + 1, changed_at = now(), halt_reason = NULL, scheduled_at = now(),
-           template_version = coalesce($3::int4, template_version),
-           maximum_contacts = coalesce($4::int4, maximum_contacts),
-           next_at = coalesce(start_at, greatest((local_time - \(ZoneSQL.easternmost)) AT TIME ZONE 'UTC', moment.now))
-      FROM (SELECT now() AS now OFFSET 0) AS moment
-     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
-    RETURNING \(columns)
-    """)
-
-  /// Makes a draft of a scheduled sendout.
-  static let unschedule = Statement(
-    "sendout.unschedule", .write,
-    """
-    UPDATE sendout
-       SET state = 'draft', state_changes = state_changes + 1, changed_at = NULL, scheduled_at = NULL, next_at = NULL,
-           maximum_contacts = NULL
-     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
-    RETURNING \(columns)
     """)
 
   /// Pauses the sendout on the hub's own behalf, for the reason `$3`, unless its state has changed since the count `$4`: whoever
@@ -180,12 +171,17 @@ enum SendoutQueries {
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state = 'freezing'
     """)
 
-  /// Ends the freeze. Returns the state: `paused` if it was paused meanwhile, and nothing if it was cancelled.
+  /// Ends the freeze: with `$3` unknown ids, the rules `$4`, NULL for none, and of its contacts `$5` in the audience and `$6` left. Its variants
+  /// are decided about `$8` minutes after the first planned moment `$7`, NULL for now. It pauses for the reason `$9`, if there is one. Returns the
+  /// state: `paused` too if it was paused meanwhile, and nothing if it was cancelled.
   static let frozen = Statement(
     "sendout.frozen", .write,
     """
     WITH changed AS (UPDATE sendout
-       SET state = CASE WHEN state = 'freezing' THEN 'running' ELSE state END, frozen_at = now(), unknown_ids = $3::int4
+       SET state = CASE WHEN state = 'freezing' AND $9::text IS NULL THEN 'running' ELSE 'paused' END,
+           halt_reason = coalesce($9::text, halt_reason), frozen_at = now(), unknown_ids = $3::int4, rules = $4::jsonb,
+           everyone = $5::int4, people = $6::int4, next_at = least(moment.of_decision, end_at)
+      FROM (SELECT coalesce($7::timestamptz, now()) + make_interval(mins => $8::int4) AS of_decision OFFSET 0) AS moment
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state IN ('freezing', 'paused')
     RETURNING \(columns)), \(SendoutEventSQL.toldOfFreeze) SELECT state FROM changed
     """)
@@ -220,17 +216,26 @@ enum SendoutQueries {
 
   /// Opens the stream `$2` of the apps `$3`, named `$4`, with the template `$5` in its version `$6`; nothing if another hub has. `$7` says
   /// what becomes of uncertain pushes, `$8` are the fields of tracked messages with their ids, NULL for others, `$9` is the app of
-  /// their fallbacks, and `$10` the purpose.
+  /// their fallbacks, and `$10` the purpose. `$11` is the sendout that its messages test, NULL for others; days do not count those.
   static let openStream = Statement(
     "sendout.open_stream", .write,
     """
     INSERT INTO sendout (customer_id, kind, stream, push_app_ids, name, state, audience, message, template_name,
                          template_version, started_at, changed_at, frozen_at, on_uncertain, id_fields, fallback_app_id,
-                         purpose)
+                         purpose, test_of, all_counted)
     VALUES ($1::bigint, 'stream', $2::text, $3::bigint[], $4::text, 'running', '{"all":true}', '{}', $5::text, $6::int4,
-            now(), now(), now(), $7::text, $8::text[], $9::bigint, $10::text)
+            now(), now(), now(), $7::text, $8::text[], $9::bigint, $10::text, $11::bigint, $11::bigint IS NOT NULL)
     ON CONFLICT DO NOTHING
     RETURNING \(columns)
+    """)
+
+  /// The streams that tested the sendout `$2`, the oldest first.
+  static let tests = Statement(
+    "sendout.tests", .read,
+    """
+    SELECT \(columns) FROM sendout
+     WHERE customer_id = $1::bigint AND test_of = $2::bigint
+     ORDER BY sendout_id
     """)
 
   /// Makes the partitions that the sendout `$1` needs once it has started, unless they are there: a function of the schema's owner. It
@@ -256,6 +261,6 @@ extension ChangeChannel {
 /// Every statement of this room but those of numbered stores, so that a test can prepare each of them on a real server.
 package enum SendoutStatements {
   package static let all: [Statement] =
-    SendoutQueries.all + ScheduleQueries.all + WinnerQueries.all + TemplateUseQueries.all + ReportQueries.all
-    + RetentionQueries.all + SendoutsPersonalTables.statements
+    SendoutQueries.all + ScheduleQueries.all + SeriesQueries.all + WinnerQueries.all + TemplateUseQueries.all
+    + ReportQueries.all + RetentionQueries.all + EventBodyQueries.all + SendoutsPersonalTables.statements
 }

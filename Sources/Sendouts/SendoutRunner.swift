@@ -108,12 +108,14 @@ public struct SendoutRunner: Service {
         guard isUrgent || worker.dispatcher.isOpen(lane, of: key.customer) else { continue }
         if let task = tasks.add(key), !task.isSending(lane) { task.wake() }
       }
-      for statement in isThorough ? [SendoutQueries.freezing, SendoutQueries.settled] : [SendoutQueries.freezing] {
+      let found = [SendoutQueries.freezing, ScheduleQueries.timed] + (isThorough ? [SendoutQueries.settled] : [])
+      for statement in found {
         for row in try await pool.query(statement) {
           let (customer, sendout) = try row.decode(Int64.self, Int64.self)
           tasks.add(SendoutKey(CustomerID(customer), SendoutID(sendout)))
         }
       }
+      if isThorough { try await worker.fillSeries() }
     } catch {
       if DatabaseUnavailable(error) != nil { worker.dispatcher.noteOutage() }
       if !Task.isCancelled {

@@ -112,7 +112,10 @@ public struct SendoutStore: Sendable {
         new.template?.version, new.unknownIDs.map(Int32.init), (request.onUncertain ?? .resend).rawValue,
         user?.rawValue, (request.purpose ?? .marketing).rawValue, times.campaign, times.startAt, times.localTime,
         times.endAt)[0])
-    if draft.state == .scheduled { changed = try await schedule(changed, SendoutStart(), templateVersion: nil) }
+    if draft.state == .scheduled {
+      try await Series(database).change(changed, from: try draft.campaign().repeat, to: request.campaign.repeat)
+      changed = try await schedule(changed, SendoutStart(), templateVersion: nil)
+    }
     return (before, try await reply(changed, among: new.apps, nil))
   }
 
@@ -171,9 +174,11 @@ public struct SendoutStore: Sendable {
     let audience: Audience
   }
 
-  /// - Parameter apps: instead of those that the request names.
+  /// - Parameters:
+  ///   - apps: instead of those that the request names.
+  ///   - isHeld: whether its template and its segments must stay until the transaction ends.
   private func checked(
-    _ customer: CustomerID, _ request: SendoutRequest, _ form: CheckedForm, apps: [PushApp]? = nil
+    _ customer: CustomerID, _ request: SendoutRequest, _ form: CheckedForm, apps: [PushApp]? = nil, isHeld: Bool = true
   ) async throws -> CheckedRequest {
     let named =
       if let apps { apps } else {
@@ -184,9 +189,20 @@ public struct SendoutStore: Sendable {
     _ = try await SendoutRules.templateVersions(customer, request.campaign.variants, in: database, isHeld: true)
     return CheckedRequest(
       name: form.name, apps: served,
-      template: try await SendoutRules.currentTemplate(customer, request.template, in: database, isHeld: true),
+      template: try await SendoutRules.currentTemplate(customer, request.template, in: database, isHeld: isHeld),
       unknownIDs: try await unknownIDs(customer, request.audience),
-      audience: try await segments.resolve(customer, request.audience, holding: true).audience)
+      audience: try await segments.resolve(customer, request.audience, holding: isHeld).audience)
+  }
+
+  /// What a request says, checked as if it was to be stored.
+  /// - Throws: what `create` throws.
+  func unsaved(_ customer: CustomerID, _ request: SendoutRequest) async throws -> SendoutSubject {
+    let new = try await checked(customer, request, CheckedForm(request), isHeld: false)
+    _ = try await checkedTimes(request.campaign)
+    return SendoutSubject(
+      customer: customer, sendout: nil, name: new.name, apps: new.apps.map(\.id), audience: new.audience,
+      message: request.message, campaign: request.campaign, purpose: request.purpose ?? .marketing,
+      template: new.template?.name, onUncertain: request.onUncertain ?? .resend, scheduledAt: nil)
   }
 
   /// The first sendout that names the app, and whether it is one of single messages; `nil` if there is none.
@@ -199,7 +215,7 @@ public struct SendoutStore: Sendable {
     }
   }
 
-  private var segments: Segments { Segments(database, retentionDays: retentionDays) }
+  var segments: Segments { Segments(database, retentionDays: retentionDays) }
 
   /// A sendout that names the segment and is not frozen yet; nil if there is none. The caller has locked the segment's row.
   package func first(naming segment: SegmentID, of customer: CustomerID) async throws -> SendoutID? {
@@ -244,16 +260,27 @@ public struct SendoutStore: Sendable {
       if verb == .start || verb == .schedule {
         try await checkApproval(of: sendout)
         // A draft starts with the current version of its template, not with that of its creation.
-        version = try await currentTemplate(of: sendout, isHeld: true)?.version
-        if let digest = conditions.digest, !digest.hasSameBytes(as: try sendout.digest(templateVersion: version)) {
-          throw SendoutError.changed(key.sendout)
+        if before == .draft { version = try await currentTemplate(of: sendout, isHeld: true)?.version }
+        if let seen = conditions.digest {
+          let digest = try await digest(of: sendout)
+          guard seen.hasSameBytes(as: digest) else { throw SendoutError.changed(key.sendout) }
         }
+      }
+      // A time of a series that does not go as it was made makes room for the next. Before its own time changes, that of the next follows from it.
+      if before == .scheduled, let series = sendout.series {
+        let all = Series(database)
+        if verb == .unschedule { try await all.forget(sendout) }
+        try await all.makeNext(key.customer, series.id, leaving: key.sendout)
+      }
+      if verb == .start, before == .draft, sendout.series == nil, try sendout.campaign().repeat != nil {
+        throw SendoutError.invalid(field: "repeat", problem: "needs a schedule: schedule the draft, or remove repeat")
       }
       switch verb {
       case .schedule:
         _ = try await checkedTimes(try sendout.campaign())
         sendout = try await schedule(sendout, conditions, templateVersion: version)
-      case .unschedule: sendout = try Sendout(try await database.query(SendoutQueries.unschedule, customer, number)[0])
+      case .unschedule:
+        sendout = try Sendout(try await database.query(ScheduleQueries.unschedule, customer, number)[0])
       case .start, .pause, .resume, .cancel:
         sendout = try Sendout(
           try await database.query(
@@ -265,7 +292,11 @@ public struct SendoutStore: Sendable {
       case .schedule, .unschedule: break
       case .start: try await database.query(SendoutQueries.requireRange, number)
       case .pause: try await ledger.hold(key)
-      case .resume: try await ledger.resume(key)
+      case .resume:
+        // One that was late is frozen only now.
+        if sendout.state == .freezing { try await database.query(SendoutQueries.requireRange, number) }
+        try await ledger.resume(key)
+        try await ledger.noteResumed(key)
       case .cancel: try await ledger.cancel(key)
       }
       try await database.notify(.sendout, key.description)
@@ -282,7 +313,7 @@ public struct SendoutStore: Sendable {
     return try await reply(sendout, try await Ledger(database).counts(sendout.key))
   }
 
-  private func reply(
+  func reply(
     _ sendout: Sendout, among apps: [PushApp]? = nil, _ counts: SendoutCounts?
   ) async throws -> SendoutReply {
     let known = if let apps { apps } else { try await PushApps(database).list(sendout.key.customer) }
@@ -290,7 +321,7 @@ public struct SendoutStore: Sendable {
     if sendout.state == .draft || sendout.state == .scheduled {
       // What it would start with, not what it was written with.
       if sendout.state == .draft { reply.templateVersion = try await currentTemplate(of: sendout)?.version }
-      reply.digest = try sendout.digest(templateVersion: reply.templateVersion)
+      reply.digest = try await digest(of: sendout)
     }
     return reply
   }

@@ -50,6 +50,8 @@ public enum SendoutError: Error, Sendable, Hashable {
   case changeNeedsApproval(SendoutID)
   /// The customer has no series of this number.
   case seriesUnknown
+  /// There are no pushes of the sendout in the ledger: it has not been started, or retention has deleted them.
+  case withoutPushes(SendoutID)
   /// Another user has to start the sendout than the one who wrote it.
   case needsApproval(SendoutID)
   /// The draft says something else than what whoever starts it has seen.

@@ -34,6 +34,7 @@ struct SendoutWorker: Sendable {
 
   private func step(_ task: SendoutTask, _ stop: StopSignal, _ consecutiveFailures: inout Int) async throws -> Next {
     guard let sendout = try await find(task.key) else { return .done }
+    if sendout.nextAt != nil, let next = try await attend(to: sendout) { return next }
     switch sendout.state {
     case .freezing:
       return try await freeze(sendout.key, stop) ? .continue(after: .zero) : .continue(after: settings.checkEvery)
@@ -99,12 +100,15 @@ struct SendoutWorker: Sendable {
       if case .originalIds(let ids) = audience.included {
         unknown = Int32(try await Audiences(database).unknownOriginalIDs(key.customer, among: ids))
       }
+      let resolved = try await Segments(database).resolve(key.customer, audience)
+      let plan = try await sendout.plan(database, suppressions: dispatcher.suppressions)
       let count = try await Ledger(database).freeze(
-        key, apps: sendout.apps,
-        audience: try await Segments(database).resolve(key.customer, audience).selection,
-        batchSize: settings.batchSize)
+        key, apps: sendout.apps, audience: plan == nil ? resolved.selection : resolved.included,
+        excluded: plan == nil ? nil : resolved.excluded, plan: plan, batchSize: settings.batchSize)
       let state = try await database.query(
-        SendoutQueries.frozen, key.customer.rawValue, key.sendout.rawValue, unknown
+        SendoutQueries.frozen, key.customer.rawValue, key.sendout.rawValue, unknown,
+        try plan.map { try JSONB(encoding: $0.rules) }, count.everyone.map(Int32.init), count.people.map(Int32.init),
+        count.firstAt, try sendout.campaign().winner.map { Int32($0.afterMinutes) }, sendout.tooMany(count.people)
       ).first?.decode(String.self)
       guard let state else { throw CancelledMeanwhile() }
       if state == SendoutState.paused.rawValue { try await Ledger(database).hold(key) }
@@ -200,10 +204,13 @@ struct SendoutWorker: Sendable {
   /// Sends what is due, each lane by itself: one whose push service is slow or away does not hold up another, nor one that becomes due
   /// meanwhile, as a fallback does.
   private func sendLanes(of sendout: Sendout, _ task: SendoutTask, _ stop: StopSignal) async throws -> LaneEnds {
+    let limits = try await streamLimits(of: sendout)
     let plan = SendoutPlan(
       key: sendout.key,
       content: sendout.isStream ? .ofMessages(sendout.traits) : try sendout.said(),
-      onUncertain: sendout.onUncertain, isTracked: sendout.idFields != nil, fallback: sendout.fallback)
+      onUncertain: sendout.onUncertain, isTracked: sendout.idFields != nil, fallback: sendout.fallback,
+      rules: limits?.rules ?? sendout.rules, endAt: sendout.endAt, places: limits?.places,
+      watch: try failureWatch(of: sendout, stop))
     return try await withThrowingTaskGroup(of: LaneEvent.self) { group in
       var ends = LaneEnds()
       var running = try await startLanes(of: plan, task, stop, &group, except: ends)
@@ -230,6 +237,15 @@ struct SendoutWorker: Sendable {
       group.cancelAll()
       return ends
     }
+  }
+
+  /// What decides about messages of a stream that are claimed here; nil for broadcasts, whose rules are fixed at their freeze. Nothing limits
+  /// tests and tracked messages.
+  private func streamLimits(of sendout: Sendout) async throws -> StreamLimits? {
+    guard sendout.isStream, sendout.testOf == nil, sendout.idFields == nil,
+      let customer = try await Customers(pool).find(sendout.key.customer)
+    else { return nil }
+    return StreamLimits(CustomerLimits(customer.settings), for: sendout.purpose)
   }
 
   private static func wake(of task: SendoutTask) async -> LaneEvent {

@@ -51,6 +51,11 @@ import Wire
     ("received != 2", [2, 3]), ("received sendout 1 = 1", [1]), ("received >= 1 within 1 days", [1]),
     ("received >= 2 within 1 days", []), ("opened", [1]), ("opened >= 1 of last 1", []), ("opened >= 1 of last 2", [1]),
     ("opened < 1 of last 1", [1, 2, 3]), ("received = 2 of last 5", [1]), ("opened within 3 days", [1]),
+    ("outcome of sendout 1 = 'opened'", [1]), ("outcome of sendout 1 = 'notOpened'", []),
+    // Of the two phones one got it.
+    ("outcome of sendout 2 = 'notOpened'", [1]), ("outcome of sendout 2 = 'failed'", []),
+    ("outcome of sendout 2 = 'any'", [1]), ("outcome of sendout 3 = 'any'", []),
+    ("not outcome of sendout 2 = 'notOpened'", [2, 3]), ("outcome of sendout 2 = 'skipped'", []),
     ("bucket(0, 100)", [1, 2, 3]),
   ]
 

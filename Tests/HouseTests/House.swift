@@ -19,17 +19,17 @@ enum House {
     "Content": ["Postgres", "Wire", "Locking"],
     "Providers": ["CNghttp2", "Wire", "Locking", "Retrying", "XML"],
     "Delivery": ["Registry", "Providers", "Content", "Postgres", "Wire", "Locking", "Retrying"],
-    "Outbox": ["Providers", "Postgres", "Wire", "Locking", "Retrying"],
+    "Outbox": ["Registry", "Providers", "Postgres", "Wire", "Locking", "Retrying"],
     "Audience": ["Registry", "Delivery", "Postgres", "Wire", "Locking", "Retrying"],
-    "Sendouts": ["Registry", "Content", "Delivery", "Audience", "Postgres", "Wire", "Locking", "Retrying"],
+    "Sendouts": ["Registry", "Content", "Delivery", "Outbox", "Audience", "Postgres", "Wire", "Locking", "Retrying"],
     "Hybrid": [
       "Registry", "Content", "Providers", "Delivery", "Outbox", "Sendouts", "Postgres", "Wire", "Locking", "Retrying",
     ],
     "Subscriptions": ["Registry", "Delivery", "Outbox", "Postgres", "Wire", "Locking", "Retrying"],
     "DataInOut": ["CZlib", "Registry", "Outbox", "Audience", "Postgres", "Wire", "Locking", "Retrying"],
     "Operations": [
-      "Registry", "Content", "Delivery", "Audience", "Sendouts", "Hybrid", "Subscriptions", "DataInOut", "Wire",
-      "Retrying",
+      "Registry", "Content", "Delivery", "Outbox", "Audience", "Sendouts", "Hybrid", "Subscriptions", "DataInOut",
+      "Wire", "Retrying",
     ],
     "Web": [
       "CMaxMindDB", "Embedded", "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "DataInOut",

@@ -18,7 +18,7 @@ import Wire
 @Suite struct StatementTests {
   static let all =
     PostgresStatements.all + RegistryStatements.all + TemplateQueries.all + DeliveryStatements.all
-    + AudienceStatements.all + PostQueries.all + SendoutStatements.all + HybridStatements.all
+    + AudienceStatements.all + PostQueries.all + EventWebhookQueries.all + SendoutStatements.all + HybridStatements.all
     + SubscriptionsStatements.all
     + DataInOutStatements.all + PushcartStatements.all + stores
 
@@ -56,7 +56,8 @@ import Wire
     // These build names: all but the last one list their statements, and that one listens.
     #expect(
       places == [
-        "FreezeQueries.swift", "HistoryQueries.swift", "LedgerQueries.swift", "BatchQueries.swift",
+        "FreezeQueries.swift", "PlannedFreezeQueries.swift", "HistoryQueries.swift", "LedgerQueries.swift",
+        "BatchQueries.swift",
         "MessageQueries.swift", "NumberedTable.swift", "PushAppQueries.swift", "ReportQueries.swift",
         "SealedColumn.swift", "Audiences.swift", "ContactSearch.swift", "ContactStore.swift", "ImportStepQueries.swift",
         "StepQueries.swift",

@@ -105,7 +105,10 @@ extension FilterGenerator {
     case 1: return .everyone
     case 2...3:
       return .bucket(from: number(0...49), to: one(of: [50, 51, 99, 100]))
-    case 4...6: return .activity(activity())
+    case 4...5: return .activity(activity())
+    case 6:
+      let sendout = Int64.random(in: Self.sendouts, using: &random)
+      return .outcome(FilterOutcome(one(of: FilterOutcome.Kind.allCases), of: sendout))
     case 7...8:
       let field = one(of: [FilterField.dateOfBirth, .createdAt, .property(one(of: Self.propertyNames))])
       return .birthday(field, FilterWindow(one(of: [.last, .next]), one(of: [1, 7, 8, 90, 91, 364, 365]), .days))
@@ -261,7 +264,8 @@ extension FilterGenerator {
     return FilterModel.Push(
       sendout: Int64.random(in: Self.sendouts, using: &random), number: Int32(contact * 100 + Int64(place)),
       acceptedAt: accepted,
-      openedAt: chance(40) ? moment() : nil)
+      openedAt: chance(40) ? moment() : nil,
+      state: one(of: [.failed, .failed, .uncertain, .skipped, .skipped, .cancelled, .queued, .waiting]))
   }
 
   private mutating func property() -> JSONValue {

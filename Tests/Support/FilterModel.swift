@@ -49,12 +49,17 @@ public struct FilterModel: Sendable {
     public var sendout: Int64
     /// Its number in the sendout.
     public var number: Int32
+    public var state: PushState
     /// When it was accepted; nil if it was not.
     public var acceptedAt: Int64?
     /// When a person opened it first.
     public var openedAt: Int64?
 
-    public init(sendout: Int64, number: Int32, acceptedAt: Int64?, openedAt: Int64? = nil) {
+    /// - Parameter state: of a push that was not accepted.
+    public init(
+      sendout: Int64, number: Int32, acceptedAt: Int64?, openedAt: Int64? = nil, state: PushState = .failed
+    ) {
+      self.state = acceptedAt == nil ? state : .accepted
       self.sendout = sendout
       self.number = number
       self.acceptedAt = acceptedAt
@@ -85,6 +90,7 @@ public struct FilterModel: Sendable {
     case .segment(let segment): isIn(segment, contact)
     case .device(let filter): contact.devices.contains { $0.isValid && matches(filter, $0) }
     case .activity(let activity): compare(activity.op, count(activity, contact.pushes), activity.count)
+    case .outcome(let outcome): Self.meets(outcome, contact.pushes)
     case .bucket(let from, let to): (from..<to).contains(Self.bucket(of: contact.id))
     }
   }
@@ -286,6 +292,29 @@ extension FilterModel {
 
   private static func day(of moment: Int64) -> CalendarDay? {
     CalendarDay(number: Int((Double(moment) / 86_400_000).rounded(.down)))
+  }
+
+  /// Whether the best of a contact's pushes of the sendout came as far as is asked for.
+  private static func meets(_ outcome: FilterOutcome, _ pushes: [Push]) -> Bool {
+    let best = pushes.filter { $0.sendout == outcome.sendout }.map { push in
+      if push.openedAt != nil { return 6 }
+      return switch push.state {
+      case .accepted: 5
+      case .queued, .waiting: 4
+      case .uncertain: 3
+      case .failed: 2
+      case .skipped: 1
+      case .cancelled: 0
+      }
+    }.max()
+    return switch outcome.kind {
+    case .any: best != nil
+    case .opened: best == 6
+    case .notOpened: best == 5
+    case .uncertain: best == 3
+    case .failed: best == 2
+    case .skipped: best == 1
+    }
   }
 
   private func count(_ activity: FilterActivity, _ pushes: [Push]) -> Int {

@@ -1,38 +1,69 @@
 -- Campaigns: local times, quiet hours, caps, variants and series. The rules are decided here and in statements, by the database's clock and
 -- PostgreSQL's time zones.
 
+-- In PL/pgSQL, as functions in SQL that stand in no other statement's place are planned anew by each statement that calls them, and cost ten times
+-- as much a call.
+--
 -- Of a repeated hour PostgreSQL takes the second one, so the offset of a day before is tried first. In a gap it goes by the offset before the
 -- gap, which moves the time forward by the gap.
-CREATE FUNCTION local_moment(wall timestamp, zone text) RETURNS timestamptz LANGUAGE sql STABLE STRICT PARALLEL SAFE AS $$
-  SELECT CASE WHEN earlier.at < usual.at AND earlier.at AT TIME ZONE zone = wall THEN earlier.at ELSE usual.at END
-    FROM (SELECT wall AT TIME ZONE zone AS at) AS usual
-   CROSS JOIN LATERAL (SELECT usual.at - interval '1 day' AS at) AS before
-   CROSS JOIN LATERAL (SELECT (wall - ((before.at AT TIME ZONE zone) - (before.at AT TIME ZONE 'UTC'))) AT TIME ZONE 'UTC' AS at) AS earlier
+CREATE FUNCTION local_moment(wall timestamp, zone text) RETURNS timestamptz LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE AS $$
+DECLARE
+  usual   timestamptz := wall AT TIME ZONE zone;
+  before  timestamptz := usual - interval '24 hours';
+  earlier timestamptz := (wall - ((before AT TIME ZONE zone) - (before AT TIME ZONE 'UTC'))) AT TIME ZONE 'UTC';
+BEGIN
+  RETURN CASE WHEN earlier < usual AND earlier AT TIME ZONE zone = wall THEN earlier ELSE usual END;
+END
 $$;
 COMMENT ON FUNCTION local_moment IS 'When clocks of a zone show a wall time: the first time of two, and later by the gap where they skip it.';
 
--- Where clocks are put back, the end or the start can come twice. Then the first that is still ahead counts.
-CREATE FUNCTION is_quiet(at timestamptz, zone text, starts time, ends time) RETURNS boolean LANGUAGE sql STABLE STRICT PARALLEL SAFE AS $$
-  SELECT CASE WHEN starts < ends THEN wall >= starts AND wall < ends ELSE wall >= starts OR wall < ends END
-    FROM (SELECT (at AT TIME ZONE zone)::time AS wall) AS clock
+CREATE FUNCTION is_quiet(at timestamptz, zone text, starts time, ends time) RETURNS boolean LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE AS $$
+DECLARE
+  wall time := (at AT TIME ZONE zone)::time;
+BEGIN
+  RETURN CASE WHEN starts < ends THEN wall >= starts AND wall < ends ELSE wall >= starts OR wall < ends END;
+END
 $$;
 COMMENT ON FUNCTION is_quiet IS 'Whether a moment is within quiet hours, from the start on and before the end, by the wall clock of a zone.';
 
-CREATE FUNCTION quiet_end(at timestamptz, zone text, starts time, ends time) RETURNS timestamptz LANGUAGE sql STABLE STRICT PARALLEL SAFE AS $$
-  SELECT CASE WHEN NOT is_quiet(at, zone, starts, ends) THEN NULL
-              WHEN local_moment(finish.wall, zone) > at THEN local_moment(finish.wall, zone)
-              ELSE finish.wall AT TIME ZONE zone END
-    FROM (SELECT at AT TIME ZONE zone AS wall) AS clock
-   CROSS JOIN LATERAL (SELECT wall::date + CASE WHEN wall::time >= ends THEN 1 ELSE 0 END + ends AS wall) AS finish
+-- Where clocks are put back, the end or the start can come twice. Then the first that is still ahead counts.
+CREATE FUNCTION quiet_end(at timestamptz, zone text, starts time, ends time) RETURNS timestamptz LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE AS $$
+DECLARE
+  wall   timestamp := at AT TIME ZONE zone;
+  finish timestamp := wall::date + CASE WHEN wall::time >= ends THEN 1 ELSE 0 END + ends;
+  first  timestamptz;
+BEGIN
+  IF NOT is_quiet(at, zone, starts, ends) THEN RETURN NULL; END IF;
+  first := local_moment(finish, zone);
+  RETURN CASE WHEN first > at THEN first ELSE finish AT TIME ZONE zone END;
+END
 $$;
 COMMENT ON FUNCTION quiet_end IS 'When the quiet hours end that a moment is within; NULL for a moment outside.';
 
-CREATE FUNCTION quiet_start(at timestamptz, zone text, starts time) RETURNS timestamptz LANGUAGE sql STABLE STRICT PARALLEL SAFE AS $$
-  SELECT CASE WHEN local_moment(begin.wall, zone) >= at THEN local_moment(begin.wall, zone) ELSE begin.wall AT TIME ZONE zone END
-    FROM (SELECT at AT TIME ZONE zone AS wall) AS clock
-   CROSS JOIN LATERAL (SELECT wall::date + CASE WHEN wall::time > starts THEN 1 ELSE 0 END + starts AS wall) AS begin
+CREATE FUNCTION quiet_start(at timestamptz, zone text, starts time) RETURNS timestamptz LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE AS $$
+DECLARE
+  wall  timestamp := at AT TIME ZONE zone;
+  start timestamp := wall::date + CASE WHEN wall::time > starts THEN 1 ELSE 0 END + starts;
+  first timestamptz := local_moment(start, zone);
+BEGIN
+  RETURN CASE WHEN first >= at THEN first ELSE start AT TIME ZONE zone END;
+END
 $$;
 COMMENT ON FUNCTION quiet_start IS 'When quiet hours begin next, at this moment at the earliest.';
+
+-- A contact may have a zone that hubs know and this server's tzdata does not, or that psql wrote. Not PARALLEL SAFE: an exception takes a
+-- subtransaction.
+CREATE FUNCTION zone_or(zone text, otherwise text) RETURNS text LANGUAGE plpgsql STABLE STRICT AS $$
+DECLARE
+  wall timestamp;
+BEGIN
+  wall := timestamptz 'epoch' AT TIME ZONE zone;
+  RETURN zone;
+EXCEPTION WHEN invalid_parameter_value THEN
+  RETURN otherwise;
+END
+$$;
+COMMENT ON FUNCTION zone_or IS 'The time zone, if this server knows it, else the other one.';
 
 -- A number that two hubs, a freeze and a preflight agree about. The seeds of different uses are kept apart by `use`.
 CREATE FUNCTION share_of(contact bigint, sendout bigint, use int4) RETURNS int4 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE

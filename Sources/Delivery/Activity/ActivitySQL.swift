@@ -95,15 +95,45 @@ package enum ActivitySQL {
       """
   }
 
+  /// What became of a sendout for the contact, by the ledger. It is never NULL.
+  ///
+  /// The planner finds it out for all contacts at once or for one, as whether there is any push.
+  /// - Parameter literal: gives the SQL of a number.
+  package static func condition(_ outcome: FilterOutcome, _ literal: (Int64) -> String) -> String {
+    func any(_ condition: String) -> String {
+      """
+      EXISTS (SELECT FROM push
+               WHERE push.customer_id = $1::bigint AND push.sendout_id = \(literal(outcome.sendout)) AND \(ofContact)\(condition))
+      """
+    }
+    func isState(_ states: PushState...) -> String {
+      "push.state IN (\(states.map { "'\($0.rawValue)'" }.joined(separator: ", ")))"
+    }
+    let isOpened = "push.opened_at IS NOT NULL"
+    func best(_ state: PushState, worse states: String) -> String {
+      "(\(any(" AND \(isState(state))")) AND NOT \(any(" AND (NOT \(states) OR \(isOpened))")))"
+    }
+    return switch outcome.kind {
+    case .any: any("")
+    case .opened: any(" AND \(isOpened)")
+    case .notOpened: "(\(any(" AND \(isState(.accepted))")) AND NOT \(any(" AND \(isOpened)")))"
+    case .uncertain: best(.uncertain, worse: isState(.uncertain, .failed, .skipped, .cancelled))
+    case .failed: best(.failed, worse: isState(.failed, .skipped, .cancelled))
+    case .skipped: best(.skipped, worse: isState(.skipped, .cancelled))
+    }
+  }
+
   /// The order of `of last`.
   static let lastReceived = "push.settled_at DESC, push.sendout_id DESC, push.push_no DESC"
 
   /// Broadcasts and messages have an index each (`push_contact`, `push_contact_of_message`). The condition that is always true names both, so
   /// that the planner can look up a contact in either.
   private static func ofContact(_ activity: FilterActivity, now: String, _ literal: (Int64) -> String) -> String {
-    let ofContact = "push.contact_id = contact.contact_id AND (push.message_no IS NULL OR push.message_no IS NOT NULL)"
-    return "\(pushes(of: activity, now: now, literal)) AND \(ofContact)"
+    "\(pushes(of: activity, now: now, literal)) AND \(ofContact)"
   }
+
+  private static let ofContact =
+    "push.contact_id = contact.contact_id AND (push.message_no IS NULL OR push.message_no IS NOT NULL)"
 
   private static func pushes(of activity: FilterActivity, now: String, _ literal: (Int64) -> String) -> String {
     var conditions = ["push.customer_id = $1::bigint"]

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Locking
 
 /// A claimed batch while it is sent: counts its running slices, and collects what is decided once all have ended.
@@ -35,6 +36,8 @@ final class BatchRun: Sendable {
   let marked: Capacity
   /// Of a stream, what its pushes' messages say, by their numbers.
   let contents: [Int32: MessageContent]
+  /// As in `ClaimedBatch`.
+  let plannedAt: Date?
   /// Its memory, if it was handed over.
   private let memory: HandoverBudget.Part?
   private let state = Mutex(State())
@@ -49,6 +52,7 @@ final class BatchRun: Sendable {
     isRetry = batch.isRetry
     isMarked = batch.isMarked
     contents = batch.contents
+    plannedAt = batch.plannedAt
     self.marked = marked
     self.memory = memory
   }

@@ -51,7 +51,7 @@ final class Dispatch: Sendable {
     leases = source?.leases ?? Leases()
     ledger = BatchLedger(
       database: dispatcher.database, key: plan.key, lane: lane, run: run, lease: settings.lease,
-      isTracked: plan.isTracked, rules: plan.rules, endAt: plan.endAt)
+      isTracked: plan.isTracked, rules: plan.rules, endAt: plan.endAt, places: plan.places)
     let window = SendWindow(
       dispatcher.window, LaneKey(customer: plan.key.customer, lane: lane), isBulk: !plan.isStream,
       isOfOneService: app.account.outageEvidence == .anyFailure)
@@ -71,7 +71,10 @@ final class Dispatch: Sendable {
     outcomeWriter = OutcomeWriter(
       of: plan.key, unwritten: dispatcher.unwritten, on: plan.isStream ? dispatcher.database.executor : nil
     ) {
-      [ledger, leases, logger, isStream = plan.isStream, waits = dispatcher.waits, hubWindow = dispatcher.window]
+      [
+        ledger, leases, logger, isStream = plan.isStream, watch = plan.watch, waits = dispatcher.waits,
+        hubWindow = dispatcher.window
+      ]
       settlements, capacities in
       let successors = window.successors(of: capacities)
       do {
@@ -79,6 +82,8 @@ final class Dispatch: Sendable {
         leases.settled(settled)
         let wasAwaited = waits.settled(ledger.key, settlements)
         window.release(capacities, to: successors, isMarked: isMarked)
+        // What the watch could not find out now, it does with the next outcomes.
+        try? await watch?(settlements.count)
         if isStream, !wasAwaited, !waits.isWritingAwaited, hubWindow.isHalfFree {
           try? await Task.sleep(for: Self.pauseBetweenWrites)
         }

@@ -14,21 +14,7 @@ extension Dispatcher {
     _ content: MessageContent, for app: PushApp, _ credentials: PushServiceCredentials, contact: Contact?,
     device: Device?, token: String? = nil
   ) -> PreviewedRequest {
-    let target = target(for: app, credentials)
-    let content = content.inLanguage(contact?.spokenLanguage ?? device?.locale)
-    var context =
-      contact.map { PageContext($0, device, app: target.fields, sendout: content.sendout) }
-      ?? PageContext(app: target.fields, sendout: content.sendout)
-    if let own = content.properties {
-      context.properties = Properties(json: own).merged(over: Properties(json: contact?.properties ?? "{}"))
-    }
-    let key = SendoutKey(app.customer, SendoutID(0))
-    let link = PushLink(
-      customer: app.customer, sendout: key.sendout, push: PushNumber(0), device: device?.id ?? DeviceID(0))
-    links.fill(&context, link, content, ContactLink(customer: app.customer, contact: ContactID(0)))
-    let push = content.push(
-      context, for: app.kind.traits, to: token ?? device?.token ?? target.account.exampleToken,
-      id: PushIdentity.id(key, link.push), at: now(), collapseKey: PushIdentity.collapseKey(key))
+    let (target, push) = push(content, for: app, credentials, contact: contact, device: device, token: token)
     var preview = PreviewedRequest(app)
     preview.service = target.account.service
     switch target.account.prepare(push) {
@@ -46,6 +32,63 @@ extension Dispatcher {
     }
     return preview
   }
+
+  /// How large a message becomes for a contact's device, and what is left out of it there.
+  package func size(
+    of content: MessageContent, for app: PushApp, _ credentials: PushServiceCredentials, contact: Contact,
+    device: Device
+  ) -> MessageSize {
+    let (target, push) = push(content, for: app, credentials, contact: contact, device: device, token: nil)
+    var size = MessageSize(
+      service: target.account.service, whole: PushServices.payloadSize(of: push.message, for: app.type))
+    switch target.account.prepare(push) {
+    case .request(let request): size.dropped = request.reductions.description
+    case .refused(let verdict): size.problem = verdict.problem
+    }
+    return size
+  }
+
+  /// Whether an app's credentials reach its devices in an environment. Certificates are of one or of both; all else reaches every device.
+  package func reaches(isSandbox: Bool, _ app: PushApp, _ credentials: PushServiceCredentials) -> Bool {
+    app.certificates.isEmpty
+      || target(for: app, credentials).account.environments.contains(isSandbox ? .sandbox : .production)
+  }
+
+  private func push(
+    _ content: MessageContent, for app: PushApp, _ credentials: PushServiceCredentials, contact: Contact?,
+    device: Device?, token: String?
+  ) -> (target: AppTarget, push: OutgoingPush) {
+    let target = target(for: app, credentials)
+    let content = content.inLanguage(contact?.spokenLanguage ?? device?.locale)
+    var context =
+      contact.map { PageContext($0, device, app: target.fields, sendout: content.sendout) }
+      ?? PageContext(app: target.fields, sendout: content.sendout)
+    if let own = content.properties {
+      context.properties = Properties(json: own).merged(over: Properties(json: contact?.properties ?? "{}"))
+    }
+    let key = SendoutKey(app.customer, SendoutID(0))
+    let link = PushLink(
+      customer: app.customer, sendout: key.sendout, push: PushNumber(0), device: device?.id ?? DeviceID(0))
+    links.fill(&context, link, content, ContactLink(customer: app.customer, contact: ContactID(0)))
+    return (
+      target,
+      content.push(
+        context, for: app.kind.traits, to: token ?? device?.token ?? target.account.exampleToken,
+        id: PushIdentity.id(key, link.push), at: now(), collapseKey: PushIdentity.collapseKey(key))
+    )
+  }
+}
+
+/// How large a message becomes for somebody.
+package struct MessageSize: Sendable {
+  /// The push service, for people.
+  package let service: String
+  /// Before anything is left out, and the most that the service takes, in bytes.
+  package let whole: (bytes: Int, limit: Int)
+  /// What is left out so that it fits; nil for nothing.
+  package fileprivate(set) var dropped: String?
+  /// Why the push would be refused; nil if it would not.
+  package fileprivate(set) var problem: String?
 }
 
 extension PreviewedRequest {

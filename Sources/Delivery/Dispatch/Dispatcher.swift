@@ -181,11 +181,18 @@ public struct SendoutPlan: Sendable {
   public var rules: SendRules?
   /// Nothing leaves after it; nil for no end. Only with rules.
   public var endAt: Date?
+  /// Of a stream with rules: by whose clock quiet hours are.
+  public var places: ContactPlaces?
+  /// Called with the number of outcomes once they are written; nil where nobody wants to know.
+  public var watch: (@Sendable (Int) async throws -> Void)?
 
   public init(
     key: SendoutKey, content: Content, onUncertain: UncertainPolicy, isTracked: Bool = false,
-    fallback: PushAppID? = nil, rules: SendRules? = nil, endAt: Date? = nil
+    fallback: PushAppID? = nil, rules: SendRules? = nil, endAt: Date? = nil, places: ContactPlaces? = nil,
+    watch: (@Sendable (Int) async throws -> Void)? = nil
   ) {
+    self.watch = watch
+    self.places = places
     self.rules = rules
     self.endAt = endAt
     self.key = key

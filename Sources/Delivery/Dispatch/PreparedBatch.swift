@@ -128,7 +128,7 @@ struct Preparation: Sendable {
         prepared.settlements.append(.withoutSending(push, .skipped, .hub(.messageGone)))
         continue
       }
-      if let planned = push.plannedAt {
+      if let planned = prepared.run.plannedAt {
         content.expiresAt = MessageContent.expiry(of: content.template.ttl, from: planned)
       }
       if let settlement = settlementIfLate(push, content) {
@@ -141,7 +141,7 @@ struct Preparation: Sendable {
         continue
       }
       var push = push
-      push.messageExpiresAt = content.expiresAt
+      push.messageExpiresAt = [content.expiresAt, plan.endAt].compactMap(\.self).min()
       let environment: PushEnvironment = recipient.device.isSandbox ? .sandbox : .production
       // Slices keep the order of the pushes: the write-ahead mark of one then covers no push of a later one.
       if prepared.slices.last.map({ $0.environment != environment || isFull($0) }) ?? true {
@@ -169,8 +169,8 @@ struct Preparation: Sendable {
   private func settlementIfLate(_ push: QueuedPush, _ content: MessageContent) -> Settlement? {
     if content.template.ttl == 0, push.attempts > 0 { return .withoutSending(push, .uncertain, .hub(.hubStopped)) }
     let isLate = content.template.ttl == 0 ? push.giveUpAt != nil : content.expiresAt.map { $0 <= now() } ?? false
-    guard isLate else { return nil }
-    return .withoutSending(push, .failed, MessageContent.reason(expiredAt: content.expiresAt))
+    if isLate { return .withoutSending(push, .failed, MessageContent.reason(expiredAt: content.expiresAt)) }
+    return plan.endAt.map { $0 <= now() } ?? false ? .withoutSending(push, .skipped, .hub(.expired)) : nil
   }
 
   private func content(of push: QueuedPush, _ contents: [Int32: MessageContent]) -> MessageContent? {

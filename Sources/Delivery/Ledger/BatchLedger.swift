@@ -15,8 +15,10 @@ struct BatchLedger: Sendable {
   var isTracked = false
   /// What claims decide about each push; nil for nothing.
   var rules: SendRules?
-  /// Nothing leaves after it. Only with rules.
+  /// Of a broadcast with rules: nothing leaves after it.
   var endAt: Date?
+  /// Of a stream with rules.
+  var places: ContactPlaces?
 
   /// The lane's next batch that is due, claimed and committed, without its pushes; `nil` if there is none now.
   func claim() async throws -> ClaimedBatch? {
@@ -27,12 +29,20 @@ struct BatchLedger: Sendable {
           lane.isSandbox)
       }
       let (quietHours, caps) = (rules.quietHours, CapSQL.Parameters(rules.caps))
+      if let places {
+        return try await database.query(
+          RuledClaimQueries.claimMessages, key.customer.rawValue, key.sendout.rawValue, run.uuid, lease.inSeconds,
+          lane.app.rawValue, lane.isSandbox, quietHours?.start.description, quietHours?.end.description,
+          quietHours?.policy?.rawValue, Int32(rules.holdMinutes), caps.counts, caps.hours, caps.purposes, caps.names,
+          rules.purpose.rawValue, Int32(rules.keptMoments), rules.ignoresCaps, places.customerZone,
+          places.countryZones.countries, places.countryZones.zones)
+      }
       return try await database.query(
         RuledClaimQueries.claim, key.customer.rawValue, key.sendout.rawValue, run.uuid, lease.inSeconds,
-        lane.app.rawValue, lane.isSandbox, endAt, Double(rules.lateSeconds), quietHours?.start.description,
-        quietHours?.end.description, quietHours?.policy?.rawValue, rules.ttl.map(Double.init), caps.counts, caps.hours,
-        caps.purposes, caps.names, rules.purpose.rawValue, Int32(rules.keptMoments), rules.ignoresCaps,
-        rules.ratePerSecond.map(Double.init))
+        lane.app.rawValue, lane.isSandbox, quietHours?.start.description, quietHours?.end.description,
+        quietHours?.policy?.rawValue, Int32(rules.holdMinutes), caps.counts, caps.hours, caps.purposes, caps.names,
+        rules.purpose.rawValue, Int32(rules.keptMoments), rules.ignoresCaps, endAt, Double(rules.lateSeconds),
+        rules.ttl.map(Double.init), rules.ratePerSecond.map(Double.init))
     }
   }
 
@@ -51,9 +61,11 @@ struct BatchLedger: Sendable {
     guard let row = try await ask(database).first else { return nil }
     let (batch, ordinal, first, last, isRetry) = try row.decode(
       Int32.self, Int32.self, Int64.self, Int64.self, Bool.self)
-    return ClaimedBatch(
+    var claimed = ClaimedBatch(
       claim: Claim(batch: batch, ordinal: ordinal), range: first...last, pushes: [], isRetry: isRetry,
       leaseEnd: asked + lease)
+    if rules != nil { claimed.plannedAt = try row.get("planned_at") }
+    return claimed
   }
 
   /// The pushes of a claimed batch that are to be sent, in the order of their numbers.
@@ -220,6 +232,8 @@ struct ClaimedBatch: Sendable {
   let isRetry: Bool
   /// When the lease may expire: its length after the claim was requested, which is a little before it was granted.
   let leaseEnd: ContinuousClock.Instant
+  /// From when its message's time to live counts; nil for the moment at which the sendout started, and in a stream.
+  var plannedAt: Date?
   /// Whether its write-ahead mark is committed already, at its last push.
   var isMarked = false
   /// How many of its pushes may have left by that mark.

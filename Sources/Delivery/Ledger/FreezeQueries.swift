@@ -55,7 +55,17 @@ enum FreezeQueries {
   static let batches = Statement(
     "ledger.freeze_batches", .write,
     """
-    WITH piece AS (
+    WITH \(batch)
+    INSERT INTO push_batch (customer_id, sendout_id, batch_no, push_app_id, sandbox, first_push, last_push, queued)
+    SELECT $1::bigint, $2::bigint, batch_no, ($5::bigint[])[lane / 2 + 1], lane % 2 = 1, first_push, last_push,
+           last_push - first_push + 1
+      FROM batch
+     CROSS JOIN LATERAL (SELECT batch_no - (first_push - 1) / $4::int4 AS lane) AS numbered
+    """)
+
+  /// CTEs, the last of which, `batch`, has the batches of the `$3` pushes that were just written, of `$4` each.
+  static let batch = """
+    piece AS (
       SELECT first.batch_no, number AS first_push, least(number + $4::int4 - 1, $3::int4) AS last_push,
              first.batch_no < last.batch_no AS is_mixed
         FROM generate_series(1, $3::int4, $4::int4) AS number
@@ -74,12 +84,7 @@ enum FreezeQueries {
           GROUP BY batch_no) AS part
        WHERE piece.is_mixed
     )
-    INSERT INTO push_batch (customer_id, sendout_id, batch_no, push_app_id, sandbox, first_push, last_push, queued)
-    SELECT $1::bigint, $2::bigint, batch_no, ($5::bigint[])[lane / 2 + 1], lane % 2 = 1, first_push, last_push,
-           last_push - first_push + 1
-      FROM batch
-     CROSS JOIN LATERAL (SELECT batch_no - (first_push - 1) / $4::int4 AS lane) AS numbered
-    """)
+    """
 
   private static func batchNumber(of push: String) -> String {
     """

@@ -365,9 +365,9 @@ package enum PushBatchCondition {
 /// Every statement of this room, so that a test can prepare each of them on a real server.
 package enum DeliveryStatements {
   package static let all: [Statement] =
-    FreezeQueries.all + LedgerQueries.all + BatchQueries.all + RuledClaimQueries.all + VariantQueries.all
-    + BreakerQueries.all
-    + MessageQueries.all + MessageHistoryQueries.all + OpenQueries.all + ActivityQueries.all
-    + HistoryQueries.all + DayCountingQueries.all + TrackedMessageQueries.all + DeliveryReportQueries.all
+    FreezeQueries.all + PlannedFreezeQueries.all + LedgerQueries.all + BatchQueries.all + RuledClaimQueries.all
+    + LimitQueries.all + VariantQueries.all + OverlapQueries.all + BreakerQueries.all + MessageQueries.all
+    + RuledMessageQueries.all + MessageHistoryQueries.all + OpenQueries.all + ActivityQueries.all + HistoryQueries.all
+    + ToldPushQueries.all + DayCountingQueries.all + TrackedMessageQueries.all + DeliveryReportQueries.all
     + DeliveryPersonalTables.statements
 }

@@ -22,7 +22,7 @@ public final class MessageDispatcher: Service {
   }
 
   private let dispatcher: Dispatcher
-  private let batcher: Batcher<Item, [Acceptance]>
+  private let batcher: Batcher<Item, [Result<Acceptance, any Error>]>
   private let lanes: MessageLanes
   private let shutdownTimeout: Duration
 
@@ -35,7 +35,7 @@ public final class MessageDispatcher: Service {
     let lanes = MessageLanes(dispatcher)
     self.lanes = lanes
     dispatcher.streams.onStop { [weak lanes] in lanes?.stop($0) }
-    var policy = Batcher<Item, [Acceptance]>.FailurePolicy()
+    var policy = Batcher<Item, [Result<Acceptance, any Error>]>.FailurePolicy()
     policy.concernsSomeItems = { ($0 as? PostgresError)?.isOfData == true }
     batcher = Batcher(
       BatchLimits(batchWeight: Self.chunk, batchesPerKey: 1, items: 8192, timeout: .seconds(10)),
@@ -54,11 +54,13 @@ public final class MessageDispatcher: Service {
   ) {
     let item = Item(messages: [message], stream: stream)
     batcher.answer(stream.key.sendout.rawValue, item, weight: item.weight) { acceptances in
-      answer(acceptances.map { $0[0] })
+      answer(acceptances.flatMap { $0[0] })
     }
   }
 
-  private func answer(_ messages: [NewMessage], in stream: MessageStream) async throws -> [Acceptance] {
+  private func answer(
+    _ messages: [NewMessage], in stream: MessageStream
+  ) async throws -> [Result<Acceptance, any Error>] {
     let item = Item(messages: messages, stream: stream)
     return try await batcher.answer(stream.key.sendout.rawValue, item, weight: item.weight)
   }
@@ -71,7 +73,7 @@ public final class MessageDispatcher: Service {
     var chunks = Deque(Self.chunks(messages[...]))
     while let chunk = chunks.popFirst() {
       do {
-        acceptances += try await answer(Array(chunk), in: stream).map { .success($0) }
+        acceptances += try await answer(Array(chunk), in: stream)
       } catch let error as PostgresError where error.isOfData {
         guard chunk.count > 1 else {
           acceptances.append(.failure(error))
@@ -143,10 +145,44 @@ public final class MessageDispatcher: Service {
   }
 
   private static func accept(
-    _ items: [Item], _ dispatcher: Dispatcher, _ allLanes: MessageLanes?
-  ) async throws -> [[Acceptance]] {
+    _ items: [Item], _ dispatcher: Dispatcher, _ lanes: MessageLanes?
+  ) async throws -> [[Result<Acceptance, any Error>]] {
     let stream = items[0].stream
     let messages = items.flatMap(\.messages)
+    // Calls and PINs have no limits, whatever else is in their stream.
+    let limits = items.flatMap { item in item.messages.map { _ in item.stream.limits } }
+    var results = [Result<Acceptance, any Error>](repeating: .success(.deferred), count: messages.count)
+    var isFirst = true
+    for isLimited in [false, true] {
+      var waiting = messages.indices.filter { (limits[$0] != nil) == isLimited }
+      while let last = waiting.last {
+        do {
+          let acceptances = try await accept(
+            waiting.map { messages[$0] }, in: stream, limits[last], dispatcher, lanes)
+          for (index, acceptance) in zip(waiting, acceptances) { results[index] = .success(acceptance) }
+          waiting = zip(waiting, acceptances).compactMap { index, acceptance -> Int? in
+            if case .deferred = acceptance { index } else { nil }
+          }
+        } catch  where !isFirst {
+          // What is committed must not be sent again for what is not.
+          for index in waiting { results[index] = .failure(error) }
+          break
+        }
+        isFirst = false
+      }
+    }
+    var rest = results[...]
+    return items.map { item in
+      defer { rest = rest.dropFirst(item.messages.count) }
+      return Array(rest.prefix(item.messages.count))
+    }
+  }
+
+  /// Accepts messages by one statement.
+  private static func accept(
+    _ messages: [NewMessage], in stream: MessageStream, _ limits: StreamLimits?, _ dispatcher: Dispatcher,
+    _ allLanes: MessageLanes?
+  ) async throws -> [Acceptance] {
     let fields = MessageLedger.fields(of: messages)
     let handover = dispatcher.handover
     let lanes = allLanes.flatMap {
@@ -165,7 +201,7 @@ public final class MessageDispatcher: Service {
     let ledger = MessageLedger(
       database: dispatcher.database, key: stream.key, apps: stream.apps.map(\.app),
       run: lanes == nil ? nil : active.run, lease: dispatcher.settings.lease, capacity: capacity.count,
-      suppressions: dispatcher.suppressions, tracked: stream.tracked)
+      suppressions: dispatcher.suppressions, tracked: stream.tracked, limits: limits)
     var isAssigned = false
     defer { if !isAssigned { window.release(capacity) } }
     // Whatever happens, numbers that may be used are not used again.
@@ -178,7 +214,10 @@ public final class MessageDispatcher: Service {
     }
     active.wrote(
       acceptances.reduce(0) { count, acceptance in
-        if case .accepted(_, let pushes) = acceptance { count + pushes.count } else { count }
+        switch acceptance {
+        case .accepted(_, let pushes), .limited(_, let pushes, _): count + pushes.count
+        case .addresseeUnknown, .repeated, .suppressed, .deferred: count
+        }
       }, ledger)
     for (message, acceptance) in zip(messages, acceptances) {
       if let wait = message.wait, case .accepted(_, let pushes) = acceptance {
@@ -198,11 +237,7 @@ public final class MessageDispatcher: Service {
       // They are committed. If the notification fails, the scan of some hub finds them.
       try? await stream.notify()
     }
-    var rest = acceptances[...]
-    return items.map { item in
-      defer { rest = rest.dropFirst(item.messages.count) }
-      return Array(rest.prefix(item.messages.count))
-    }
+    return acceptances
   }
 
   /// Leaves a batch to other hubs, as this one has begun to stop.
@@ -258,6 +293,8 @@ public struct MessageStream: Sendable {
   public let apps: [AppTarget]
   /// Of tracked messages.
   let tracked: TrackedTraits?
+  /// What decides about messages that are not calls, PINs or tracked ones; nil for nothing.
+  public var limits: StreamLimits?
   /// Reserves numbers for this hub.
   let reserve: @Sendable () async throws -> StreamNumbers
   /// Notifies every hub that there is something to send.

@@ -68,6 +68,18 @@ public enum Acceptance: Sendable {
   case repeated
   /// The device of its fallback has opted out.
   case suppressed
+  /// It is committed, with these pushes, none of which leaves now.
+  case limited(number: Int32, pushes: [(number: PushNumber, app: PushAppID)], MessageLimit)
+  /// Another message of its statement counts for the same contact. It is not committed, and has to come again in the next statement.
+  case deferred
+}
+
+/// What quiet hours or a cap made of a message when it was accepted.
+public struct MessageLimit: Sendable, Equatable {
+  /// As the ledger has it.
+  public let reason: String
+  /// Until when its pushes wait; nil if they are skipped.
+  public let heldUntil: Date?
 }
 
 /// Numbers of a stream that this hub has reserved, the next ones to be used.
@@ -135,6 +147,8 @@ struct MessageLedger: Sendable {
   let suppressions: SuppressionKey
   /// Of tracked messages.
   var tracked: TrackedTraits?
+  /// What decides about each message; nil for nothing. Tracked messages have none.
+  var limits: StreamLimits?
 
   /// Accepts messages of the stream; once this returns, they are committed. Should the reply be lost, it finds out whether they are.
   /// - Parameters:
@@ -147,9 +161,10 @@ struct MessageLedger: Sendable {
     let asked = ContinuousClock.now
     // Whoever claims what is not handed over reads its recipients then.
     let columns = RecipientColumns((run == nil ? [] : fields ?? Self.fields(of: messages)).union(.suppression))
-    let (rows, repeated) = try await rows(messages, numbers, columns)
+    let (rows, missing) = try await rows(messages, numbers, columns)
     var acceptances = [Acceptance](repeating: .addresseeUnknown, count: messages.count)
     var pushes = [[(number: PushNumber, app: PushAppID)]](repeating: [], count: messages.count)
+    var limited: [Int: MessageLimit] = [:]
     var contents: [Int32: MessageContent] = [:]
     var batches: [Int32: HandedBatch] = [:]
     var pushCount = 0
@@ -161,6 +176,7 @@ struct MessageLedger: Sendable {
       case 0: acceptances[index] = .accepted(number: number, pushes: [])
       case 2: acceptances[index] = .repeated
       case 3: acceptances[index] = .suppressed
+      case 4: acceptances[index] = .deferred
       default: continue
       }
       let next = 2 + columns.count
@@ -173,6 +189,10 @@ struct MessageLedger: Sendable {
       pushes[index].append((PushNumber(push), recipient.device.app))
       // What is due later waits in the ledger for whichever hub claims it then.
       if messages[index].deliverAt != nil { continue }
+      if limits != nil, let reason: String = try row.column(next + 3) {
+        limited[index] = MessageLimit(reason: reason, heldUntil: try row.column(next + 4))
+        continue
+      }
       // So does a fallback until its moment.
       if tracked != nil, try row.column(next + 2) { continue }
       contents[number] = messages[index].content
@@ -182,9 +202,11 @@ struct MessageLedger: Sendable {
       batches[batch, default: handed(batch, push, recipient, asked)].batch.add(queued)
       batches[batch]?.recipients.append(recipient)
     }
-    for index in repeated { acceptances[index] = .repeated }
+    for (index, acceptance) in missing { acceptances[index] = acceptance }
     for index in messages.indices {
-      if case .accepted(let number, _) = acceptances[index] {
+      if case .accepted(let number, _) = acceptances[index], let limit = limited[index] {
+        acceptances[index] = .limited(number: number, pushes: pushes[index], limit)
+      } else if case .accepted(let number, _) = acceptances[index] {
         acceptances[index] = .accepted(number: number, pushes: pushes[index])
         messages[index].wait?.expect(pushes[index].map(\.number))
       }
@@ -219,12 +241,12 @@ struct MessageLedger: Sendable {
       readAt: asked)
   }
 
-  /// - Returns: also the indices of messages that are repeated, if the rows do not say so.
+  /// - Returns: also what became of messages by their indices, if the rows do not say so.
   private func rows(
     _ messages: [NewMessage], _ numbers: StreamNumbers, _ columns: RecipientColumns
-  ) async throws -> (rows: Rows, repeated: [Int]) {
+  ) async throws -> (rows: Rows, missing: [Int: Acceptance]) {
     do {
-      return (try await database.query(accept: messages, numbers, self, columns), [])
+      return (try await database.query(accept: messages, numbers, self, columns), [:])
     } catch PostgresError.unknownOutcome {
       return try await committedRows(messages, numbers, columns)
     }
@@ -233,13 +255,13 @@ struct MessageLedger: Sendable {
   /// The reply was lost. If the statement was committed, the same one with the same numbers finds them taken, or its own idempotency keys.
   private func committedRows(
     _ messages: [NewMessage], _ numbers: StreamNumbers, _ columns: RecipientColumns
-  ) async throws -> (rows: Rows, repeated: [Int]) {
+  ) async throws -> (rows: Rows, missing: [Int: Acceptance]) {
     do {
       let again = try await database.query(accept: messages, numbers, self, columns)
       let results = Set(try again.map { try $0.column(1) as Int16 })
-      guard results.contains(2), !results.contains(0) else { return (again, []) }
+      guard results.contains(2), !results.contains(0) else { return (again, [:]) }
       let committed = try await acceptedRows(messages, numbers, columns)
-      return try committed.rows.contains { try $0.column(1) as Int16 == 0 } ? committed : (again, [])
+      return try committed.rows.contains { try $0.column(1) as Int16 == 0 } ? committed : (again, [:])
     } catch PostgresError.server(let error) where error.sqlState == ServerError.uniqueViolation {
       return try await acceptedRows(messages, numbers, columns)
     } catch let error as PostgresError where error.isPassing {
@@ -249,20 +271,27 @@ struct MessageLedger: Sendable {
   }
 
   /// Reads what a statement has written whose reply was lost. A message that is not there has a key that was used before, or nobody to
-  /// go to.
+  /// go to. With limits it may also have been deferred, and the next statement finds out.
   private func acceptedRows(
     _ messages: [NewMessage], _ numbers: StreamNumbers, _ columns: RecipientColumns
-  ) async throws -> (rows: Rows, repeated: [Int]) {
+  ) async throws -> (rows: Rows, missing: [Int: Acceptance]) {
     let rows = try await database.query(
       MessageQueries.accepted.reading(columns), key.customer.rawValue, key.sendout.rawValue,
       (0..<messages.count).map { numbers.message + Int32($0) }, suppressions.inner, suppressions.outer)
     let missing = try rows.compactMap { row -> Int? in
       try row.column(1) as Int16 == 0 ? nil : Int(try row.column(0) as Int32 - numbers.message)
-    }.filter { messages[$0].repetitionKey != nil }
-    guard !missing.isEmpty else { return (rows, []) }
-    let taken = try await Messages(database).repetitions(
-      key.customer, of: missing.compactMap { messages[$0].repetitionKey?.key })
-    return (rows, missing.filter { messages[$0].repetitionKey.map { taken[$0.key] != nil } ?? false })
+    }
+    let keys = missing.compactMap { messages[$0].repetitionKey?.key }
+    let taken = keys.isEmpty ? [:] : try await Messages(database).repetitions(key.customer, of: keys)
+    var found: [Int: Acceptance] = [:]
+    for index in missing {
+      if let key = messages[index].repetitionKey?.key, taken[key] != nil {
+        found[index] = .repeated
+      } else if limits != nil {
+        found[index] = .deferred
+      }
+    }
+    return (rows, found)
   }
 }
 
@@ -298,6 +327,18 @@ extension Querying {
     let messageNumbers = messages.indices.map { numbers.message + Int32($0) }
     let (lifetimes, references) = (messages.map(\.ttl), messages.map(\.reference))
     let key = ledger.suppressions
+    if let limits = ledger.limits {
+      let (rules, places) = (limits.rules, limits.places)
+      let caps = CapSQL.Parameters(rules.caps)
+      return try await query(
+        RuledMessageQueries.accept.reading(columns), customer, stream, streamApps, numbers.push, numbers.batch, run,
+        lease, capacity, messageNumbers, originalIDs, bodies, properties, lifetimes, references, apps, tokens,
+        messages.map(\.deliverAt), messages.map { $0.repetitionKey?.key },
+        messages.map { $0.repetitionKey.map { Bytes($0.fingerprint) } }, key.inner, key.outer,
+        rules.quietHours?.start.description, rules.quietHours?.end.description, rules.quietHours?.policy?.rawValue,
+        Int32(rules.holdMinutes), places.customerZone, places.countryZones.countries, places.countryZones.zones,
+        caps.counts, caps.hours, caps.purposes, caps.names, rules.purpose.rawValue, Int32(rules.keptMoments))
+    }
     if isLean {
       return try await query(
         MessageQueries.accept.reading(columns), customer, stream, streamApps, numbers.push, numbers.batch, run, lease,
@@ -353,10 +394,11 @@ public struct Messages: Sendable {
       MessageQueries.find, customer.rawValue, id.sendout.rawValue, id.number)
     guard let first = rows.first else { return nil }
     let pushes = try rows.compactMap { row -> MessagePush? in
-      let (_, _, number, app, state, reason) = try row.decode(
-        String?.self, Date?.self, Int64?.self, Int64?.self, String?.self, String?.self)
+      let (_, _, number, app, state, reason, heldUntil) = try row.decode(
+        String?.self, Date?.self, Int64?.self, Int64?.self, String?.self, String?.self, Date?.self)
       guard let number, let app, let state = state.flatMap(PushState.init(rawValue:)) else { return nil }
-      return MessagePush(number: PushNumber(number), app: PushAppID(app), state: state, reason: reason)
+      return MessagePush(
+        number: PushNumber(number), app: PushAppID(app), state: state, reason: reason, heldUntil: heldUntil)
     }
     return (try first.get("reference"), try first.get("deliver_at"), pushes)
   }
@@ -414,4 +456,6 @@ public struct MessagePush: Sendable, Equatable {
   public let app: PushAppID
   public let state: PushState
   public let reason: String?
+  /// Until when quiet hours hold it; nil if they do not.
+  public let heldUntil: Date?
 }

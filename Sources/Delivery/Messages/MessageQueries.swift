@@ -1,5 +1,6 @@
 import Postgres
 import Registry
+import Wire
 
 /// Statements on `message` and `message_key`. `$1` is the customer, `$2` the stream.
 enum MessageQueries {
@@ -58,24 +59,6 @@ enum MessageQueries {
               FROM contact
              WHERE customer_id = $1::bigint AND original_id = w.named
       """
-    // A device of a contact that is named is looked up among the contact's, whose pages are needed anyway: by its token, and its contact by
-    // number, the statement took a tenth more.
-    let contactsOrDevices = """
-      SELECT \(columns.ofContactRow("contact")), own.device_id, contact.original_id AS addressed
-              FROM contact
-              LEFT JOIN LATERAL (SELECT device_id FROM device
-                                  WHERE w.token_key IS NOT NULL AND customer_id = $1::bigint AND contact_id = contact.contact_id
-                                    AND (push_app_id = w.app AND token_key = w.token_key) IS TRUE
-                                  LIMIT 1) AS own ON true
-             WHERE contact.customer_id = $1::bigint AND contact.original_id = w.named
-               AND (w.token_key IS NULL OR own.device_id IS NOT NULL)
-            UNION ALL
-            SELECT \(columns.ofContactRow("contact")), device.device_id, contact.original_id
-              FROM device
-              JOIN contact ON contact.customer_id = device.customer_id AND contact.contact_id = device.contact_id
-             WHERE w.named IS NULL AND device.customer_id = $1::bigint AND device.push_app_id = w.app
-               AND device.token_key = w.token_key AND contact.customer_id = $1::bigint
-      """
     return Statement(
       name, .write,
       """
@@ -86,7 +69,7 @@ enum MessageQueries {
             AS w (message_no, named, body, own_properties, ttl, reference\(names)
                   \(isOnce ? ", idempotency_key, fingerprint" : ""))
           LEFT JOIN LATERAL (
-            \(isAny ? contactsOrDevices : contacts)) c ON true),
+            \(isAny ? contactsOrDevices(columns) : contacts)) c ON true),
       \(isOnce ? taken : "")
       numbered AS MATERIALIZED (
         SELECT w.message_no, \(deliverAt) AS deliver_at, w.contact_id, \(columns.ofDevice("d"))\(suppression),
@@ -133,19 +116,43 @@ enum MessageQueries {
       """)
   }
 
-  /// The same rows as `accept` for the messages `$3`, of which a reply was lost: 0 for those that are there. The last column says whether
-  /// a push waits, as a fallback does. `$4` and `$5` are the pads of the key of suppressions.
+  /// SQL of whom a row of `w` names: a contact, or a device.
+  ///
+  /// A device of a contact that is named is looked up among the contact's, whose pages are needed anyway: by its token, and its contact by
+  /// number, the statement took a tenth more.
+  static func contactsOrDevices(_ columns: RecipientColumns) -> String {
+    """
+    SELECT \(columns.ofContactRow("contact")), own.device_id, contact.original_id AS addressed
+            FROM contact
+            LEFT JOIN LATERAL (SELECT device_id FROM device
+                                WHERE w.token_key IS NOT NULL AND customer_id = $1::bigint AND contact_id = contact.contact_id
+                                  AND (push_app_id = w.app AND token_key = w.token_key) IS TRUE
+                                LIMIT 1) AS own ON true
+           WHERE contact.customer_id = $1::bigint AND contact.original_id = w.named
+             AND (w.token_key IS NULL OR own.device_id IS NOT NULL)
+          UNION ALL
+          SELECT \(columns.ofContactRow("contact")), device.device_id, contact.original_id
+            FROM device
+            JOIN contact ON contact.customer_id = device.customer_id AND contact.contact_id = device.contact_id
+           WHERE w.named IS NULL AND device.customer_id = $1::bigint AND device.push_app_id = w.app
+             AND device.token_key = w.token_key AND contact.customer_id = $1::bigint
+    """
+  }
+
+  /// The same rows as `accept` for the messages `$3`, of which a reply was lost: 0 for those that are there. The last columns say whether
+  /// a push waits, as a fallback does, why it does or is skipped, and until when. `$4` and `$5` are the pads of the key of suppressions.
   static let accepted = RecipientStatement { columns in
     Statement(
       "message.accepted", .read,
       """
       SELECT w.message_no, CASE WHEN m.message_no IS NULL THEN 1 ELSE 0 END::int2,
-             \(columns.all(contactRow: "c", device: "d")), p.push_no, p.batch_no, coalesce(p.state = 'waiting', false)
+             \(columns.all(contactRow: "c", device: "d")), p.push_no, p.batch_no, coalesce(p.state = 'waiting', false),
+             CASE WHEN p.state IN ('waiting', 'skipped') THEN p.reason END, p.not_before
         FROM unnest($3::int4[]) AS w (message_no)
         LEFT JOIN LATERAL (SELECT message_no, push_nos FROM message
                             WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND message_no = w.message_no
                             LIMIT 1) m ON true
-        LEFT JOIN LATERAL (SELECT push_no, batch_no, contact_id, device_id, state FROM push
+        LEFT JOIN LATERAL (SELECT push_no, batch_no, contact_id, device_id, state, reason, not_before FROM push
                             WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND push_no = ANY (m.push_nos)
                             LIMIT \(Device.maximumOfContact)) p ON true
         LEFT JOIN LATERAL (SELECT * FROM contact WHERE customer_id = $1::bigint AND contact_id = p.contact_id LIMIT 1) c
@@ -168,10 +175,11 @@ enum MessageQueries {
   static let find = Statement(
     "message.find", .read,
     """
-    SELECT m.reference, m.deliver_at, p.push_no, p.push_app_id, p.state, p.reason
+    SELECT m.reference, m.deliver_at, p.push_no, p.push_app_id, p.state, p.reason, p.held_until
       FROM message m
       LEFT JOIN LATERAL (
-        SELECT push.push_no, batch.push_app_id, push.state, push.reason
+        SELECT push.push_no, batch.push_app_id, push.state, push.reason,
+               CASE WHEN push.state = 'waiting' AND push.reason = '\(HubReason.quiet.rawValue)' THEN push.not_before END AS held_until
           FROM push
           JOIN push_batch batch ON batch.customer_id = push.customer_id AND batch.sendout_id = push.sendout_id
                                AND batch.batch_no = push.batch_no

@@ -6,7 +6,8 @@ enum OpenQueries {
   static let all: [Statement] = [record, contacts, hours, firstHours]
 
   /// Records opens of the customer `$1`: sendouts `$2`, pushes `$3`, ways of opening `$4`, readers `$5`. Opens of one push
-  /// within one minute are counted in one row. Opens of pushes that are not in the ledger are ignored. The first open by a
+  /// within one minute are counted in one row. Opens of pushes that are not in the ledger are ignored, and those of tests are known and not
+  /// recorded. The first open by a
   /// person is written to the push and counted in its batch and its hour, unless the device now belongs to another contact, who never got the
   /// push.
   ///
@@ -19,16 +20,24 @@ enum OpenQueries {
     WITH opened AS (
       SELECT * FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[])
         WITH ORDINALITY AS opened (sendout_id, push_no, via, reader, place)),
-    known AS MATERIALIZED (
+    -- OFFSET 0 forces a lookup by primary key, whatever table size the planner assumes.
+    test AS MATERIALIZED (
+      SELECT one.sendout_id
+        FROM (SELECT DISTINCT sendout_id FROM opened) AS one
+       CROSS JOIN LATERAL (SELECT FROM sendout
+                            WHERE sendout.customer_id = $1::bigint AND sendout.sendout_id = one.sendout_id
+                              AND sendout.test_of IS NOT NULL
+                           OFFSET 0) AS tested),
+    found AS MATERIALIZED (
       SELECT opened.*, push.contact_id, push.batch_no, push.is_new
         FROM opened
        CROSS JOIN LATERAL
-             -- OFFSET 0 forces a lookup by primary key, whatever table size the planner assumes.
              (SELECT contact_id, batch_no, opened_at IS NULL AS is_new
                 FROM push
                WHERE push.customer_id = $1::bigint AND push.sendout_id = opened.sendout_id
                  AND push.push_no = opened.push_no
               OFFSET 0) AS push),
+    known AS MATERIALIZED (SELECT * FROM found WHERE sendout_id NOT IN (SELECT sendout_id FROM test)),
     recorded AS (
       INSERT INTO open_event (customer_id, sendout_id, push_no, via, reader, opens)
       SELECT $1::bigint, sendout_id, push_no, via, reader, count(*) FROM known
@@ -79,7 +88,7 @@ enum OpenQueries {
       ON CONFLICT (customer_id, sendout_id, hour, slot)
         DO UPDATE SET opens = known.opens + excluded.opens, first_opens = known.first_opens + excluded.first_opens,
                       by_machines = known.by_machines + excluded.by_machines)
-    SELECT array_agg(place), array_agg(contact_id) FROM known
+    SELECT array_agg(place), array_agg(contact_id) FROM found
     """)
 
   /// Returns the same arrays as `record`, without recording anything.

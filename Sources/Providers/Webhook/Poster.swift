@@ -6,11 +6,16 @@ public struct JSONPost: Sendable {
   public var body: [UInt8]
   /// Beside those of every post, such as a signature; their names in lower case.
   public var headers: [(name: String, value: String)]
+  /// Most bytes of the body.
+  public var limit: Int
 
-  public init(to address: String, _ body: [UInt8], headers: [(name: String, value: String)] = []) {
+  public init(
+    to address: String, _ body: [UInt8], headers: [(name: String, value: String)] = [], limit: Int = Poster.limit
+  ) {
     self.address = address
     self.body = body
     self.headers = headers
+    self.limit = limit
   }
 }
 
@@ -23,15 +28,15 @@ public struct Poster: Sendable {
   let rule: EndpointRule
   let pools: ConnectionPools
 
-  /// Most bytes of a body.
-  static let limit = 65_536
+  /// Most bytes of a body that does not say otherwise.
+  public static let limit = 65_536
 
   /// The request that a post becomes.
   func prepare(_ post: JSONPost) -> PreparedPush {
     guard let endpoint = try? PushEndpoint(url: post.address), rule.problem(with: endpoint) == nil else {
       return .refused(.payloadRefused(reason: .hub(.hostNotAllowed)))
     }
-    guard post.body.count <= Self.limit else { return .refused(.payloadRefused(reason: .hub(.messageTooBig))) }
+    guard post.body.count <= post.limit else { return .refused(.payloadRefused(reason: .hub(.messageTooBig))) }
     var headers = RequestHeaders()
     headers.add(":path", endpoint.path, .never)
     headers.add("content-type", "application/json")

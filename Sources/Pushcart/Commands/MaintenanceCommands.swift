@@ -2,6 +2,7 @@ import ArgumentParser
 import Delivery
 import Hybrid
 import Logging
+import Outbox
 import Postgres
 import Registry
 import Sendouts
@@ -105,7 +106,7 @@ struct RekeyCommand: AsyncParsableCommand {
 
 extension SealedColumn {
   /// Everything that is sealed with the master key.
-  static let all = registry + hybrid + dataTrees
+  static let all = registry + outbox + hybrid + dataTrees
 }
 
 struct RetentionCommand: AsyncParsableCommand {

@@ -1,15 +1,17 @@
 import FoundationEssentials
 import Logging
 import Metrics
+import Outbox
 import Postgres
 import Registry
 import Wire
 
 /// Warns of push certificates that expire: by log from 30 days ahead, and always by the metric `pushcart_certificate_expiry_seconds`,
-/// which is negative once they have. Their apps' alarms need no watch (`PushApp.alarm`).
+/// which is negative once they have. Webhooks are told of them, too. Their apps' alarms need no watch (`PushApp.alarm`).
 struct CertificateWatch {
   private let customers: Customers
   private let apps: PushApps
+  private let webhooks: EventWebhooks
   private let logger: Logger
   private let metrics: any MetricsFactory
   /// By customer, app and kind. What vanished reads NaN, since none is removed.
@@ -18,6 +20,7 @@ struct CertificateWatch {
   init(_ database: any Querying, logger: Logger, metrics: any MetricsFactory = MetricsSystem.factory) {
     customers = Customers(database)
     apps = PushApps(database)
+    webhooks = EventWebhooks(database)
     self.logger = logger
     self.metrics = metrics
   }
@@ -33,6 +36,8 @@ struct CertificateWatch {
           let place = ["\(customer.id)", "\(app.id)", certificate.kind.rawValue]
           seen.insert(place)
           meter(place).set(notAfter.timeIntervalSince(now).rounded())
+          let days = EventWebhooks.certificateDays.first { notAfter < now.addingTimeInterval(Double($0) * 86_400) }
+          if let days { try await webhooks.tellExpiry(customer.id, app.id, notAfter: notAfter, days: days) }
           guard isLogged, let warning = certificate.expiryWarning(at: now) else { continue }
           logger.warning(
             "a push certificate expires or has expired, store a new one",

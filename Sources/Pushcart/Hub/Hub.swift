@@ -69,11 +69,12 @@ struct Hub: Sendable {
         .init(on: HybridAppCache.channels, parts.hybridApps.flush),
         .init(on: [.smsStatus]) { try await smsAddresses.refresh(from: pool) },
         .init(on: [.links]) { signer.replace(try await linkKeys.load()) },
+        .init(on: [.links], parts.customerLimits.flush),
       ], logger: logger)
     try await serve(
       first + [pool, reportPool, caches, parts.accessKeys.usage, parts.services],
       [
-        runner(parts), parts.messages, outbox(parts),
+        runner(parts), parts.messages, outbox(parts), webhooks(parts),
         StepRunner(
           ImportWork(pool, suppressions: parts.suppressions, endpoints: settings.pushServices.endpoints), logger: logger
         ),
@@ -149,6 +150,11 @@ struct Hub: Sendable {
     OutboxRunner(parts.pool, [StatusReports(parts.pool)], logger: logger, post: parts.services.poster.post)
   }
 
+  private func webhooks(_ parts: HubParts) -> WebhookRunner {
+    WebhookRunner(
+      parts.pool, vault: parts.vault, bodies: EventBodies(parts.pool), logger: logger, post: parts.services.poster.post)
+  }
+
   private func routes(_ parts: HubParts, _ pins: PINs) throws -> HubRoutes {
     let (pool, vault) = (parts.pool, parts.vault)
     let replyBudget = ReplyBudget()
@@ -162,7 +168,7 @@ struct Hub: Sendable {
       pool, endpoints: settings.pushServices.endpoints)
     let messageService = MessageService(
       pool, dispatcher: parts.dispatcher, messages: parts.messages, apps: parts.pushApps, credentials: credentials,
-      registrations: registrations)
+      registrations: registrations, limits: parts.customerLimits)
     let hybridMessages = HybridMessages(
       pool, messages: messageService, apps: parts.pushApps, hybridApps: parts.hybridApps, registrations: registrations)
     let sms = SMSChannel(
@@ -288,6 +294,7 @@ struct HubParts: Sendable {
   let vault: Vault
   let accessKeys: AccessKeyCache
   let pushApps: PushAppCache
+  let customerLimits: CustomerLimitsCache
   let hybridApps: HybridAppCache
   let links: PublicLinks
   let signer: LinkSigner
@@ -324,6 +331,7 @@ struct HubParts: Sendable {
     requestDatabase = pool.limited(to: .seconds(4))
     accessKeys = AccessKeyCache(requestDatabase)
     pushApps = PushAppCache(requestDatabase)
+    customerLimits = CustomerLimitsCache(requestDatabase)
     hybridApps = HybridAppCache(requestDatabase, vault: vault)
   }
 }

@@ -101,6 +101,9 @@ struct Housekeeping: Service {
     try await customers.forEach("delete the old rows of the outbox", logger: logger) {
       try await PostQueue(pool).forgetExpired($0.id)
     }
+    try await customers.forEach("delete the old events of webhooks", logger: logger) {
+      try await EventWebhooks.forgetExpired($0.id, in: pool)
+    }
     try await customers.forEach("delete the old lines of notifications", logger: logger) {
       try await NotificationRunner.forgetExpired($0.id, in: pool)
     }
@@ -121,6 +124,9 @@ struct Housekeeping: Service {
     }
     try await customers.forEach("delete the old counts of days", logger: logger) {
       try await DayCounts(pool).forgetOld($0.id)
+    }
+    try await customers.forEach("delete the old counts of caps", logger: logger) {
+      try await CapCounts.forgetOld($0.id, in: pool)
     }
   }
 }

@@ -63,7 +63,7 @@ package struct ChangeChannel: Sendable {
   package static let pushApp = ChangeChannel("pushcart_push_app")
   /// The address where a customer's provider of SMS posts status reports.
   package static let smsStatus = ChangeChannel("pushcart_sms_status")
-  /// The keys that sign page links, or how long a customer's links live; the payload is empty for the keys.
+  /// The keys that sign page links, or a customer's settings; the payload is empty for the keys.
   package static let links = ChangeChannel("pushcart_links")
 }
 
@@ -83,7 +83,7 @@ extension Querying {
   }
 
   /// Runs `body`, turning the violation of a named constraint into what it means to the caller.
-  func mapViolations<Answer>(
+  package func mapViolations<Answer>(
     _ constraints: [String: RegistryError], _ body: (any Querying) async throws -> Answer
   ) async throws -> Answer {
     do {

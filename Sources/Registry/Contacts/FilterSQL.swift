@@ -21,6 +21,9 @@ public struct FilterSQL: Sendable, Hashable {
   /// Of every contact.
   package static let everyone = FilterSQL(template: "true", literals: [])
 
+  /// Of no contact.
+  package static let nobody = FilterSQL(template: "false", literals: [])
+
   /// A condition for tests, which prepare every statement.
   package static let sample = FilterSQL(template: "(contact.original_id = (\(literalsMark))[1])", literals: ["lars"])
 

@@ -36,13 +36,35 @@ extension SendoutStore {
     guard sendout.startAt != nil || sendout.localTime != nil else {
       throw SendoutError.invalid(field: "startAt", problem: "is missing: give the draft a time first, or start it")
     }
+    if let repetition = try sendout.campaign().repeat, sendout.series == nil {
+      try await Series(database).begin(with: sendout, repetition)
+    }
     let key = sendout.key
     let scheduled = try Sendout(
       try await database.query(
-        SendoutQueries.schedule, key.customer.rawValue, key.sendout.rawValue, version,
+        ScheduleQueries.schedule, key.customer.rawValue, key.sendout.rawValue, version,
         conditions.maximumContacts.map(Int32.init))[0])
     try await database.notify(.sendout, key.description)
     return scheduled
+  }
+}
+
+extension SendoutStore {
+  /// Ends a series: the sendout that is scheduled is cancelled, and no other follows. Doing it again changes nothing.
+  /// - Returns: the sendouts that were cancelled, without counts.
+  /// - Throws: `SendoutError.seriesUnknown`.
+  public func endSeries(_ customer: CustomerID, _ number: SeriesID) async throws -> [SendoutReply] {
+    let series = Series(database)
+    // Sendouts are locked before their series everywhere.
+    for sendout in try await series.scheduled(customer, number) {
+      try await database.query(SendoutQueries.lock, customer.rawValue, sendout.rawValue)
+    }
+    try await series.close(customer, number)
+    var cancelled: [SendoutReply] = []
+    for sendout in try await series.scheduled(customer, number) {
+      cancelled.append(try await apply(.cancel, to: sendout, of: customer).sendout)
+    }
+    return cancelled
   }
 }
 
@@ -53,24 +75,4 @@ extension Sendout {
       name: name, appIds: apps.map(\.appID), audience: try audience(), message: try message(), purpose: purpose,
       template: template?.name, onUncertain: onUncertain, campaign: try campaign())
   }
-}
-
-/// Statements on when sendouts go.
-enum ScheduleQueries {
-  static let all: [Statement] = [areOver]
-
-  /// Whether a moment `$1`, a wall time `$2` in every zone of the world, and the end `$3` are over. NULL is not.
-  static let areOver = Statement(
-    "schedule.are_over", .read,
-    """
-    SELECT coalesce($1::timestamptz <= now(), false),
-           coalesce(($2::text::timestamp + \(ZoneSQL.westernmost)) AT TIME ZONE 'UTC' <= now(), false),
-           coalesce($3::timestamptz <= now(), false)
-    """)
-}
-
-/// How far the world's clocks are ahead of UTC and behind it, in SQL.
-enum ZoneSQL {
-  static let easternmost = "interval '14 hours'"
-  static let westernmost = "interval '12 hours'"
 }

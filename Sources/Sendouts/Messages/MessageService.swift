@@ -34,6 +34,7 @@ public final class MessageService: Sendable {
   /// Bytes of compiled messages of which is remembered what was used last.
   static let templateMemory = 4 << 20
   let versions = SharedCache<TemplateName, Int32>(capacity: 1000, lifetime: .seconds(5))
+  private let limits: CustomerLimitsCache
 
   struct OpenStream: Sendable {
     let stream: MessageStream
@@ -77,8 +78,9 @@ public final class MessageService: Sendable {
 
   public init(
     _ pool: Pool, dispatcher: Dispatcher, messages: MessageDispatcher, apps: PushAppCache,
-    credentials: PushCredentialVault, registrations: RegistrationBatcher
+    credentials: PushCredentialVault, registrations: RegistrationBatcher, limits: CustomerLimitsCache? = nil
   ) {
+    self.limits = limits ?? CustomerLimitsCache(pool)
     database = pool
     self.dispatcher = dispatcher
     self.messages = messages
@@ -150,6 +152,16 @@ public final class MessageService: Sendable {
     return try await send(customer, plan, nil).message
   }
 
+  /// Accepts a message as a test of a sendout, to the apps of that alone. No rule of quiet hours or caps looks at it.
+  /// - Throws: as above.
+  func sendTest(
+    _ customer: CustomerID, _ request: MessageRequest, of sendout: TestedSendout
+  ) async throws -> MessageReply {
+    var plan = try plan(request, nil)
+    plan.tested = sendout
+    return try await send(customer, plan, nil).message
+  }
+
   private func plan(_ request: MessageRequest, _ allowed: String?) throws -> MessagePlan {
     try Self.check(request)
     let appIDs = try SendoutRules.appIDs(request.appId, request.appIds)
@@ -209,6 +221,8 @@ public final class MessageService: Sendable {
     let savedFor: String?
     /// Whether it is the hub's own, with a PIN.
     var namesPIN = false
+    /// Of a test.
+    var tested: TestedSendout?
   }
 
   private func send(
@@ -253,9 +267,11 @@ public final class MessageService: Sendable {
     guard let compiled = found.compiled ?? (plan.namesPIN ? nil : templates.cached(request.message)) else {
       throw MustLookUp { $0.compiled = try await self.compiled(plan) }
     }
+    let purpose = request.purpose ?? .transactional
     let stream = try self.stream(
-      customer, apps, found, template: request.template, trigger: plan.trigger,
-      purpose: request.purpose ?? .transactional)
+      customer, apps, found, template: request.template, trigger: plan.trigger, tested: plan.tested, purpose: purpose)
+    var limited = stream.stream
+    if !plan.namesPIN, plan.tested == nil { limited.limits = try limits(of: customer, for: purpose, found) }
     try compiled.check(for: apps)
     try SendoutRules.checkLink(compiled.template, beside: request.template)
     var content = stream.traits.content(request.message, compiled.template)
@@ -266,7 +282,17 @@ public final class MessageService: Sendable {
     let message = NewMessage(
       to: try addressee(request.to, apps), content: content, body: compiled.json, reference: request.reference,
       repetitionKey: repetition, wait: wait, deliverAt: plan.deliverAt)
-    return ReadyMessage(plan: plan, apps: apps, stream: stream.stream, message: message, repetition: repetition)
+    return ReadyMessage(plan: plan, apps: apps, stream: limited, message: message, repetition: repetition)
+  }
+
+  /// - Throws: `MustLookUp`.
+  private func limits(
+    of customer: CustomerID, for purpose: MessagePurpose, _ found: LookedUp
+  ) throws -> StreamLimits? {
+    guard let known = found.limits ?? limits.cached(customer) else {
+      throw MustLookUp { $0.limits = try await self.limits.limits(customer) }
+    }
+    return StreamLimits(known, for: purpose)
   }
 
   /// Accepts a message, and waits for its verdicts if it says so.
@@ -290,6 +316,8 @@ public final class MessageService: Sendable {
         ) { verdicts in
           answer(.success((Self.reply(ready, number, pushes, verdicts), false)))
         }
+      case .success(.limited(let number, let pushes, let limit)):
+        answer(.success((Self.reply(ready, number, pushes, limit: limit), false)))
       case .success(.repeated):
         Task {
           do {
@@ -314,23 +342,25 @@ public final class MessageService: Sendable {
             answer(.failure(error))
           }
         }
-      case .success(.suppressed): answer(.failure(SendoutError.recipientUnknown))
+      case .success(.suppressed), .success(.deferred): answer(.failure(SendoutError.recipientUnknown))
       }
     }
   }
 
   private static func reply(
     _ ready: ReadyMessage, _ number: Int32, _ pushes: [(number: PushNumber, app: PushAppID)],
-    _ verdicts: [PushNumber: PushVerdict]
+    _ verdicts: [PushNumber: PushVerdict] = [:], limit: MessageLimit? = nil
   ) -> MessageReply {
     let plan = ready.plan
+    let state = limit.map { $0.heldUntil == nil ? PushState.skipped : .waiting } ?? .queued
     return MessageReply(
       messageId: MessageID(ready.stream.key.sendout, number), reference: plan.request.reference,
       deliverAt: plan.deliverAt.map(Wire.Timestamp.init), isDue: plan.deliverAt == nil,
+      heldUntil: limit?.heldUntil.map(Wire.Timestamp.init),
       pushes: pushes.map { push in
         MessageReply.Push(
           pushNo: push.number, appType: ready.apps.first { $0.id == push.app }?.type ?? .ios,
-          state: verdicts[push.number]?.state ?? .queued, reason: verdicts[push.number]?.reason)
+          state: verdicts[push.number]?.state ?? state, reason: verdicts[push.number]?.reason ?? limit?.reason)
       })
   }
 
@@ -369,6 +399,7 @@ public final class MessageService: Sendable {
     return MessageReply(
       messageId: id, reference: reference, deliverAt: deliverAt.map(Wire.Timestamp.init),
       isDue: deliverAt.map { $0 <= now() } ?? true,
+      heldUntil: pushes.compactMap(\.heldUntil).min().map(Wire.Timestamp.init),
       pushes: pushes.map { push in
         MessageReply.Push(
           pushNo: push.number, appType: apps.first { $0.id == push.app }?.type ?? .ios, state: push.state,
@@ -409,8 +440,11 @@ extension MessageService {
 
   /// The apps to which the message goes, of those that each of its appIds stands for.
   private static func served(_ found: [[PushApp]], _ plan: MessagePlan) throws -> [PushApp] {
-    let type = plan.request.appType
-    let meant = type == nil ? found : found.map { $0.filter { $0.type == type } }
+    let (type, tested) = (plan.request.appType, plan.tested?.apps)
+    let meant =
+      type == nil && tested == nil
+      ? found
+      : found.map { $0.filter { app in (type == nil || app.type == type) && tested?.contains(app.id) != false } }
     if let unknown = meant.firstIndex(where: \.isEmpty) { throw RegistryError.appUnknown(appID: plan.appIDs[unknown]) }
     return try SendoutRules.sendable(meant.count == 1 ? meant[0] : meant.flatMap(\.self))
   }

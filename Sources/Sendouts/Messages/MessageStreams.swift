@@ -17,6 +17,8 @@ extension MessageService {
     let purpose: MessagePurpose
     /// Of tracked messages.
     let tracked: TrackedTraits?
+    /// Of tests.
+    let tested: TestedSendout?
     /// Days since 1970, in UTC.
     let day: Int
   }
@@ -25,7 +27,8 @@ extension MessageService {
   /// - Throws: `MustLookUp`.
   func stream(
     _ customer: CustomerID, _ apps: [PushApp], _ found: LookedUp, template: String? = nil,
-    trigger: TriggerReply? = nil, tracked: TrackedTraits? = nil, purpose: MessagePurpose = .transactional
+    trigger: TriggerReply? = nil, tracked: TrackedTraits? = nil, tested: TestedSendout? = nil,
+    purpose: MessagePurpose = .transactional
   ) throws -> OpenStream {
     let version: TemplateVersion? = try template.map { template in
       if let version = found.version ?? versions.cached(TemplateName(customer: customer, name: template)) {
@@ -37,7 +40,8 @@ extension MessageService {
     let name = StreamName(
       customer: customer, apps: ordered.map(\.id), versions: ordered.map(\.updatedAt),
       template: version.map { "\($0.name)/\($0.version)" },
-      trigger: trigger?.triggerId, purpose: purpose, tracked: tracked, day: Int(now().timeIntervalSince1970 / 86_400))
+      trigger: trigger?.triggerId, purpose: purpose, tracked: tracked, tested: tested,
+      day: Int(now().timeIntervalSince1970 / 86_400))
     if let stream = found.stream ?? streams.cached(name) { return stream }
     throw MustLookUp {
       $0.stream = try await self.streams.value(name) { try await self.open(name, apps, version, trigger?.name) }
@@ -61,7 +65,7 @@ extension MessageService {
       ([day, name.apps.map(\.description).joined(separator: ",")]
       + [
         name.template, name.trigger.map { "trigger/\($0)" }, name.tracked?.description,
-        name.purpose == .marketing ? name.purpose.rawValue : nil,
+        name.purpose == .marketing ? name.purpose.rawValue : nil, name.tested.map { "test/\($0.id)" },
       ].compactMap(\.self)).joined(
         separator: " ")
     let customer = name.customer.rawValue
@@ -69,9 +73,10 @@ extension MessageService {
     if rows.isEmpty {
       rows = try await database.query(
         SendoutQueries.openStream, customer, stream, name.apps.map(\.rawValue),
-        "\(trigger ?? name.tracked?.title ?? "Messages") of \(day)", template?.name,
+        // Texts can name it, so a test has the sendout's.
+        name.tested?.name ?? "\(trigger ?? name.tracked?.title ?? "Messages") of \(day)", template?.name,
         template?.version, (name.tracked?.onUncertain ?? .resend).rawValue, name.tracked?.idFields,
-        name.tracked?.fallback?.rawValue, name.purpose.rawValue)
+        name.tracked?.fallback?.rawValue, name.purpose.rawValue, name.tested?.id.rawValue)
     }
     if rows.isEmpty { rows = try await database.query(SendoutQueries.stream, customer, stream) }
     let sendout = try Sendout(rows[0])

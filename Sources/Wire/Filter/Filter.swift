@@ -27,6 +27,7 @@ public indirect enum Filter: Sendable, Hashable {
   /// One valid device of the contact meets all of it. Inside are `everyone`, `and`, `or`, `not`, and comparisons of device fields.
   case device(Filter)
   case activity(FilterActivity)
+  case outcome(FilterOutcome)
   /// A stable hash of the contact, from 0 to 99, is at least `from` and below `to`; 0 ≤ from < to ≤ 100.
   case bucket(from: Int, to: Int)
 }
@@ -38,7 +39,7 @@ extension Filter {
     switch self {
     case .and(let filters), .or(let filters): filters
     case .not(let filter), .device(let filter): [filter]
-    case .everyone, .compare, .birthday, .list, .segment, .activity, .bucket: []
+    case .everyone, .compare, .birthday, .list, .segment, .activity, .outcome, .bucket: []
     }
   }
 
@@ -55,7 +56,7 @@ extension Filter {
     case .or(let filters): .or(try filters.map { try $0.mapConditions(change) })
     case .not(let filter): .not(try filter.mapConditions(change))
     case .device(let filter): .device(try filter.mapConditions(change))
-    case .everyone, .compare, .birthday, .list, .segment, .activity, .bucket: try change(self)
+    case .everyone, .compare, .birthday, .list, .segment, .activity, .outcome, .bucket: try change(self)
     }
   }
 }
@@ -98,6 +99,34 @@ public struct FilterActivity: Sendable, Hashable {
     self.within = within
     self.ofLast = ofLast
   }
+}
+
+/// What became of a sendout for a contact. Of several devices the best outcome counts, so that nobody has two.
+public struct FilterOutcome: Sendable, Hashable {
+  public enum Kind: String, Sendable, Hashable, CaseIterable {
+    /// There is a push in the ledger, whatever became of it.
+    case any
+    /// A person opened a push.
+    case opened
+    /// A push was accepted, and no person has opened any.
+    case notOpened
+    /// A push may have been sent, and none is accepted or still due.
+    case uncertain
+    /// A push failed, and each other one failed, was skipped or was cancelled.
+    case failed
+    /// A push was skipped, as by a cap, and each other one was skipped or cancelled.
+    case skipped
+  }
+
+  public var sendout: Int64
+  public var kind: Kind
+
+  public init(_ kind: Kind, of sendout: Int64) {
+    self.kind = kind
+    self.sendout = sendout
+  }
+
+  static let kinds = Kind.allCases.map(\.rawValue)
 }
 
 /// What a filter may have at most.

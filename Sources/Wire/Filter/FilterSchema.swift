@@ -43,6 +43,16 @@ extension Filter: SchemaProviding {
       ]),
       object([
         Schema.Field(
+          "outcome",
+          object([
+            Schema.Field("sendout", .id, "The sendout's number."),
+            Schema.Field(
+              "is", Schema(.strings(FilterOutcome.kinds)),
+              "The best outcome of the contact's pushes; `any` for whoever has a push in the ledger."),
+          ]), "What became of a sendout for the contact.")
+      ]),
+      object([
+        Schema.Field(
           "bucket", Schema(.array(of: .integer(0...100), count: 2...2)),
           "Which hundredths of the contacts: from the first number up to the second, without that.")
       ]),

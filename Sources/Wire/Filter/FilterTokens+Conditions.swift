@@ -1,7 +1,8 @@
 /// Reads single conditions of a line.
 extension FilterTokens {
   /// Words that begin a condition which stands outside of `device`.
-  private static let ofContacts = ["in", "has", "bucket", "birthday"] + FilterActivity.Kind.allCases.map(\.rawValue)
+  private static let ofContacts =
+    ["in", "has", "outcome", "bucket", "birthday"] + FilterActivity.Kind.allCases.map(\.rawValue)
   /// What an unknown field outside of `device` may have been meant for.
   static let beginnings = ["everyone", "not", "device", "properties"] + ofContacts
 
@@ -28,6 +29,7 @@ extension FilterTokens {
     case "has":
       try expect(word: "device", "as in has device")
       return .device(.everyone)
+    case "outcome": return try outcome()
     case "bucket": return try bucket()
     case "birthday": return try birthday()
     default: return try activity(FilterActivity.Kind(rawValue: word) ?? .received)
@@ -89,6 +91,25 @@ extension FilterTokens {
     }
     if activity.ofLast != nil, next.kind == .word("within") { throw error("of last does not go with within") }
     return .activity(activity)
+  }
+
+  private mutating func outcome() throws(FilterError) -> Filter {
+    let example = "as in outcome of sendout 7 = 'failed'"
+    try expect(word: "of", example)
+    try expect(word: "sendout", example)
+    guard case .number(let number) = next.kind, let sendout = number.integer, sendout > 0 else {
+      throw error("a sendout's number is expected here, not \(shown)")
+    }
+    try advance()
+    try expect("=", example)
+    guard case .text(let word) = next.kind else {
+      throw error("a text between quotes is expected here, \(example), not \(shown)")
+    }
+    guard let kind = FilterOutcome.Kind(rawValue: word) else {
+      throw error(FilterSuggestion.unknown("outcome", word, FilterOutcome.kinds))
+    }
+    try advance()
+    return .outcome(FilterOutcome(kind, of: sendout))
   }
 
   private mutating func bucket() throws(FilterError) -> Filter {

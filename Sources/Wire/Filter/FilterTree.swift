@@ -46,6 +46,8 @@ extension Filter {
     case .segment(let segment): ["segment": segment.json]
     case .device(let filter): ["device": filter.tree]
     case .activity(let activity): .object([UTF8String(activity.kind.rawValue): .object(activity.members)])
+    case .outcome(let outcome):
+      ["outcome": ["sendout": .integer(outcome.sendout), "is": .string(outcome.kind.rawValue)]]
     case .bucket(let from, let to): ["bucket": [.integer(from), .integer(to)]]
     }
   }

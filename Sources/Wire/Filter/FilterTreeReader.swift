@@ -6,7 +6,7 @@ struct FilterTreeReader {
   private static let forms: [(head: String, others: [String])] =
     [("and", []), ("or", []), ("not", []), ("field", ["op", "value", "date", "version", "within"])]
     + [("birthday", FilterWindow.Direction.allCases.map(\.rawValue)), ("list", []), ("segment", []), ("device", [])]
-    + FilterActivity.Kind.allCases.map { ($0.rawValue, []) } + [("bucket", []), ("everyone", [])]
+    + FilterActivity.Kind.allCases.map { ($0.rawValue, []) } + [("outcome", []), ("bucket", []), ("everyone", [])]
 
   /// - Parameter level: how deep the filter lies, from 1.
   mutating func filter(
@@ -45,6 +45,7 @@ struct FilterTreeReader {
     case "birthday": return try birthday(tree, at: path)
     case "list": return .list(try reference(value, "list", at: place))
     case "segment": return .segment(try reference(value, "segment", at: place))
+    case "outcome": return try outcome(value, at: place)
     case "bucket": return try bucket(value, at: place)
     default: return try activity(form.head, value, at: place)
     }
@@ -92,6 +93,18 @@ struct FilterTreeReader {
       throw error(place, problem)
     }
     return .birthday(field, window)
+  }
+
+  private func outcome(_ json: JSONValue, at path: String) throws(FilterError) -> Filter {
+    let tree = try object(json, at: path, #"outcome is an object, such as {"sendout":7,"is":"failed"}"#)
+    try refuse(tree, but: ["sendout", "is"], at: path)
+    guard let sendout = tree["sendout"]?.integer, sendout > 0 else {
+      throw error(member("sendout", path), "a sendout's number is expected here")
+    }
+    guard case .string(let word) = tree["is"], let kind = FilterOutcome.Kind(rawValue: word) else {
+      throw error(member("is", path), "one of \(FilterOutcome.kinds.joined(separator: ", ")) is expected here")
+    }
+    return .outcome(FilterOutcome(kind, of: sendout))
   }
 
   private func activity(_ head: String, _ json: JSONValue, at path: String) throws(FilterError) -> Filter {

@@ -13,6 +13,7 @@ extension Filter: CustomStringConvertible {
     case .device(.everyone): "has device"
     case .device(let filter): "device(\(filter.text))"
     case .activity(let activity): activity.text
+    case .outcome(let outcome): "outcome of sendout \(outcome.sendout) = '\(outcome.kind.rawValue)'"
     case .bucket(let from, let to): "bucket(\(from), \(to))"
     }
   }

@@ -30,6 +30,31 @@ public enum WebhookEvent: String, Codable, Sendable, Hashable, CaseIterable, Sch
 
   /// Most items of one post, where an event has a list of them.
   public static let mostItems = 500
+
+  /// Whether its posts have a list: of pushes, devices and contacts there can be many at once. All others have one object.
+  public var isList: Bool {
+    switch self {
+    case .pushAccepted, .pushFailed, .pushOpened, .messageDelivered, .deviceInvalidated, .contactUpdated,
+      .contactSuppressed, .triggerFailed:
+      true
+    case .sendoutStarted, .sendoutPaused, .sendoutFinished, .importFinished, .appRefused, .certificateExpiring,
+      .webhookTest:
+      false
+    }
+  }
+
+  /// What Carma calls it; nil for what it has no event of. A test is sent in either form.
+  public var carmaName: String? {
+    switch self {
+    case .deviceInvalidated: "Bounce"
+    case .contactSuppressed: "Opt out"
+    case .pushOpened: "Mail opened"
+    case .contactUpdated: "Enduser updated"
+    case .triggerFailed: "Trigger failed"
+    case .webhookTest: "Test"
+    default: nil
+    }
+  }
 }
 
 /// What a webhook's posts look like.
@@ -75,9 +100,12 @@ public struct EventWebhookRequest: APIRequest, Equatable {
 }
 
 /// A webhook.
-public struct EventWebhookReply: APIObject, Equatable {
+public struct EventWebhookReply: APIObject, NumberedThing, Equatable {
+  public static let noun = "webhook"
+  public var number: EventWebhookID { webhookId }
+
   public var webhookId: EventWebhookID
-  public var url: String
+  public var url: ShownURL
   public var events: [WebhookEvent]
   public var description: String?
   public var form: EventWebhookForm
@@ -96,7 +124,7 @@ public struct EventWebhookReply: APIObject, Equatable {
     updatedAt: Timestamp
   ) {
     self.webhookId = webhookId
-    self.url = url
+    self.url = ShownURL(url)
     self.events = events
     self.description = description
     self.form = form
@@ -117,7 +145,8 @@ public struct EventWebhookReply: APIObject, Equatable {
 
   public static let fieldTable: FieldTable = [
     "webhookId": "The webhook's number.",
-    "url": FieldDescription("Where events are posted, by https.", limits: 1...2048),
+    "url": FieldDescription(
+      "Where events are posted, by https. Replies lack what can hold a secret, such as its query.", limits: 1...2048),
     "events": FieldDescription(
       "What it is told: \(WebhookEvent.allCases.map { "`\($0.rawValue)`" }.asList()).",
       limits: 1...Int64(WebhookEvent.allCases.count)),
@@ -187,7 +216,7 @@ public struct EventDeliveryReply: APIObject, Equatable {
   public static let schemaDescription = "A post to a webhook. It is kept for 30 days."
   public static let example = EventDeliveryReply(
     deliveryId: EventDeliveryID(12), messageId: "msg_0192f3a4-7c1e-4b7a-9d43-5e6f70819202", event: .pushFailed,
-    items: 37, state: .delivered, attempts: 1, status: 200, createdAt: .example, triedAt: .example)
+    items: 37, state: .delivered, attempts: 1, createdAt: .example, triedAt: .example)
 
   public static let fieldTable: FieldTable = [
     "deliveryId": "The delivery's number.",
@@ -196,7 +225,7 @@ public struct EventDeliveryReply: APIObject, Equatable {
     "items": .count("How many events it has."),
     "state": "`waiting`, `delivered`, or `failed` once it is given up.",
     "attempts": .count("How often it was posted."),
-    "status": "Status of the last answer. Absent if there was none.",
+    "status": "Status of the last answer that refused it. Absent if there was none.",
     "problem": "Why the last attempt failed. Absent if it did not.",
     "createdAt": "When it was put together.",
     "triedAt": "When it was last posted.",

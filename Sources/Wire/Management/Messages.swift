@@ -200,14 +200,18 @@ public struct MessageReply: APIObject, Equatable {
   public var state: MessageState
   public var reference: String?
   public var deliverAt: Timestamp?
+  public var heldUntil: Timestamp?
   public var pushes: [Push]
 
   /// - Parameters:
   ///   - deliverAt: when the message is due, or was; `nil` for one that was due at once.
   ///   - isDue: whether that moment has come.
+  ///   - heldUntil: when quiet hours let it go; `nil` if they do not hold it.
   public init(
-    messageId: MessageID, reference: String? = nil, deliverAt: Timestamp? = nil, isDue: Bool = true, pushes: [Push]
+    messageId: MessageID, reference: String? = nil, deliverAt: Timestamp? = nil, isDue: Bool = true,
+    heldUntil: Timestamp? = nil, pushes: [Push]
   ) {
+    self.heldUntil = heldUntil
     self.messageId = messageId
     self.reference = reference
     self.deliverAt = deliverAt
@@ -220,6 +224,7 @@ public struct MessageReply: APIObject, Equatable {
     var writer = JSONWriter(capacity: 160 + pushes.count * 64)
     writer.open("{")
     if let deliverAt { writer.member("deliverAt", deliverAt.description) }
+    if let heldUntil { writer.member("heldUntil", heldUntil.description) }
     writer.member("messageId", messageId.description)
     writer.name("pushes")
     writer.open("[")
@@ -251,6 +256,7 @@ public struct MessageReply: APIObject, Equatable {
     """,
     "reference": "The caller's own name for the message.",
     "deliverAt": "When it is due. Absent if that was at once.",
+    "heldUntil": "When the recipient's quiet hours let it go. Absent if they do not hold it.",
     "pushes": "One push for each device.",
   ]
 

@@ -125,6 +125,15 @@ private let wrongLines: [(String, String)] = [
   ),
   ("birthday(dateOfBirth) within next ▸366 days", "a whole number from 1 to 365 is expected here, not 366"),
   ("birthday(dateOfBirth) within next 7 ▸hours", "birthdays are counted in days, not in hours"),
+  ("outcome ▸sendout 7", "of, as in outcome of sendout 7 = 'failed' is expected here, not sendout"),
+  ("outcome of sendout ▸0 = 'failed'", "a sendout's number is expected here, not 0"),
+  ("outcome of sendout 7 ▸!= 'failed'", "= is expected here, as in outcome of sendout 7 = 'failed', not !="),
+  (
+    "outcome of sendout 7 = ▸failed",
+    "a text between quotes is expected here, as in outcome of sendout 7 = 'failed', not failed"
+  ),
+  ("outcome of sendout 7 = ▸'faild'", "no outcome is called faild; did you mean failed?"),
+  ("device(▸outcome of sendout 7 = 'failed')", "outcome is about a contact, and stands outside of device(…)"),
   ("bucket(▸100, 100)", "a whole number from 0 to 99 is expected here, not 100"),
   ("bucket(10, ▸10)", "a whole number from 11 to 100 is expected here, not 10"),
   ("bucket ▸0, 10", "( is expected here, as in bucket(0, 10), not 0"),
@@ -159,7 +168,7 @@ private let wrongTrees: [(String, String, String)] = [
   ("7", "", "a filter is a line of text or an object"), ("[]", "", "a filter is a line of text or an object"),
   (
     "{}", "",
-    "the filter needs one of and, or, not, field, birthday, list, segment, device, received, opened, bucket, everyone"
+    "the filter needs one of and, or, not, field, birthday, list, segment, device, received, opened, outcome, bucket, everyone"
   ),
   (#"{"feild":"country","op":"=","value":"SE"}"#, "feild", "no member is called feild; did you mean field?"),
   (#"{"and":[{"everyone":true},{"field":"country","op":"like","value":"x"}]}"#, "and[1].op", like),
@@ -232,6 +241,12 @@ private let wrongTrees: [(String, String, String)] = [
   (#"{"opened":{"op":">","count":1001}}"#, "opened.count", "a whole number from 0 to 1000 is expected here"),
   (#"{"opened":{"within":"30d","ofLast":5}}"#, "opened.ofLast", "ofLast does not go with within"),
   (#"{"opened":{"sendout":0}}"#, "opened.sendout", "a sendout's number is expected here"),
+  (#"{"outcome":"failed"}"#, "outcome", #"outcome is an object, such as {"sendout":7,"is":"failed"}"#),
+  (#"{"outcome":{"is":"failed"}}"#, "outcome.sendout", "a sendout's number is expected here"),
+  (
+    #"{"outcome":{"sendout":7,"is":"late"}}"#, "outcome.is",
+    "one of any, opened, notOpened, uncertain, failed, skipped is expected here"
+  ),
   (
     #"{"bucket":[10,10]}"#, "bucket",
     "two whole numbers from 0 to 100 are expected here, the larger one last, as in [0,10]"

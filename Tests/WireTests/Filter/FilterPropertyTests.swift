@@ -50,7 +50,8 @@ import Wire
   @Test func `Every beginning of a line is read or refused at a place in it`() throws {
     let line = #"""
       not (country in ('SE', 'NO') or properties."a ""b""" >= -3.10e2) and device(osVersion >= version '17.2' and not \#
-      sandbox = true) and birthday(dateOfBirth) within next 7 days and opened sendout 7 < 1 of last 5 and bucket(0, 10)
+      sandbox = true) and birthday(dateOfBirth) within next 7 days and opened sendout 7 < 1 of last 5 and outcome of \#
+      sendout 7 = 'failed' and bucket(0, 10)
       """#
     _ = try Filter(text: line)
     let scalars = Array(line.unicodeScalars)
@@ -67,7 +68,8 @@ import Wire
     let words = [
       "and", "or", "not", "(", ")", ",", "everyone", "in", "list", "segment", "has", "device", "device(", "received",
       "opened",
-      "sendout", "of", "last", "next", "within", "days", "hours", "bucket(", "birthday(", "dateOfBirth", "country",
+      "sendout", "of", "last", "next", "within", "days", "hours",
+      "outcome", "'failed'", "bucket(", "birthday(", "dateOfBirth", "country",
       "app",
       "sandbox", "createdAt", "properties.x", "=", "!=", "<", ">=", "is", "set", "contains", "starts", "with", "7", "0",
       "-1.5",

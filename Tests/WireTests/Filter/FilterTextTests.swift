@@ -7,6 +7,7 @@ import Wire
     "device(app = 'com.acme.app' and osVersion >= version '17.2') and not in segment 'VIP'",
     "in list 'newsletter' and received >= 1 within 30 days and opened < 1 of last 5",
     "birthday(dateOfBirth) within next 7 days and bucket(0, 10)",
+    "outcome of sendout 7 = 'failed' and not outcome of sendout 8 = 'opened'",
     "everyone", "has device", "not has device", "in list 7", "in segment 3", "not not everyone",
     "firstName contains 'å' or lastName starts with 'O''' or city ends with 'by'",
     "emailAddress is set and mobileNumber is not set", "createdAt >= date '2026-12-01'",

@@ -40,6 +40,7 @@ import Wire
       #"{"received":{"count":1,"op":">=","sendout":7,"within":"30d"}}"#, "received sendout 7 >= 1 within 30 days"
     ),
     (#"{"opened":{"count":1,"ofLast":5,"op":"<"}}"#, "opened < 1 of last 5"),
+    (#"{"outcome":{"is":"notOpened","sendout":7}}"#, "outcome of sendout 7 = 'notOpened'"),
     (#"{"bucket":[0,10]}"#, "bucket(0, 10)"), (#"{"everyone":true}"#, "everyone"),
   ])
   func `A tree and its line stand for each other`(_ json: String, _ line: String) throws {

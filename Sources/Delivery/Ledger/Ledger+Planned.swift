@@ -1,0 +1,114 @@
+package import FoundationEssentials
+import Postgres
+package import Registry
+package import Wire
+
+/// What a preflight counts, by the SQL of the freeze.
+package struct PreflightCounts: Sendable, Equatable {
+  /// The moment of the counts.
+  package var asOf: Date
+  /// All steps, in their order.
+  package var steps: [PreflightReply.Step]
+  /// How many of those left would wait until quiet hours end.
+  package var held: Int
+  /// Devices that would get a push.
+  package var devices: [Lane: Int]
+  /// The earliest first. Empty where no zone is asked for.
+  package var zones: [PreflightReply.Zone]
+  /// The first and the last planned moment; nil without any push.
+  package var firstAt: Date?
+  package var lastAt: Date?
+}
+
+extension Ledger {
+  func freeze(
+    _ key: SendoutKey, apps: [PushAppID], audience: SelectedAudience, excluded: FilterSQL?, planned plan: FreezePlan,
+    batchSize: Int
+  ) async throws -> FrozenAudience {
+    // With a rate, a claim waits for its turn as a whole.
+    let size = plan.rules.ratePerSecond.map { min(batchSize, max(1, $0)) } ?? batchSize
+    let sql = PlannedAudienceSQL(audience, excluded: excluded, isZoned: plan.asksForZones)
+    var parameters = plan.parameters(key.customer, sendout: key.sendout, apps: apps, sql.selection)
+    PlannedFreezeQueries.append(plan, batchSize: size, to: &parameters)
+    try await database.query(FreezeQueries.unlimited)
+    try await database.query(PlannedFreezeQueries.settings)
+    let count = try await database.run(PlannedFreezeQueries.freeze(audience, sql), parameters).affected
+    let customer = key.customer.rawValue, sendout = key.sendout.rawValue
+    try await database.query(
+      PlannedFreezeQueries.batches, customer, sendout, Int32(count), Int32(clamping: size), apps.map(\.rawValue))
+    var frozen = FrozenAudience(devices: count, everyone: 0, people: 0)
+    for row in try await database.query(PlannedFreezeQueries.steps, customer, sendout) {
+      let (name, contacts, firstAt, lastAt) = try row.decode(String.self, Int32.self, Date?.self, Date?.self)
+      (frozen.firstAt, frozen.lastAt) = (firstAt, lastAt)
+      // What is no step is a part of one: those held, of those left.
+      guard let step = PreflightReply.StepName(rawValue: name) else {
+        frozen.held = Int(contacts)
+        continue
+      }
+      frozen.everyone = (frozen.everyone ?? 0) + Int(contacts)
+      if step == .left { frozen.people = Int(contacts) } else { frozen.leftOut[step] = Int(contacts) }
+    }
+    return frozen
+  }
+
+  /// Counts whom a freeze with this plan would write into the ledger now. Nothing is written. In a transaction it is planned for this audience
+  /// alone.
+  /// - Parameters:
+  ///   - sendout: by whose number holdout and variants are drawn; nil for one that is not stored yet.
+  ///   - audience: all of it, those excluded too.
+  package func preflight(
+    _ customer: CustomerID, sendout: SendoutID?, apps: [PushAppID], audience: SelectedAudience, excluded: FilterSQL?,
+    plan: FreezePlan
+  ) async throws -> PreflightCounts {
+    let sql = PlannedAudienceSQL(audience, excluded: excluded, isZoned: plan.asksForZones)
+    try await database.query(PlannedFreezeQueries.settings)
+    let lines = try await database.run(
+      PlannedFreezeQueries.preflight(audience, sql),
+      plan.parameters(customer, sendout: sendout, apps: apps, sql.selection))
+    return try PreflightCounts(lines)
+  }
+
+  /// Whether the local time of a plan has come in the zone of a contact of the audience.
+  /// - Parameter audience: without those excluded.
+  package func hasDueZone(
+    _ customer: CustomerID, audience: SelectedAudience, plan: FreezePlan
+  ) async throws -> Bool {
+    let sql = PlannedAudienceSQL(audience, excluded: nil, isZoned: true)
+    return try await database.run(
+      PlannedFreezeQueries.hasDueZone(audience, sql),
+      plan.parameters(customer, sendout: nil, apps: [], sql.selection))[0].decode(Bool.self)
+  }
+}
+
+extension PreflightCounts {
+  init(_ rows: Rows) throws {
+    self.init(asOf: Date(timeIntervalSince1970: 0), steps: [], held: 0, devices: [:], zones: [])
+    var counts: [PreflightReply.StepName: Int] = [:]
+    for row in rows {
+      let (line, name, detail, app, flag, first, last, count) = try row.decode(
+        String.self, String?.self, String?.self, Int64?.self, Bool?.self, Date?.self, Date?.self, Int64.self)
+      switch PlannedFreezeQueries.Line(rawValue: line) {
+      case .step:
+        let step = name.flatMap(PreflightReply.StepName.init) ?? .left
+        counts[step, default: 0] += Int(count)
+        counts[.everyone, default: 0] += Int(count)
+        guard step == .left else { continue }
+        if flag == true { held += Int(count) }
+        firstAt = [firstAt, first].compactMap(\.self).min()
+        lastAt = [lastAt, last].compactMap(\.self).max()
+      case .zone:
+        zones.append(
+          PreflightReply.Zone(
+            zone: name ?? "", source: detail.flatMap(ZoneSource.init) ?? .customer,
+            plannedAt: first.map(Wire.Timestamp.init), contacts: Int(count)))
+      case .lane: devices[Lane(app: PushAppID(app ?? 0), isSandbox: flag ?? false)] = Int(count)
+      case .moment, nil: asOf = first ?? asOf
+      }
+    }
+    steps = PreflightReply.StepName.allCases.map { PreflightReply.Step(name: $0, contacts: counts[$0] ?? 0) }
+    zones.sort { one, other in
+      let (first, second) = (one.plannedAt?.date ?? .distantFuture, other.plannedAt?.date ?? .distantFuture)
+      return first == second ? one.zone.utf8.lexicographicallyPrecedes(other.zone.utf8) : first < second
+    }
+  }
+}

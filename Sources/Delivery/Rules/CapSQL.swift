@@ -1,0 +1,115 @@
+import Wire
+
+/// How caps are decided and what they reserve, in SQL over a row of `reach`.
+enum CapSQL {
+  /// Rules as parameters: counts, hours and purposes, in which "" stands for all.
+  struct Parameters {
+    let counts: [Int32]
+    let hours: [Int32]
+    let purposes: [String]
+    let names: [String]
+
+    init(_ caps: [Cap]) {
+      counts = caps.map { Int32($0.count) }
+      hours = caps.map { Int32($0.per.hours) }
+      purposes = caps.map { $0.purpose?.rawValue ?? "" }
+      names = caps.map(\.name)
+    }
+  }
+
+  /// SQL of arrays with a line for each rule, as `Parameters` has them.
+  struct Rules {
+    let counts: String
+    let hours: String
+    let purposes: String
+
+    /// SQL of whether one more push at the moment `now` would break the rule of this number.
+    fileprivate func isBroken(_ place: Int, row: String, now: String) -> String {
+      """
+      coalesce((CASE WHEN (\(purposes))[\(place)] = '' THEN \(row).every
+                     WHEN (\(purposes))[\(place)] = '\(MessagePurpose.marketing.rawValue)' THEN \(row).marketing
+                     ELSE \(row).transactional END)[(\(counts))[\(place)]] > \(now) - 3600000 * (\(hours))[\(place)]::bigint, false)
+      """
+    }
+  }
+
+  /// SQL of the present moment as `reach` has moments.
+  static let now = "(extract(epoch FROM now()) * 1000)::bigint"
+
+  /// SQL of the number, from 1 on, of the first rule that one more push would break; NULL for none.
+  /// - Parameter row: the alias of a row of `reach`, or of one whose columns are NULL.
+  static func brokenRule(row: String, _ rules: Rules) -> String {
+    let cases = (1...Cap.maximumCount).map { "WHEN \(rules.isBroken($0, row: row, now: now)) THEN \($0)" }
+    return "(CASE \(cases.joined(separator: "\n")) END)"
+  }
+
+  /// SQL of the reason of a contact whom `reserve` has left out, with the rule behind it. The first rule stands for one that another
+  /// statement has broken at the same moment: this one does not see what.
+  static func reason(contact: String, names: String, _ rules: Rules) -> String {
+    """
+    '\(HubReason.capped.rawValue) ' || (\(names))[coalesce((
+      SELECT \(brokenRule(row: "r", rules)) FROM reach AS r
+       WHERE r.customer_id = $1::bigint AND r.contact_id = \(contact) LIMIT 1), 1)]
+    """
+  }
+
+  /// SQL of a statement that counts by day what the rules let through and left out.
+  /// - Parameters:
+  ///   - names: SQL of the array of the rules' names.
+  ///   - counted: SQL of how many contacts were counted.
+  ///   - capped: SQL of a query with the columns `reason`, as `reason` makes it, and `contacts`.
+  ///   - seed: SQL of a number. Statements with different ones seldom wait for each other.
+  static func count(names: String, counted: String, capped: String, seed: String) -> String {
+    """
+    INSERT INTO cap_day AS known (customer_id, rule, day, slot, contacts, capped)
+    SELECT $1::bigint, rule.name, (now() AT TIME ZONE 'UTC')::date, ((\(seed)) % 8)::int2, counted.contacts, coalesce(left_out.contacts, 0)
+      FROM unnest(\(names)) AS rule (name)
+     CROSS JOIN (SELECT \(counted) AS contacts) AS counted
+      LEFT JOIN (\(capped)) AS left_out ON left_out.reason = '\(HubReason.capped.rawValue) ' || rule.name
+     WHERE counted.contacts > 0 OR left_out.contacts > 0
+     ORDER BY rule.name
+    ON CONFLICT (customer_id, rule, day, slot)
+      DO UPDATE SET contacts = known.contacts + excluded.contacts, capped = known.capped + excluded.capped
+    """
+  }
+
+  /// SQL of how many contacts `reserve` has counted, from what it returns as `reached`.
+  static let counted = "(SELECT count(*) FROM reached WHERE moment = \(now))"
+
+  /// SQL of a statement that counts contacts once more, unless they were counted for this sendout or message already. Returns the contacts
+  /// that are in, so the others are capped, and the moment of their last count.
+  ///
+  /// Locks the rows in the order of the contacts. Whoever comes second decides by what the first has committed.
+  /// - Parameters:
+  ///   - contacts: SQL of a query with the columns `contact_id` and `ref`, each contact once and in their order.
+  ///   - purpose: SQL of the purpose.
+  ///   - kept: SQL of how many moments are kept.
+  ///   - ignores: SQL of whether nobody is left out.
+  static func reserve(
+    _ contacts: String, purpose: String, kept: String, ignores: String, _ rules: Rules
+  ) -> String {
+    // Whatever is new comes by way of `excluded`: Citus takes neither moments nor subqueries in DO UPDATE.
+    func added(_ column: String) -> String {
+      """
+      \(column) = CASE WHEN excluded.refs[1] = ANY (r.refs) THEN r.\(column)
+                    ELSE (excluded.\(column) || r.\(column))[:\(kept)] END
+      """
+    }
+    let marketing = "\(purpose) = '\(MessagePurpose.marketing.rawValue)'"
+    let broken = (1...Cap.maximumCount).map { rules.isBroken($0, row: "r", now: "excluded.every[1]") }
+    return """
+      INSERT INTO reach AS r (customer_id, contact_id, marketing, transactional, every, refs, changed_at)
+      SELECT $1::bigint, contact_id, CASE WHEN \(marketing) THEN ARRAY[moment] ELSE '{}' END,
+             CASE WHEN \(marketing) THEN '{}' ELSE ARRAY[moment] END, ARRAY[moment], ARRAY[ref], now()
+        FROM (SELECT asked.*, \(now) AS moment FROM (\(contacts)) AS asked) AS asked
+      ON CONFLICT (customer_id, contact_id) DO UPDATE
+         SET \(added("marketing")),
+             \(added("transactional")),
+             \(added("every")),
+             \(added("refs")), changed_at = excluded.changed_at
+       WHERE \(ignores) OR excluded.refs[1] = ANY (r.refs)
+          OR NOT (\(broken.joined(separator: "\nOR ")))
+      RETURNING contact_id, r.every[1] AS moment
+      """
+  }
+}

@@ -1,0 +1,74 @@
+import HTTPTypes
+import Registry
+import Sendouts
+package import Wire
+
+/// What is done with a sendout before it goes, and after: `/api/v1/sendouts/{id}/preflight` and the like.
+package enum CampaignOperations: ManagedOperations {
+  package static let all = [
+    AnyOperation(preflight), AnyOperation(preflightUnsaved), AnyOperation(test), AnyOperation(copy),
+  ]
+
+  private static let preflightDescription = """
+    From everybody of the audience to those who would get a push now, with those left out between, by the SQL of the freeze. Warnings say \
+    what is worth a look: empty variables, what would be cut, credentials, contacts whom another sendout is still to reach. Nothing is \
+    stored or sent. A customer has one preflight at a time; its others wait.
+    """
+
+  package static let preflight = Operation(
+    showing: "/api/v1/sendouts/{id}/preflight", id: "preflightSendout", .sendouts, "Tell what a sendout would do now",
+    preflightDescription + " A start that names its `digest` is refused once the sendout would do anything else.",
+    at: SendoutOperations.id, replies: .ok("What it would do.", PreflightReply.form),
+    errors: [SendoutOperations.unknown]
+  ) { call, id, _ in
+    try await call.parts.preflights.preflight(
+      call.customer, id, with: try call.parts.messages(), seesPersonal: call.seesPersonal)
+  }
+
+  package static let preflightUnsaved = Operation(
+    showing: "/api/v1/sendouts/preflight", id: "preflightSendoutBody", .sendouts,
+    "Tell what a sendout would do that is not stored", preflightDescription,
+    body: .json(SendoutRequest.draft, upTo: SendoutOperations.longestRequest),
+    replies: .ok("What it would do.", PreflightReply.form),
+    errors: [SendoutOperations.appUnknown, SendoutOperations.noCredentials]
+  ) { call, request in
+    try await call.parts.preflights.preflight(
+      call.customer, request, with: try call.parts.messages(), seesPersonal: call.seesPersonal)
+  }
+
+  package static let test = Operation(
+    sending: "/api/v1/sendouts/{id}/test", id: "testSendout", .sendouts, "Send a test of a sendout",
+    """
+    The pushes are real, and marked as a test: no figures, caps, quiet hours or opens count them, and `why` shows them. Whoever is \
+    suppressed gets none. If a reply was lost, repeat the request with the same `Idempotency-Key`: the test is sent once.
+    """, showsPersonal: true, at: SendoutOperations.id, body: .json(SendoutTestRequest.form),
+    replies: .ok("What came of it.", SendoutTestReply.form),
+    errors: [SendoutOperations.unknown, SendoutOperations.noCredentials]
+  ) { call, id, request in try await call.parts.messages().test(call.customer, id, request) }
+
+  package static let copy = Operation(
+    .post, "/api/v1/sendouts/{id}/copy", id: "copySendout", .sendouts, "Copy a sendout",
+    """
+    Makes a draft that says the same, without times. With `audience` it is for those contacts of the sendout of whom that is true when the \
+    draft is started: a filter such as `outcome of sendout 7 = 'failed'`.
+    """, at: SendoutOperations.id, body: .optional(SendoutCopyRequest.form, absent: SendoutCopyRequest()),
+    replies: .created("The draft.", SendoutOperations.copied),
+    errors: [
+      SendoutOperations.unknown,
+      .error("The sendout has no pushes in the ledger.", SendoutError.withoutPushes(SendoutID(7))),
+    ], audit: "sendout.copy"
+  ) { call, id, request in
+    let draft = try await call.sendouts.copy(call.customer, id, for: request.audience)
+    return Changed(draft, .init("sendout \(draft.sendoutId)", after: draft.forAudit))
+  }
+}
+
+extension SendoutOperations {
+  /// A draft, without counts.
+  fileprivate static let copied: BodyForm<SendoutReply> = {
+    var reply = uncounted
+    reply.state = .draft
+    (reply.startedAt, reply.frozenAt) = (nil, nil)
+    return BodyForm(SendoutReply.schemaName, SendoutReply.schemaDescription, example: reply)
+  }()
+}

@@ -1,0 +1,152 @@
+import HTTPTypes
+import Outbox
+import Registry
+package import Wire
+
+extension APIOperation.Tag {
+  package static let webhooks = Self(
+    "Webhooks",
+    """
+    Addresses that are told what happens: sendouts, outcomes of pushes, opens, devices, suppressions, imports. Posts are signed as Standard \
+    Webhooks has it, and repeated until they are taken.
+    """, readers: [.operator], editors: [.operator])
+}
+
+/// `/api/v1/webhooks`: what is told of events. Webhooks of data trees are those of `DataTreeAppOperations`.
+package enum EventWebhookOperations: ManagedOperations {
+  package static let all = [
+    AnyOperation(list), AnyOperation(add), AnyOperation(show), AnyOperation(change), AnyOperation(remove),
+    AnyOperation(rotate), AnyOperation(test), AnyOperation(deliveries), AnyOperation(redeliver),
+  ]
+
+  package static let list = Operation(
+    get: "/api/v1/webhooks", id: "listEventWebhooks", .webhooks, "List the webhooks",
+    "Lists every webhook of the customer by number.", at: .page(of: "webhook", by: EventWebhookID.self),
+    replies: .ok("A page of webhooks.", Page<EventWebhookReply, EventWebhookID>.form)
+  ) { call, page, _ in try await EventWebhooks(call.database).list(call.customer, page) }
+
+  package static let show = Operation(
+    get: "/api/v1/webhooks/{id}", id: "showEventWebhook", .webhooks, "Show a webhook",
+    "The webhook as it is now, without its secret.", at: id, replies: .ok("The webhook.", EventWebhookReply.form),
+    errors: [unknown]
+  ) { call, id, _ in try await EventWebhooks(call.database).find(call.customer, id) }
+
+  package static let add = Operation(
+    .post, "/api/v1/webhooks", id: "addEventWebhook", .webhooks, "Add a webhook",
+    """
+    What happens from then on is posted to `url`, within a second, until it answers 200 to 299. Only this reply has the secret that signs. The \
+    address has to be at a host of the internet, or at one that `PUSHCART_WEBHOOK_ALLOWED_HOSTS` names. A customer has up to \
+    \(EventWebhooks.most).
+    """,
+    at: .none, body: .json(EventWebhookRequest.form),
+    replies: .created("The webhook with its secret.", EventWebhookReply.form), audit: "event_webhook.add"
+  ) { call, _, request in
+    let added = try await EventWebhooks(call.database).add(
+      call.customer, request, vault: call.vault, rule: call.parts.webhookRule)
+    return Changed(added, line(after: added))
+  }
+
+  package static let change = Operation(
+    .patch, "/api/v1/webhooks/{id}", id: "changeEventWebhook", .webhooks, "Change a webhook",
+    """
+    `"enabled": true` begins again with one that the hub has disabled: what had happened until then is posted, as far as it is not older than \
+    30 days. An empty `description` removes it.
+    """,
+    at: id, body: .json(EventWebhookRequest.change),
+    replies: .ok("The webhook as it is now.", EventWebhookReply.form), errors: [unknown],
+    audit: "event_webhook.change"
+  ) { call, id, request in
+    let (before, after) = try await EventWebhooks(call.database).change(
+      call.customer, id, request, rule: call.parts.webhookRule)
+    return Changed(after, line(before: before, after: after))
+  }
+
+  package static let remove = Operation(
+    .delete, "/api/v1/webhooks/{id}", id: "removeEventWebhook", .webhooks, "Remove a webhook",
+    "What is due to it is dropped, and its deliveries are forgotten.", at: id, body: .none,
+    replies: .ok("The webhook as it was.", EventWebhookReply.form), errors: [unknown], audit: "event_webhook.remove"
+  ) { call, id, _ in
+    let removed = try await EventWebhooks(call.database).remove(call.customer, id)
+    return Changed(removed, line(before: removed))
+  }
+
+  package static let rotate = Operation(
+    .post, "/api/v1/webhooks/{id}/rotate", id: "rotateEventWebhook", .webhooks, "Make a new secret",
+    "Only this reply has it. For 24 hours both sign, the new one first. Another rotation within them ends the first one at once.",
+    at: id, body: .none, replies: .created("The webhook with its new secret.", EventWebhookReply.form),
+    errors: [unknown], audit: "event_webhook.rotate"
+  ) { call, id, _ in
+    let (before, after) = try await EventWebhooks(call.database).rotate(call.customer, id, vault: call.vault)
+    return Changed(after, line(before: before, after: after))
+  }
+
+  package static let test = Operation(
+    .post, "/api/v1/webhooks/{id}/test", id: "testEventWebhook", .webhooks, "Post a test",
+    "Posts the event `webhook.test`, whether or not the webhook is told it otherwise. Look at its deliveries for what came of it.",
+    at: id, body: .none, replies: .created("The delivery, which is posted within a second.", EventDeliveryReply.form),
+    errors: [unknown, disabled], audit: "event_webhook.test"
+  ) { call, id, _ in
+    let made = try await EventWebhooks(call.database).test(call.customer, id)
+    return Changed(made, .init("webhook \(id)", after: ["deliveryId": made.deliveryId]))
+  }
+
+  package static let deliveries = Operation(
+    get: "/api/v1/webhooks/{id}/deliveries", id: "listEventDeliveries", .webhooks, "List the deliveries of a webhook",
+    "The newest first, of the last 30 days: what was posted, and what came of it.",
+    at: id.and(.page(of: "delivery", by: EventDeliveryID.self)),
+    replies: .ok("A page of deliveries.", Page<EventDeliveryReply, EventDeliveryID>.form), errors: [unknown]
+  ) { call, target, _ in
+    let (id, page) = target
+    return try await EventWebhooks(call.database).deliveries(call.customer, id, page)
+  }
+
+  package static let redeliver = Operation(
+    .post, "/api/v1/webhooks/{id}/deliveries/{delivery}/redeliver", id: "redeliverEvents", .webhooks,
+    "Post a delivery again",
+    """
+    It has the same `webhook-id`, and says what the tables say now. One that is older than a day is tried once, and others until they are \
+    taken or a day old.
+    """,
+    at: id.and(delivery), body: .none,
+    replies: .created("The delivery, which is posted within a second.", EventDeliveryReply.form),
+    errors: [
+      .error(
+        "The customer has no webhook of this number, or it has no such delivery.",
+        RegistryError.numberUnknown(EventWebhookReply.noun), RegistryError.numberUnknown("delivery")), disabled,
+    ], audit: "event_webhook.redeliver"
+  ) { call, target, _ in
+    let (id, delivery) = target
+    let changed = try await EventWebhooks(call.database).redeliver(call.customer, id, delivery)
+    return Changed(changed, .init("webhook \(id)", after: ["deliveryId": changed.deliveryId]))
+  }
+
+  /// In the audit log, which is for ever: without the secret.
+  private static func line<Reply>(
+    before: EventWebhookReply? = nil, after: EventWebhookReply? = nil
+  ) -> Changed<Reply>.Line {
+    func logged(_ webhook: EventWebhookReply?) -> EventWebhookReply? {
+      var logged = webhook
+      logged?.secret = nil
+      return logged
+    }
+    let number = (after ?? before).map { "\($0.webhookId)" } ?? ""
+    return Changed<Reply>.Line("webhook \(number)", before: logged(before), after: logged(after))
+  }
+
+  private static let id = Parameters.id(EventWebhookID.self, "The webhook's `webhookId`.", example: 3)
+  private static let delivery = Parameters.path(
+    "delivery", .id, "The delivery's `deliveryId`.", example: "12"
+  ).map { (text: String) throws -> EventDeliveryID in
+    guard let delivery = EventDeliveryID(text) else {
+      throw HTTPErrorResponse.badRequest("delivery must be a whole number in the path, such as 12.")
+    }
+    return delivery
+  } back: {
+    $0.description
+  }
+  private static let unknown = APIResponse.error(
+    "The customer has no webhook of this number.", RegistryError.numberUnknown(EventWebhookReply.noun))
+  private static let disabled = APIResponse.error(
+    "The webhook is disabled.",
+    RegistryError.invalid(field: "webhookId", problem: "is that of a webhook that is disabled: enable it first"))
+}

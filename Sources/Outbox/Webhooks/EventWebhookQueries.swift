@@ -1,0 +1,320 @@
+import Postgres
+import Registry
+import Retrying
+import Wire
+
+/// Statements on `webhook`, `webhook_event` and `webhook_delivery`. `$1` is the customer and `$2` the webhook. Events are noted by the
+/// statements that make what they tell (`EventSQL`).
+package enum EventWebhookQueries {
+  package static let all: [Statement] = [
+    list, find, lock, lockAll, number, add, change, hasten, remove, rotate, deliveries, test, redeliver, failing,
+    tellExpiry, forgetDeliveries, forgetEvents, due, target, begin, assemble, events, taken, failed, postpone,
+  ]
+
+  private static let raw = """
+    webhook_id, url, events, description, form, enabled, disabled_reason, first_failed_at, former_until, created_at, updated_at
+    """
+
+  /// With the names of the reply's fields.
+  private static let columns = """
+    webhook_id, url, events, description, form, enabled, disabled_reason, first_failed_at AS failing_since,
+           CASE WHEN former_until > now() THEN former_until END AS former_secret_until, created_at, updated_at
+    """
+
+  private static let one = "customer_id = $1::bigint AND webhook_id = $2::bigint"
+
+  // MARK: Webhooks
+
+  static let list = Statement(
+    "webhook.list", .read,
+    """
+    SELECT \(columns) FROM webhook
+     WHERE customer_id = $1::bigint AND webhook_id > $2::bigint ORDER BY webhook_id LIMIT $3::bigint
+    """)
+
+  static let find = Statement("webhook.find", .read, "SELECT \(columns) FROM webhook WHERE \(one)")
+
+  static let lock = Statement(
+    "webhook.lock", .write, "SELECT \(columns) FROM webhook WHERE \(one) FOR NO KEY UPDATE")
+
+  /// All of the customer, so that they can be counted. Others that are added at the same time are not seen.
+  static let lockAll = Statement(
+    "webhook.lock_all", .write,
+    "SELECT webhook_id FROM webhook WHERE customer_id = $1::bigint ORDER BY webhook_id FOR NO KEY UPDATE")
+
+  static let number = Statement(
+    "webhook.number", .write, "SELECT nextval(pg_get_serial_sequence('webhook', 'webhook_id'))")
+
+  static let add = Statement(
+    "webhook.add", .write,
+    """
+    WITH added AS (
+      INSERT INTO webhook (customer_id, webhook_id, url, description, events, form, secret)
+      VALUES ($1::bigint, $2::bigint, $3::text, $4::text, $5::text[], $6::text, $7::bytea)
+      RETURNING \(raw))
+    SELECT \(columns) FROM added
+    """)
+
+  /// Writes address `$3`, events `$4`, and with `$5` the description `$6`; NULL changes nothing. `$7` enables or disables it. With `$8` it
+  /// begins anew, as if it had never failed.
+  static let change = Statement(
+    "webhook.change", .write,
+    """
+    WITH changed AS (
+      UPDATE webhook
+         SET url = coalesce($3::text, url), events = coalesce($4::text[], events),
+             description = CASE WHEN $5::bool THEN $6::text ELSE description END, enabled = coalesce($7::bool, enabled),
+             disabled_reason = CASE WHEN $8::bool OR $7::bool IS NOT NULL THEN NULL ELSE disabled_reason END,
+             first_failed_at = CASE WHEN $8::bool THEN NULL ELSE first_failed_at END, updated_at = now()
+       WHERE \(one)
+      RETURNING \(raw))
+    SELECT \(columns) FROM changed
+    """)
+
+  /// Makes all that waits for another attempt due.
+  static let hasten = Statement(
+    "webhook.hasten", .write,
+    "UPDATE webhook_delivery SET not_before = now() WHERE \(one) AND state = 'waiting' AND not_before > now()")
+
+  /// Deliveries go with their webhook. Its events are deleted here, but those that a statement under way is noting: they grow old.
+  static let remove = Statement(
+    "webhook.remove", .write,
+    """
+    WITH gone AS (DELETE FROM webhook WHERE \(one) RETURNING \(raw)),
+    events_gone AS (DELETE FROM webhook_event WHERE \(one))
+    SELECT \(columns) FROM gone
+    """)
+
+  static let rotate = Statement(
+    "webhook.rotate", .write,
+    """
+    WITH changed AS (
+      UPDATE webhook
+         SET former_secret = secret, former_until = now() + interval '24 hours', secret = $3::bytea, updated_at = now()
+       WHERE \(one)
+      RETURNING \(raw))
+    SELECT \(columns) FROM changed
+    """)
+
+  static let failing = Statement(
+    "webhook.failing", .read,
+    """
+    SELECT \(columns) FROM webhook
+     WHERE customer_id = $1::bigint
+       AND (disabled_reason IS NOT NULL OR enabled AND first_failed_at < now() - interval '1 hour')
+     ORDER BY webhook_id
+    """)
+
+  // MARK: Deliveries
+
+  private static let rawDelivery = """
+    delivery_id, message_id, event, items, state, attempts, status, problem, created_at, tried_at, not_before
+    """
+
+  private static let deliveryColumns = """
+    delivery_id, 'msg_' || message_id::text AS message_id, event, items, state, attempts, status, problem, created_at, tried_at,
+           CASE WHEN state = 'waiting' THEN not_before END AS next_at
+    """
+
+  static let deliveries = Statement(
+    "webhook.deliveries", .read,
+    """
+    SELECT \(deliveryColumns) FROM webhook_delivery
+     WHERE \(one) AND delivery_id < $3::bigint ORDER BY delivery_id DESC LIMIT $4::bigint
+    """)
+
+  /// Makes the delivery `$3` of a test.
+  static let test = Statement(
+    "webhook.test", .write,
+    """
+    WITH made AS (
+      INSERT INTO webhook_delivery (customer_id, webhook_id, message_id, event)
+      SELECT $1::bigint, webhook_id, $3::uuid, '\(WebhookEvent.webhookTest.rawValue)' FROM webhook WHERE \(one)
+      RETURNING \(rawDelivery)),
+    event AS (
+      INSERT INTO webhook_event (customer_id, webhook_id, event, delivery_id)
+      SELECT $1::bigint, $2::bigint, event, delivery_id FROM made)
+    SELECT \(deliveryColumns) FROM made
+    """)
+
+  static let redeliver = Statement(
+    "webhook.redeliver", .write,
+    """
+    WITH changed AS (
+      UPDATE webhook_delivery SET state = 'waiting', not_before = now(), settled_at = NULL
+       WHERE \(one) AND delivery_id = $3::bigint
+      RETURNING \(rawDelivery))
+    SELECT \(deliveryColumns) FROM changed
+    """)
+
+  /// Tells that a certificate of the app `$2` expires; `$3` says when and which number of days. Each is told once.
+  static let tellExpiry = Statement(
+    "webhook.tell_expiry", .write,
+    """
+    INSERT INTO webhook_event (customer_id, webhook_id, event, subject_id, reason)
+    SELECT $1::bigint, w.webhook_id, '\(expiring)', $2::bigint, $3::text
+      FROM webhook AS w
+     WHERE w.customer_id = $1::bigint AND w.enabled AND '\(expiring)' = ANY (w.events)
+       AND NOT EXISTS (SELECT FROM webhook_event AS e
+                        WHERE e.customer_id = $1::bigint AND e.webhook_id = w.webhook_id AND e.event = '\(expiring)'
+                          AND e.subject_id = $2::bigint AND e.reason = $3::text)
+    """)
+
+  private static let expiring = WebhookEvent.certificateExpiring.rawValue
+
+  static let forgetDeliveries = Statement(
+    "webhook.forget_deliveries", .write,
+    Portions.delete(from: "webhook_delivery", by: "created_at", before: "now() - interval '30 days'"))
+
+  static let forgetEvents = Statement(
+    "webhook.forget_events", .write,
+    Portions.delete(from: "webhook_event", by: "at", before: "now() - interval '30 days'"))
+
+  // MARK: Posting
+
+  /// Most deliveries of a webhook that are under way or wait for another attempt; of one that has taken nothing of late there are none but those
+  /// that it has refused, until it takes one. So what happens meanwhile is kept as events, however long it is away.
+  static let mostWaiting = 16
+
+  /// Whether further events of the webhook `w` may be put together.
+  private static func mayAssemble(of customer: String) -> String {
+    """
+    (SELECT count(*) FROM (SELECT FROM webhook_delivery AS d
+                            WHERE d.customer_id = \(customer) AND d.webhook_id = w.webhook_id AND d.state = 'waiting'
+                            LIMIT \(mostWaiting)) AS waiting) < CASE WHEN w.first_failed_at IS NULL THEN \(mostWaiting) ELSE 1 END
+    """
+  }
+
+  /// The webhooks of all customers that have something due: a look at two indexes for each.
+  static let due = Statement(
+    "webhook.due", .read,
+    """
+    SELECT w.customer_id, w.webhook_id FROM webhook AS w
+     WHERE w.enabled
+       AND (EXISTS (SELECT FROM webhook_delivery AS d
+                     WHERE d.customer_id = w.customer_id AND d.webhook_id = w.webhook_id AND d.state = 'waiting'
+                       AND d.not_before <= now())
+            OR (SELECT e.event_id FROM webhook_event AS e
+                 WHERE e.customer_id = w.customer_id AND e.webhook_id = w.webhook_id AND e.delivery_id IS NULL
+                 ORDER BY e.event_id LIMIT 1) IS NOT NULL
+               AND \(mayAssemble(of: "w.customer_id")))
+    """)
+
+  /// Where a webhook is posted to, the secrets that sign, the moment, and whether events may be put together.
+  static let target = Statement(
+    "webhook.target", .read,
+    """
+    SELECT w.url, w.form, w.secret, CASE WHEN w.former_until > now() THEN w.former_secret END, now(),
+           \(mayAssemble(of: "$1::bigint"))
+      FROM webhook AS w
+     WHERE w.customer_id = $1::bigint AND w.webhook_id = $2::bigint AND w.enabled
+    """)
+
+  /// No other hub posts what one has begun before that.
+  private static let lost = "interval '\(RetryPolicy.lostPosts.components.seconds) seconds'"
+
+  /// Begins up to `$3` deliveries that are due. Skips those that others have locked.
+  static let begin = Statement(
+    "webhook.begin", .write,
+    """
+    WITH due AS MATERIALIZED (
+      SELECT delivery_id, now() + \(lost) AS until, now() AS at FROM webhook_delivery
+       WHERE \(one) AND state = 'waiting' AND not_before <= now()
+       ORDER BY not_before LIMIT $3::bigint
+         FOR NO KEY UPDATE SKIP LOCKED)
+    UPDATE webhook_delivery AS d
+       SET attempts = d.attempts + 1, not_before = due.until, tried_at = due.at
+      FROM due
+     WHERE d.customer_id = $1::bigint AND d.webhook_id = $2::bigint AND d.delivery_id = due.delivery_id
+    RETURNING d.delivery_id, d.message_id::text, d.event, d.attempts, d.created_at
+    """)
+
+  /// Puts the oldest event and those of its kind behind it into the delivery `$3`, and begins that: up to
+  /// 500 items, or one event of a kind that is told alone (`$4` are the others). It looks at the oldest events only. Locks those that it
+  /// takes, and skips what others have locked or put into a delivery meanwhile.
+  static let assemble = Statement(
+    "webhook.assemble", .write,
+    """
+    WITH first AS MATERIALIZED (
+      SELECT event_id, event, coalesce(cardinality(push_nos), 1) AS items FROM webhook_event
+       WHERE \(one) AND delivery_id IS NULL
+       ORDER BY event_id LIMIT \(WebhookEvent.mostItems)),
+    kind AS MATERIALIZED (SELECT event FROM first ORDER BY event_id LIMIT 1),
+    wanted AS MATERIALIZED (
+      SELECT event_id
+        FROM (SELECT event_id, event, items, sum(items) OVER earlier AS sum, row_number() OVER earlier AS place
+                FROM first WHERE event = (SELECT event FROM kind)
+              WINDOW earlier AS (ORDER BY event_id)) AS one
+       WHERE place = 1 OR sum <= \(WebhookEvent.mostItems) AND event = ANY ($4::text[])),
+    picked AS MATERIALIZED (
+      SELECT event_id, event, coalesce(cardinality(push_nos), 1) AS items FROM webhook_event
+       WHERE \(one) AND event_id = ANY (ARRAY(SELECT event_id FROM wanted)) AND delivery_id IS NULL
+       ORDER BY event_id
+         FOR NO KEY UPDATE SKIP LOCKED),
+    made AS (
+      INSERT INTO webhook_delivery (customer_id, webhook_id, message_id, event, items, attempts, not_before, tried_at)
+      SELECT $1::bigint, $2::bigint, $3::uuid, min(event), sum(items), 1, now() + \(lost), now()
+        FROM picked HAVING count(*) > 0
+      RETURNING delivery_id, message_id, event, attempts, created_at),
+    told AS (
+      UPDATE webhook_event AS e SET delivery_id = made.delivery_id
+        FROM picked, made
+       WHERE e.customer_id = $1::bigint AND e.webhook_id = $2::bigint AND e.event_id = picked.event_id)
+    SELECT delivery_id, message_id::text, event, attempts, created_at FROM made
+    """)
+
+  /// The events of the deliveries `$3`.
+  static let events = Statement(
+    "webhook.events", .read,
+    """
+    SELECT delivery_id, event_id, sendout_id, push_nos, contact_id, subject_id, reason, at FROM webhook_event
+     WHERE \(one) AND delivery_id = ANY ($3::bigint[])
+     ORDER BY delivery_id, event_id
+    """)
+
+  /// The delivery `$3` was taken, and so its webhook takes what it is told.
+  static let taken = Statement(
+    "webhook.taken", .write,
+    """
+    WITH settled AS (
+      UPDATE webhook_delivery SET state = 'delivered', settled_at = now(), status = NULL, problem = NULL
+       WHERE \(one) AND delivery_id = $3::bigint)
+    UPDATE webhook SET first_failed_at = NULL WHERE \(one) AND first_failed_at IS NOT NULL
+    """)
+
+  private static let moment = """
+    (SELECT now() AS at, now() + make_interval(secs => $6::float8) AS next,
+                    now() - interval '\(RetryPolicy.webhooks.giveUpAfter.components.seconds) seconds' AS given_up OFFSET 0) AS moment
+    """
+
+  /// The delivery `$3` was not taken, by the status `$4`, for the reason `$5`. It is posted again in `$6` seconds, unless it is a day old. A
+  /// webhook that has taken nothing for a day, or is gone, which `$7` says, is disabled for the reason `$8`. Returns whether it was.
+  static let failed = Statement(
+    "webhook.failed", .write,
+    """
+    WITH tried AS (
+      UPDATE webhook_delivery AS d
+         SET state = CASE WHEN $7::bool OR d.created_at < moment.given_up THEN 'failed' ELSE 'waiting' END,
+             settled_at = CASE WHEN $7::bool OR d.created_at < moment.given_up THEN moment.at END,
+             not_before = moment.next, status = $4::int4, problem = $5::text
+        FROM \(moment)
+       WHERE d.customer_id = $1::bigint AND d.webhook_id = $2::bigint AND d.delivery_id = $3::bigint AND d.state = 'waiting'),
+    changed AS (
+      UPDATE webhook AS w
+         SET first_failed_at = least(w.first_failed_at, moment.at),
+             enabled = NOT ($7::bool OR coalesce(w.first_failed_at < moment.given_up, false)),
+             disabled_reason = CASE WHEN $7::bool OR w.first_failed_at < moment.given_up THEN $8::text END
+        FROM \(moment)
+       WHERE w.customer_id = $1::bigint AND w.webhook_id = $2::bigint AND w.enabled
+      RETURNING w.enabled)
+    SELECT coalesce((SELECT NOT enabled FROM changed), false)
+    """)
+
+  /// The delivery `$3` was not tried, and is posted in `$4` seconds.
+  static let postpone = Statement(
+    "webhook.postpone", .write,
+    """
+    UPDATE webhook_delivery SET attempts = attempts - 1, not_before = now() + make_interval(secs => $4::float8)
+     WHERE \(one) AND delivery_id = $3::bigint AND state = 'waiting'
+    """)
+}

@@ -1,0 +1,86 @@
+import Delivery
+import Locking
+import Postgres
+import Wire
+
+/// Watches what comes of a sendout's pushes on this hub, and pauses the sendout where too many fail: then something is wrong with it, and
+/// the rest would fail, too.
+///
+/// It asks the ledger, which knows the outcomes of all hubs, once this hub has written so many.
+final class FailureWatch: Sendable {
+  /// Outcomes that are looked at, and how many there have to be.
+  static let looksAt = 1000
+  static let least = 500
+
+  private let sendout: Sendout
+  private let limit: Double
+  private let pool: Pool
+  private let unlooked = Mutex(0)
+  private let onHalt: @Sendable () -> Void
+
+  /// - Parameter onHalt: called once the sendout is paused.
+  init(_ sendout: Sendout, _ campaign: CampaignFields, pool: Pool, onHalt: @escaping @Sendable () -> Void) {
+    self.sendout = sendout
+    limit = campaign.pauseAtFailed ?? CampaignFields.usualPauseAtFailed
+    self.pool = pool
+    self.onHalt = onHalt
+  }
+
+  /// Counts outcomes that were written.
+  func add(_ outcomes: Int) async throws {
+    let isEnough = unlooked.withLock { count in
+      count += outcomes
+      guard count >= Self.least else { return false }
+      count = 0
+      return true
+    }
+    if isEnough { try await look() }
+  }
+
+  /// Pauses the sendout if too many of its last outcomes are failures. A limit of 1 is for never.
+  func look() async throws {
+    guard limit < 1 else { return }
+    let key = sendout.key
+    let (all, failed) = try await Ledger(pool).recentOutcomes(
+      key, since: sendout.changedAt ?? sendout.createdAt, last: Self.looksAt)
+    guard all >= Self.least, Double(failed) >= limit * Double(all) else { return }
+    let reason = "\(Sendout.failuresReason) \(100 * failed / all) % of the last \(all)"
+    let isHalted = try await pool.transaction(of: key.customer.rawValue) { database in
+      let halted = try await database.query(
+        SendoutQueries.halt, key.customer.rawValue, key.sendout.rawValue, reason, self.sendout.stateChanges)
+      if halted.isEmpty { return false }
+      try await Ledger(database).hold(key)
+      try await database.notify(.sendout, key.description)
+      return true
+    }
+    if isHalted { onHalt() }
+  }
+}
+
+extension SendoutWorker {
+  /// What counts a broadcast's outcomes while it is sent. Nobody can pause what is left of a stream's day.
+  func failureWatch(of sendout: Sendout, _ stop: StopSignal) throws -> (@Sendable (Int) async throws -> Void)? {
+    guard !sendout.isStream else { return nil }
+    let watch = FailureWatch(sendout, try sendout.campaign(), pool: pool) {
+      logger.error(
+        "sendout paused: too many of its pushes fail", metadata: ["sendout": "\(sendout.key)"])
+      stop.stop()
+    }
+    return { try await watch.add($0) }
+  }
+}
+
+extension Sendout {
+  /// Why a sendout pauses at its freeze that would reach more contacts than it may; nil if it would not.
+  func tooMany(_ people: Int?) -> String? {
+    guard let most = maximumContacts, let people, people > Int(most) else { return nil }
+    return "\(Self.contactsReason) \(people) > \(most)"
+  }
+
+  /// How halt reasons begin that are no words of push services. Hubs and the database were away when the sendout was to start.
+  static let lateReason = "late"
+  /// More contacts were left than whoever started it allowed.
+  static let contactsReason = "too_many_contacts"
+  /// Too many of its last outcomes were failures.
+  static let failuresReason = "too_many_failures"
+}

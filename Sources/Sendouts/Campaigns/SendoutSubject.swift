@@ -1,0 +1,102 @@
+import Audience
+import Content
+import Crypto
+import Delivery
+import FoundationEssentials
+import Postgres
+import Registry
+import Wire
+
+/// What a sendout says, whether it is stored or not.
+struct SendoutSubject: Sendable {
+  let customer: CustomerID
+  /// nil for one that is not stored.
+  let sendout: SendoutID?
+  let name: String
+  let apps: [PushAppID]
+  let audience: Audience
+  let message: MessageBody
+  let campaign: CampaignFields
+  let purpose: MessagePurpose
+  let template: String?
+  let onUncertain: UncertainPolicy
+  /// When it was scheduled; nil if it was not.
+  let scheduledAt: Date?
+
+  /// What its pushes would obey.
+  func rules(_ settings: CustomerSettings) -> SendRules {
+    SendRules(
+      purpose: purpose, customerQuietHours: settings.quietHours, caps: settings.caps, campaign, ttl: message.ttl)
+  }
+
+  /// What its freeze would decide.
+  /// - Parameter now: stands for the moment of scheduling where there was none.
+  func plan(_ settings: CustomerSettings, now: Date, suppressions: SuppressionKey) -> FreezePlan {
+    FreezePlan(
+      campaign, purpose: purpose, rules: rules(settings), scheduledAt: scheduledAt ?? now, ttl: message.ttl,
+      customerZone: settings.timeZone, suppressions: suppressions)
+  }
+
+  /// What contacts may get: the message as each variant has it, or as it is without variants.
+  func messages() throws -> [MessageBody] {
+    let variants = try (campaign.variants ?? []).map { try message.merged(with: $0.message) }
+    return variants.isEmpty ? [message] : variants
+  }
+}
+
+extension Sendout {
+  func subject() throws -> SendoutSubject {
+    SendoutSubject(
+      customer: key.customer, sendout: key.sendout, name: name, apps: apps, audience: try audience(),
+      message: try message(), campaign: try campaign(), purpose: purpose, template: template?.name,
+      onUncertain: onUncertain, scheduledAt: scheduledAt)
+  }
+}
+
+extension SendoutStore {
+  /// A hash of all that a sendout says, and of all that decides about it: what its segments mean, the current versions of its templates, and the
+  /// customer's quiet hours, caps and time zone. How many people it reaches is no part of it.
+  /// - Parameter version: of the template that it would start with.
+  func digest(of subject: SendoutSubject, templateVersion version: Int32?) async throws -> String {
+    let customer = subject.customer
+    guard let settings = try await Customers(database).find(customer)?.settings else {
+      throw RegistryError.customerUnknown(customer)
+    }
+    func json(_ value: some Encodable) throws -> String {
+      String(decoding: try JSONCoding.encode(value), as: UTF8.self)
+    }
+    var parts = [
+      subject.name, subject.apps.map(\.description).joined(separator: " "), try json(subject.audience),
+      subject.message.json, subject.template ?? "", version.map { String($0) } ?? "", subject.onUncertain.rawValue,
+      subject.purpose.rawValue, try json(subject.campaign), try json(subject.rules(settings)), settings.timeZone,
+      try await meaning(of: subject),
+    ]
+    for variant in subject.campaign.variants ?? [] {
+      let template = try await SendoutRules.currentTemplate(customer, variant.template, in: database)
+      parts.append(template.map { String($0.version) } ?? "")
+    }
+    return Base64URL.text(Array(SHA256.hash(data: try JSONCoding.encode(parts))))
+  }
+
+  /// That of a stored sendout. A draft would start with the current version of its template, and one that is scheduled with its own.
+  func digest(of sendout: Sendout) async throws -> String {
+    let subject = try sendout.subject()
+    return sendout.state == .draft
+      ? try await digest(of: subject) : try await digest(of: subject, templateVersion: sendout.template?.version)
+  }
+
+  /// That of a sendout which would start with the current version of its template.
+  func digest(of subject: SendoutSubject) async throws -> String {
+    let template = try await SendoutRules.currentTemplate(subject.customer, subject.template, in: database)
+    return try await digest(of: subject, templateVersion: template?.version)
+  }
+
+  /// What the audience's segments mean. A segment can be gone; then that is what it means, and a start says so.
+  private func meaning(of subject: SendoutSubject) async throws -> String {
+    do {
+      return try await segments.resolve(subject.customer, subject.audience).identity
+    } catch RegistryError.invalid(let field, let problem) {
+      return "\(field) \(problem)"
+    }
+  }
+}
