@@ -109,7 +109,7 @@ import Wire
       let sendout = try await RuledSendout(database)
       try await sendout.change(late)
       try await sendout.change(away)
-      try await Ledger(database.pool).noteResumed(sendout.key)
+      try await Ledger(database.pool).resume(sendout.key)
       #expect(try await sendout.claim() == 0)
       #expect(try await sendout.states() == ["queued": 10])
     }
