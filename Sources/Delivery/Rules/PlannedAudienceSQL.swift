@@ -197,11 +197,7 @@ extension FreezePlan {
   }
 
   /// Over how many minutes pushes are spread that quiet hours held: no longer than until the next quiet hours.
-  var holdMinutes: Int {
-    guard let quiet = rules.quietHours else { return 1 }
-    let day = 24 * 60
-    return min(RuledClaimQueries.spread, (quiet.start.minutes - quiet.end.minutes + day) % day)
-  }
+  var holdMinutes: Int { rules.quietHours == nil ? 1 : rules.holdMinutes }
 
   /// Whether each push has a moment, after which it can be late.
   var hasMoments: Bool { startAt != nil || localTime != nil || spreadMinutes > 0 }

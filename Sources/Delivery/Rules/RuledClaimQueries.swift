@@ -54,10 +54,10 @@ enum RuledClaimQueries {
         FROM found, pace
        WHERE $21::float8 IS NULL OR EXISTS (SELECT FROM paced)),
     quiet AS MATERIALIZED (
-      SELECT zone_no, quiet_end(now(), zone, \(hours)) AS until
+      SELECT zone_no, quiet_end(now(), zone, \(quiet.hours)) AS until
         FROM sendout_zone
        WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND (SELECT quiet_at <= now() FROM due)
-         AND is_quiet(now(), zone, \(hours))),
+         AND is_quiet(now(), zone, \(quiet.hours))),
     fresh AS MATERIALIZED (
       SELECT push.push_no, push.contact_id, push.state, quiet.until, reach_ref($2::bigint, NULL) AS ref,
              cardinality($11::int4[]) > 0 AS counts,
@@ -102,11 +102,7 @@ enum RuledClaimQueries {
                             WHERE message.customer_id = $1::bigint AND message.sendout_id = $2::bigint
                               AND message.message_no = push.message_no
                            OFFSET 0) AS said ON true
-        LEFT JOIN LATERAL (SELECT quiet_end(now(), zone, \(hours)) AS until
-                             FROM (SELECT \(QuietSQL.zone(ofContact: "contact", places)) AS zone FROM contact
-                                    WHERE contact.customer_id = $1::bigint AND contact.contact_id = push.contact_id
-                                      AND due.is_decided AND $7::text IS NOT NULL
-                                   OFFSET 0) AS contact) AS place ON true),
+        LEFT JOIN LATERAL (\(quiet.until(contact: "push.contact_id", where: "due.is_decided"))) AS place ON true),
     fresh AS MATERIALIZED (
       SELECT push_no, contact_id, state, until, counts, reach_ref($2::bigint, message_no) AS ref,
              CASE WHEN counts AND verdict IS NULL
@@ -195,8 +191,7 @@ enum RuledClaimQueries {
       """)
   }
 
-  private static let hours = "$7::text::time, $8::text::time"
-  private static let places = QuietSQL.Places(
-    customerZone: "$18::text", countries: "$19::text[]", zones: "$20::text[]")
+  private static let quiet = QuietSQL(
+    start: "$7::text", end: "$8::text", customerZone: "$18::text", countries: "$19::text[]", zones: "$20::text[]")
   private static let rules = CapSQL.Rules(counts: "$11::int4[]", hours: "$12::int4[]", purposes: "$13::text[]")
 }
