@@ -15,7 +15,7 @@ extension APIOperation.Tag {
 package enum SendoutOperations: ManagedOperations {
   package static let all = [
     AnyOperation(list), AnyOperation(add), AnyOperation(audience), AnyOperation(show), AnyOperation(change),
-    AnyOperation(changeSome), AnyOperation(schedule), AnyOperation(unschedule),
+    AnyOperation(changeSome), AnyOperation(schedule), AnyOperation(unschedule), AnyOperation(endSeries),
     AnyOperation(figures), AnyOperation(pushes), AnyOperation(recipients), AnyOperation(why),
     AnyOperation(start), AnyOperation(pause), AnyOperation(resume), AnyOperation(cancel),
   ]
@@ -205,6 +205,26 @@ package enum SendoutOperations: ManagedOperations {
     .unschedule, "Bring a scheduled sendout back",
     "It is a draft again. Of a series it is this time alone that is brought back, unless it is the first.",
     body: .none, audit: "sendout.unschedule")
+  package static let endSeries = Operation(
+    .post, "/api/v1/sendouts/series/{id}/end", id: "endSeries", .sendouts, "End a series",
+    """
+    No further sendout of the series is made, and the one that is scheduled is cancelled. Those that have started go on. Repeating the \
+    request changes nothing.
+    """,
+    at: Parameters.id(SeriesID.self, "The series' number.", example: 3), body: .none,
+    replies: .ok("What was cancelled.", SeriesEnd.form),
+    errors: [.error("The customer has no series of this number.", SendoutError.seriesUnknown)], audit: "series.end",
+    statementLimit: Ledger.wholeSendoutLimit
+  ) { call, id, _ in
+    let cancelled = try await call.sendouts.endSeries(call.customer, id)
+    let lines = cancelled.map { sendout in
+      Changed<SeriesEnd>.Line(
+        "sendout \(sendout.sendoutId)", before: ["state": SendoutState.scheduled.rawValue],
+        after: ["state": sendout.state.rawValue], as: "sendout.cancel")
+    }
+    let end = SeriesEnd(seriesId: id, cancelledSendoutIds: cancelled.map(\.sendoutId))
+    return Changed(end, [.init("series \(id)", after: end)] + lines)
+  }
   private static let hasChanged = APIResponse.error(
     "The draft says something else than `digest` stands for.", SendoutError.changed(SendoutID(7)))
   package static let pause = control(
@@ -355,15 +375,17 @@ extension SendoutReply {
   /// Which of the two have changed that the audit log does not show.
   fileprivate func fieldsChanged(since before: SendoutReply) -> [String] {
     (audience == before.audience ? [] : ["audience"]) + (message == before.message ? [] : ["message"])
+      + (campaign.variants == before.campaign.variants ? [] : ["variants"])
   }
 
-  /// Without audience and message, which may be long and name people.
+  /// Without audience, message and variants, which may be long and name people.
   var forAudit: SendoutReply {
     var reply = self
     reply.audience = nil
     reply.message = nil
     reply.digest = nil
     reply.counts = nil
+    reply.campaign.variants = nil
     return reply
   }
 }

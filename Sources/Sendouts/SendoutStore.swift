@@ -113,7 +113,7 @@ public struct SendoutStore: Sendable {
         user?.rawValue, (request.purpose ?? .marketing).rawValue, times.campaign, times.startAt, times.localTime,
         times.endAt)[0])
     if draft.state == .scheduled {
-      try await Series(database).change(changed, from: try draft.campaign().repeat, to: request.campaign.repeat)
+      try await Series(database).change(draft, to: changed)
       changed = try await schedule(changed, SendoutStart(), templateVersion: nil)
     }
     return (before, try await reply(changed, among: new.apps, nil))

@@ -23,12 +23,13 @@ package struct Series: Sendable {
     // Days that nobody has named are that of the first time, which later ones must not forget: February would make a 28th of a 31st.
     let repetition = repetition.onDays(or: try await day(of: sendout, zone))
     try await moveToFirst(sendout, repetition, zone)
-    try await database.query(SeriesQueries.add, customer, number, try repetition.document)
+    try await database.query(SeriesQueries.add, customer, number, try repetition.document, zone)
   }
 
   /// Takes over what a change of a scheduled time says of the days. Without days the series ends with this time.
-  /// - Parameter before: what it said of the days.
-  func change(_ sendout: Sendout, from before: Repetition?, to repetition: Repetition?) async throws {
+  /// - Parameter before: the sendout as it was.
+  func change(_ before: Sendout, to sendout: Sendout) async throws {
+    let repetition = try sendout.campaign().repeat
     guard let series = sendout.series else { return }
     let customer = sendout.key.customer
     guard let repetition else { return try await close(customer, series.id) }
@@ -36,11 +37,13 @@ package struct Series: Sendable {
     let zone = try await zone(of: customer)
     // Days that nobody has named stay those of the first time.
     var days = current.repetition
-    if repetition != before {
-      days = repetition.onDays(or: try await day(of: sendout, zone))
-      try await database.query(SeriesQueries.rewrite, customer.rawValue, series.id.rawValue, try days.document)
-    }
+    if try repetition != before.campaign().repeat { days = repetition.onDays(or: try await day(of: sendout, zone)) }
+    // A time that clocks have made later stays what it was, unless it is changed.
+    let hasMoved = sendout.startAt != before.startAt || sendout.localTime != before.localTime
     try await moveToFirst(sendout, days, zone)
+    try await database.query(
+      SeriesQueries.rewrite, customer.rawValue, series.id.rawValue, try days.document, zone,
+      sendout.key.sendout.rawValue, hasMoved)
   }
 
   private func day(of sendout: Sendout, _ zone: String) async throws -> CalendarDay {
@@ -165,21 +168,31 @@ enum SeriesQueries {
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
     """)
 
-  /// Makes a series of the sendout `$2`, which repeats as `$3` says.
+  /// Makes a series of the sendout `$2`, which repeats as `$3` says. Its time of day is by the clocks of the zone `$4`.
   static let add = Statement(
     "series.add", .write,
     """
     WITH added AS (
-      INSERT INTO series (customer_id, repeat) VALUES ($1::bigint, $3::json) RETURNING series_id)
+      INSERT INTO series (customer_id, repeat, wall_time)
+      SELECT customer_id, $3::json, coalesce(local_time, start_at AT TIME ZONE $4::text)::time FROM sendout
+       WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
+      RETURNING series_id)
     UPDATE sendout SET series_id = added.series_id, series_no = 1
       FROM added
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
     """)
 
-  /// Writes on which days `$3` the series `$2` repeats from now on.
+  /// Writes on which days `$3` the series `$2` repeats from now on, and if `$6` that its time of day is that of the sendout `$5` by the clocks of
+  /// the zone `$4`.
   static let rewrite = Statement(
     "series.rewrite", .write,
-    "UPDATE series SET repeat = $3::json WHERE customer_id = $1::bigint AND series_id = $2::bigint")
+    """
+    UPDATE series
+       SET repeat = $3::json, wall_time = CASE WHEN $6::bool THEN own.wall_time ELSE series.wall_time END
+      FROM (SELECT coalesce(local_time, start_at AT TIME ZONE $4::text)::time AS wall_time FROM sendout
+             WHERE customer_id = $1::bigint AND sendout_id = $5::bigint) AS own
+     WHERE customer_id = $1::bigint AND series_id = $2::bigint
+    """)
 
   /// SQL of the first day, from a day on, that `$4` (day, week or month) and the days `$5` name, `$6` being the last one; NULL for none. Of months
   /// that lack a day, it is the last day.
@@ -238,7 +251,7 @@ enum SeriesQueries {
     """)
 
   /// Makes the time after the newest of the series `$2`: on the next day that matches, at the same wall time. Days are `$4` to `$6`, as above,
-  /// and moments by the clocks of the zone `$3`. A time that passed while hubs were away is scheduled as of when its turn was, so that
+  /// and moments by the clocks of the zone `$3`. Its end is as long after it. A time that passed while hubs were away is scheduled as of when its turn was, so that
   /// it is late. Returns it; nothing if no day matches.
   static let next = Statement(
     "series.next", .write,
@@ -248,10 +261,12 @@ enum SeriesQueries {
        WHERE customer_id = $1::bigint AND series_id = $2::bigint
        ORDER BY series_no DESC LIMIT 1),
     own AS MATERIALIZED (
-      SELECT coalesce(local_time, start_at AT TIME ZONE $3::text) AS wall, end_at AT TIME ZONE $3::text AS end_wall FROM newest),
+      SELECT coalesce(newest.local_time, newest.start_at AT TIME ZONE $3::text)::date AS day, series.wall_time
+        FROM newest, series
+       WHERE series.customer_id = $1::bigint AND series.series_id = $2::bigint),
     moved AS MATERIALIZED (
-      SELECT later.day + own.wall::time AS wall, own.end_wall + (later.day - own.wall::date) * interval '1 day' AS end_wall
-        FROM own CROSS JOIN LATERAL (SELECT \(firstDay(from: "own.wall::date + 1")) AS day OFFSET 0) AS later
+      SELECT later.day + own.wall_time AS wall, local_moment(later.day + own.wall_time, $3::text) AS at
+        FROM own CROSS JOIN LATERAL (SELECT \(firstDay(from: "own.day + 1")) AS day OFFSET 0) AS later
        WHERE later.day IS NOT NULL)
     INSERT INTO sendout (customer_id, push_app_ids, name, state, audience, message, template_name, template_version, purpose,
                          unknown_ids, on_uncertain, written_by, campaign, start_at, local_time, end_at, scheduled_at, changed_at,
@@ -259,10 +274,11 @@ enum SeriesQueries {
     SELECT newest.customer_id, newest.push_app_ids, newest.name, 'scheduled', newest.audience, newest.message,
            newest.template_name, newest.template_version, newest.purpose, newest.unknown_ids, newest.on_uncertain,
            newest.written_by, newest.campaign,
-           CASE WHEN newest.start_at IS NOT NULL THEN local_moment(moved.wall, $3::text) END,
-           CASE WHEN newest.local_time IS NOT NULL THEN moved.wall END, local_moment(moved.end_wall, $3::text),
+           CASE WHEN newest.start_at IS NOT NULL THEN moved.at END,
+           CASE WHEN newest.local_time IS NOT NULL THEN moved.wall END,
+           moved.at + (newest.end_at - coalesce(newest.start_at, local_moment(newest.local_time, $3::text))),
            least(now(), coalesce(newest.start_at, \(ScheduleQueries.firstLook("newest.local_time")))), now(),
-           CASE WHEN newest.start_at IS NOT NULL THEN local_moment(moved.wall, $3::text)
+           CASE WHEN newest.start_at IS NOT NULL THEN moved.at
                 ELSE \(ScheduleQueries.firstLook("moved.wall")) END,
            newest.series_id, newest.series_no + 1, newest.maximum_contacts
       FROM newest, moved

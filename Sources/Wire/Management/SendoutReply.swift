@@ -10,6 +10,26 @@ public struct SeriesID: Identifier {
   public init(_ rawValue: Int64) { self.rawValue = rawValue }
 }
 
+/// What the end of a series has done.
+public struct SeriesEnd: APIObject, Hashable {
+  public var seriesId: SeriesID
+  public var cancelledSendoutIds: [SendoutID]
+
+  public init(seriesId: SeriesID, cancelledSendoutIds: [SendoutID]) {
+    self.seriesId = seriesId
+    self.cancelledSendoutIds = cancelledSendoutIds
+  }
+
+  public static let schemaName: String? = "SeriesEnd"
+  public static let schemaDescription = "What the end of a series has done."
+  public static let example = SeriesEnd(seriesId: SeriesID(3), cancelledSendoutIds: [SendoutID(9)])
+
+  public static let fieldTable: FieldTable = [
+    "seriesId": "The series.",
+    "cancelledSendoutIds": "The sendouts of it that were scheduled.",
+  ]
+}
+
 /// The state of a sendout: draft <-> scheduled; draft, scheduled -> freezing -> running <-> paused; scheduled -> paused, where its time
 /// passed unseen; any of them -> cancelled; running -> finished.
 public enum SendoutState: String, Codable, Sendable, Hashable, CaseIterable, SchemaProviding {
