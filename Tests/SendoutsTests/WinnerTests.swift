@@ -315,6 +315,30 @@ import Wire
     }
   }
 
+  @Test func `A decision does not wait for pushes of the test that are not answered yet`() async throws {
+    try await withSendingBench { bench in
+      let fixture = try await fixture(bench, opened: (10, 30))
+      try await bench.database.query("UPDATE sendout SET next_at = now() + interval '1 hour'")
+      try await bench.database.query(
+        """
+        UPDATE push SET state = 'queued', attempts = 0, sent_at = NULL, settled_at = NULL
+         WHERE push_no BETWEEN 91 AND 100
+        """)
+      try await bench.database.query("UPDATE push_batch SET state = 'queued' WHERE batch_no = 0")
+      try await bench.database.recountBatches()
+      bench.simulator.apns.rule(.any, .ignore)
+      // At its end the provider waits for answers.
+      defer { bench.simulator.apns.answerIgnored() }
+      try await bench.withHubs {
+        _ = await bench.simulator.apns.received(count: 10)
+        try await bench.database.query("UPDATE sendout SET next_at = now() - interval '1 second'")
+        try await waitUntil { try await fixture.sendout().winner != nil }
+      }
+      #expect(try await fixture.sendout().winner?.number == 2)
+      #expect(try await fixture.counts().map { $0[0] } == [90, 100])
+    }
+  }
+
   @Test func `A sendout that ends before the decision makes none, and one that ends later is looked at then`()
     async throws
   {
