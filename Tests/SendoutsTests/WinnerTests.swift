@@ -110,9 +110,10 @@ import Wire
       """, customer, sendout, Int32(Self.size), moment, Int32(opened.0), Int32(opened.1))
     try await bench.database.query(
       """
-      INSERT INTO push_batch (customer_id, sendout_id, batch_no, push_app_id, sandbox, first_push, last_push, queued, state,
-                              not_before, planned_at)
-      SELECT $1::bigint, $2::bigint, batch_no, $3::bigint, false, min(push_no), max(push_no), 0,
+      INSERT INTO push_batch (customer_id, sendout_id, batch_no, push_app_id, sandbox, first_push, last_push, queued, accepted,
+                              state, not_before, planned_at)
+      SELECT $1::bigint, $2::bigint, batch_no, $3::bigint, false, min(push_no), max(push_no),
+             count(*) FILTER (WHERE state = 'queued'), count(*) FILTER (WHERE state = 'accepted'),
              CASE WHEN batch_no = 0 THEN 'settled' ELSE 'queued' END,
              CASE WHEN batch_no = 0 THEN $4::timestamptz ELSE 'infinity' END,
              CASE batch_no WHEN 1 THEN $4::timestamptz - interval '1 hour' WHEN 2 THEN $4::timestamptz + interval '1 hour' END
@@ -311,6 +312,30 @@ import Wire
       #expect(try held.decode(Int.self) == 2)
       _ = try await bench.sendouts.resume(bench.customer, fixture.key.sendout)
       try await bench.withHubs { _ = await bench.simulator.apns.received(count: 10) }
+    }
+  }
+
+  @Test func `A decision does not wait for pushes of the test that are not answered yet`() async throws {
+    try await withSendingBench { bench in
+      let fixture = try await fixture(bench, opened: (10, 30))
+      try await bench.database.query("UPDATE sendout SET next_at = now() + interval '1 hour'")
+      try await bench.database.query(
+        """
+        UPDATE push SET state = 'queued', attempts = 0, sent_at = NULL, settled_at = NULL
+         WHERE push_no BETWEEN 91 AND 100
+        """)
+      try await bench.database.query("UPDATE push_batch SET state = 'queued' WHERE batch_no = 0")
+      try await bench.database.recountBatches()
+      bench.simulator.apns.rule(.any, .ignore)
+      // At its end the provider waits for answers.
+      defer { bench.simulator.apns.answerIgnored() }
+      try await bench.withHubs {
+        _ = await bench.simulator.apns.received(count: 10)
+        try await bench.database.query("UPDATE sendout SET next_at = now() - interval '1 second'")
+        try await waitUntil { try await fixture.sendout().winner != nil }
+      }
+      #expect(try await fixture.sendout().winner?.number == 2)
+      #expect(try await fixture.counts().map { $0[0] } == [90, 100])
     }
   }
 
