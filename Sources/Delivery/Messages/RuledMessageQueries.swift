@@ -44,7 +44,11 @@ enum RuledMessageQueries {
                     THEN '\(HubReason.quiet.rawValue)'
                     ELSE 'hold' END AS verdict
           FROM wanted w
-          LEFT JOIN LATERAL (\(quiet.until(contact: "w.contact_id", where: "w.deliver_at IS NULL"))) AS place ON true
+          LEFT JOIN LATERAL (SELECT quiet_end(now(), zone, $22::text::time, $23::text::time) AS until
+                               FROM (SELECT \(PlaceSQL.zone(ofContact: "contact", places)) AS zone FROM contact
+                                      WHERE contact.customer_id = $1::bigint AND contact.contact_id = w.contact_id
+                                        AND w.deliver_at IS NULL AND $22::text IS NOT NULL
+                                     OFFSET 0) AS contact) AS place ON true
          WHERE w.contact_id IS NOT NULL),
       turn AS MATERIALIZED (
         SELECT message_no, contact_id, until, verdict, counts AND verdict IS NULL AS counts,
@@ -68,7 +72,7 @@ enum RuledMessageQueries {
           """, purpose: "$33::text", kept: "$34::int4", ignores: "false", rules))),
       decided AS MATERIALIZED (
         SELECT message_no, contact_id,
-               CASE verdict WHEN 'hold' THEN until + make_interval(mins => \(
+               CASE WHEN verdict = 'hold' THEN until + make_interval(mins => \(
                  ShareSQL.place(.hold, contact: "contact_id", sendout: "$2::bigint")) % greatest($25::int4, 1)) END AS held_until,
                CASE WHEN verdict IS NOT NULL THEN '\(HubReason.quiet.rawValue)'
                     WHEN counts AND contact_id NOT IN (SELECT contact_id FROM reached)
@@ -141,7 +145,7 @@ enum RuledMessageQueries {
   /// Of a row of `wanted` with the alias `w`: that it is accepted.
   private static let isFresh =
     "w.contact_id IS NOT NULL AND \(hasTurn) AND (w.idempotency_key IS NULL OR w.message_no IN (SELECT message_no FROM taken))"
-  private static let quiet = QuietSQL(
-    start: "$22::text", end: "$23::text", customerZone: "$26::text", countries: "$27::text[]", zones: "$28::text[]")
+  private static let places = PlaceSQL.Places(
+    customerZone: "$26::text", countries: "$27::text[]", zones: "$28::text[]")
   private static let rules = CapSQL.Rules(counts: "$29::int4[]", hours: "$30::int4[]", purposes: "$31::text[]")
 }

@@ -54,10 +54,10 @@ enum RuledClaimQueries {
         FROM found, pace
        WHERE $21::float8 IS NULL OR EXISTS (SELECT FROM paced)),
     quiet AS MATERIALIZED (
-      SELECT zone_no, quiet_end(now(), zone, \(quiet.hours)) AS until
+      SELECT zone_no, quiet_end(now(), zone, \(hours)) AS until
         FROM sendout_zone
        WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND (SELECT quiet_at <= now() FROM due)
-         AND is_quiet(now(), zone, \(quiet.hours))),
+         AND is_quiet(now(), zone, \(hours))),
     fresh AS MATERIALIZED (
       SELECT push.push_no, push.contact_id, push.state, quiet.until, reach_ref($2::bigint, NULL) AS ref,
              cardinality($11::int4[]) > 0 AS counts,
@@ -102,7 +102,11 @@ enum RuledClaimQueries {
                             WHERE message.customer_id = $1::bigint AND message.sendout_id = $2::bigint
                               AND message.message_no = push.message_no
                            OFFSET 0) AS said ON true
-        LEFT JOIN LATERAL (\(quiet.until(contact: "push.contact_id", where: "due.is_decided"))) AS place ON true),
+        LEFT JOIN LATERAL (SELECT quiet_end(now(), zone, \(hours)) AS until
+                             FROM (SELECT \(PlaceSQL.zone(ofContact: "contact", places)) AS zone FROM contact
+                                    WHERE contact.customer_id = $1::bigint AND contact.contact_id = push.contact_id
+                                      AND due.is_decided AND $7::text IS NOT NULL
+                                   OFFSET 0) AS contact) AS place ON true),
     fresh AS MATERIALIZED (
       SELECT push_no, contact_id, state, until, counts, reach_ref($2::bigint, message_no) AS ref,
              CASE WHEN counts AND verdict IS NULL
@@ -146,21 +150,20 @@ enum RuledClaimQueries {
           FROM fresh),
       changed AS (
         UPDATE push
-           SET state = decided.new_state,
+           SET state = CASE WHEN decided.verdict IS NULL THEN 'queued' WHEN decided.waits THEN 'waiting' ELSE 'skipped' END,
                resent_because = CASE WHEN decided.verdict IS NULL AND attempts > 0 THEN push.reason ELSE resent_because END,
                reason = CASE WHEN decided.verdict <> 'next' THEN decided.told WHEN attempts > 0 THEN push.reason END,
                not_before = decided.held_until,
-               settled_at = CASE WHEN decided.new_state = 'skipped' THEN decided.now ELSE settled_at END
+               settled_at = CASE WHEN decided.verdict IS NOT NULL AND NOT decided.waits THEN decided.now ELSE settled_at END
           FROM (SELECT decided.*, now() AS now,
-                       CASE WHEN verdict IS NULL THEN 'queued' WHEN verdict IN ('hold', 'next') THEN 'waiting' ELSE 'skipped' END
-                         AS new_state,
-                       CASE verdict WHEN 'hold' THEN until + make_interval(mins => \(
+                       verdict IN ('hold', 'next') AS waits,
+                       CASE WHEN verdict = 'hold' THEN until + make_interval(mins => \(
                          ShareSQL.place(.hold, contact: "contact_id", sendout: "$2::bigint")) % greatest($10::int4, 1))
-                                    WHEN 'next' THEN now() END AS held_until,
-                       CASE verdict WHEN 'hold' THEN '\(HubReason.quiet.rawValue)'
-                                    WHEN '\(HubReason.capped.rawValue)' THEN \(
+                            WHEN verdict = 'next' THEN now() END AS held_until,
+                       CASE WHEN verdict = 'hold' THEN '\(HubReason.quiet.rawValue)'
+                            WHEN verdict = '\(HubReason.capped.rawValue)' THEN \(
                          CapSQL.reason(contact: "decided.contact_id", names: "$14::text[]", rules))
-                                    ELSE verdict END AS told
+                            ELSE verdict END AS told
                   FROM decided WHERE verdict IS NOT NULL OR state = 'waiting'
                 OFFSET 0) AS decided
          WHERE push.customer_id = $1::bigint AND push.sendout_id = $2::bigint AND push.push_no = decided.push_no
@@ -191,7 +194,8 @@ enum RuledClaimQueries {
       """)
   }
 
-  private static let quiet = QuietSQL(
-    start: "$7::text", end: "$8::text", customerZone: "$18::text", countries: "$19::text[]", zones: "$20::text[]")
+  private static let hours = "$7::text::time, $8::text::time"
+  private static let places = PlaceSQL.Places(
+    customerZone: "$18::text", countries: "$19::text[]", zones: "$20::text[]")
   private static let rules = CapSQL.Rules(counts: "$11::int4[]", hours: "$12::int4[]", purposes: "$13::text[]")
 }
