@@ -172,8 +172,9 @@ public struct SendoutReply: APIObject, Equatable {
     "onUncertain": "What to do with uncertain pushes: `resend` (nobody is missed) or `skip` (nobody receives two).",
     "digest":
       """
-    Stands for all that a draft says: name, apps, audience, message, purpose, template in its current version, `onUncertain`, times and \
-    limits. It changes with them, so that a start can name what somebody looked at. Only those that have not started have it.
+    Stands for all that a draft says: name, apps, audience, message, purpose, `onUncertain`, times, limits and variants. It changes with \
+    them, with what the audience's segments mean, with the current versions of the templates, and with the customer's quiet hours, caps and \
+    time zone, so that a start can name what somebody looked at. Only those that have not started have it.
     """,
     "writtenBy": "The user of the console who wrote it last. Absent for API and command line.",
     "createdAt": "When the sendout was made.",
