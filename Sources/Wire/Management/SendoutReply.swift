@@ -91,6 +91,7 @@ public struct SendoutReply: APIObject, Equatable {
   public var everyone: Int?
   public var people: Int?
   public var decision: WinnerDecision?
+  public var testOf: SendoutID?
 
   public init(
     sendoutId: SendoutID, name: String, kind: SendoutKind = .broadcast, apps: [App], state: SendoutState,
@@ -101,7 +102,7 @@ public struct SendoutReply: APIObject, Equatable {
     expiredAt: Timestamp? = nil, counts: SendoutCounts? = nil, firstOpens: [Int]? = nil,
     campaign: CampaignFields = CampaignFields(), seriesId: SeriesID? = nil, seriesNo: Int? = nil,
     scheduledAt: Timestamp? = nil, nextAt: Timestamp? = nil, maximumContacts: Int? = nil, everyone: Int? = nil,
-    people: Int? = nil, decision: WinnerDecision? = nil
+    people: Int? = nil, decision: WinnerDecision? = nil, testOf: SendoutID? = nil
   ) {
     self.sendoutId = sendoutId
     self.name = name
@@ -134,6 +135,7 @@ public struct SendoutReply: APIObject, Equatable {
     self.everyone = everyone
     self.people = people
     self.decision = decision
+    self.testOf = testOf
   }
 
   public static let schemaName: String? = "Sendout"
@@ -198,12 +200,14 @@ public struct SendoutReply: APIObject, Equatable {
     "people": .count("Contacts who were left then. Absent where they were not counted."),
     "decision":
       "Which variant the rest of the contacts gets, once the audience is fixed. Only where there is `winner`.",
+    "testOf": "The sendout that its messages tested. Only of the messages of tests.",
   ]
 
   private enum CodingKeys: String, CodingKey {
     case sendoutId, name, kind, apps, state, haltReason, audience, unknownOriginalIds, message, purpose, template,
       templateVersion, onUncertain, digest, writtenBy, createdAt, startedAt, frozenAt, finishedAt, expiredAt, counts,
-      firstOpens, seriesId, seriesNo, scheduledAt, nextAt, maximumContacts, everyone, people, decision
+      firstOpens, seriesId, seriesNo, scheduledAt, nextAt, maximumContacts, everyone, people, decision,
+      testOf
   }
 
   public init(from decoder: any Decoder) throws {
@@ -238,6 +242,7 @@ public struct SendoutReply: APIObject, Equatable {
     everyone = try body.decodeIfPresent(Int.self, forKey: .everyone)
     people = try body.decodeIfPresent(Int.self, forKey: .people)
     decision = try body.decodeIfPresent(WinnerDecision.self, forKey: .decision)
+    testOf = try body.decodeIfPresent(SendoutID.self, forKey: .testOf)
   }
 
   public func encode(to encoder: any Encoder) throws {
@@ -272,6 +277,7 @@ public struct SendoutReply: APIObject, Equatable {
     try body.encodeIfPresent(everyone, forKey: .everyone)
     try body.encodeIfPresent(people, forKey: .people)
     try body.encodeIfPresent(decision, forKey: .decision)
+    try body.encodeIfPresent(testOf, forKey: .testOf)
     try campaign.encode(to: encoder)
   }
 
