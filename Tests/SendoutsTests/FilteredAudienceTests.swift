@@ -72,6 +72,21 @@ import Wire
     }
   }
 
+  @Test func `What an audience excludes can be told apart from the audience`() async throws {
+    try await withUsers { bench, _ in
+      let list = try await ContactLists(bench.pool).add(bench.customer, name: "news").listId
+      let swedish = try Filter(text: "country = 'SE'")
+      let segments = Segments(bench.pool)
+      let resolved = try await segments.resolve(bench.customer, .excluding(.list(list), swedish))
+      guard case .list(list) = resolved.included else {
+        Issue.record("\(resolved.included)")
+        return
+      }
+      #expect(resolved.excluded == (try await segments.resolve(bench.customer, swedish).sql))
+      #expect(try await segments.resolve(bench.customer, .all).excluded == nil)
+    }
+  }
+
   @Test func `An audience by a filter is counted, and stored with the numbers of what it names`() async throws {
     try await withUsers { bench, _ in
       let list = try await ContactLists(bench.pool).add(bench.customer, name: "news").listId

@@ -89,7 +89,7 @@ extension PreflightCounts {
         String.self, String?.self, String?.self, Int64?.self, Bool?.self, Date?.self, Date?.self, Int64.self)
       switch PlannedFreezeQueries.Line(rawValue: line) {
       case .step:
-        let step = name.flatMap(PreflightReply.StepName.init) ?? .left
+        let step = name.flatMap(PreflightReply.StepName.init(rawValue:)) ?? .left
         counts[step, default: 0] += Int(count)
         counts[.everyone, default: 0] += Int(count)
         guard step == .left else { continue }
@@ -99,7 +99,7 @@ extension PreflightCounts {
       case .zone:
         zones.append(
           PreflightReply.Zone(
-            zone: name ?? "", source: detail.flatMap(ZoneSource.init) ?? .customer,
+            zone: name ?? "", source: detail.flatMap(ZoneSource.init(rawValue:)) ?? .customer,
             plannedAt: first.map(Wire.Timestamp.init), contacts: Int(count)))
       case .lane: devices[Lane(app: PushAppID(app ?? 0), isSandbox: flag ?? false)] = Int(count)
       case .moment, nil: asOf = first ?? asOf

@@ -45,7 +45,7 @@ enum RuledMessageQueries {
                     ELSE 'hold' END AS verdict
           FROM wanted w
           LEFT JOIN LATERAL (SELECT quiet_end(now(), zone, $22::text::time, $23::text::time) AS until
-                               FROM (SELECT \(QuietSQL.zone(ofContact: "contact", places)) AS zone FROM contact
+                               FROM (SELECT \(PlaceSQL.zone(ofContact: "contact", places)) AS zone FROM contact
                                       WHERE contact.customer_id = $1::bigint AND contact.contact_id = w.contact_id
                                         AND w.deliver_at IS NULL AND $22::text IS NOT NULL
                                      OFFSET 0) AS contact) AS place ON true
@@ -145,7 +145,7 @@ enum RuledMessageQueries {
   /// Of a row of `wanted` with the alias `w`: that it is accepted.
   private static let isFresh =
     "w.contact_id IS NOT NULL AND \(hasTurn) AND (w.idempotency_key IS NULL OR w.message_no IN (SELECT message_no FROM taken))"
-  private static let places = QuietSQL.Places(
+  private static let places = PlaceSQL.Places(
     customerZone: "$26::text", countries: "$27::text[]", zones: "$28::text[]")
   private static let rules = CapSQL.Rules(counts: "$29::int4[]", hours: "$30::int4[]", purposes: "$31::text[]")
 }

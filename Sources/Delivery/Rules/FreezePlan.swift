@@ -4,7 +4,6 @@ package import Wire
 
 /// What a freeze decides about each contact of a sendout with times, limits or variants. A sendout without any needs none.
 package struct FreezePlan: Sendable {
-  package var purpose: MessagePurpose
   package var rules: SendRules
   /// The planned moment; nil for at once, and with a local time.
   package var startAt: Date?
@@ -14,8 +13,6 @@ package struct FreezePlan: Sendable {
   package var onMissed: MissedPolicy
   package var spreadMinutes: Int
   package var endAt: Date?
-  /// Of the message, in seconds; nil for none.
-  package var ttl: Int?
   package var holdoutPercent: Int
   /// Empty without variants. The rest waits for a winner.
   package var variants: [Variant]
@@ -29,11 +26,10 @@ package struct FreezePlan: Sendable {
   ///   - rules: of the campaign and its customer.
   ///   - templateVersions: of the variants' own templates, in the order of the variants; empty if none has one.
   package init(
-    _ campaign: CampaignFields, purpose: MessagePurpose, rules: SendRules, scheduledAt: Date?, ttl: Int?,
+    _ campaign: CampaignFields, rules: SendRules, scheduledAt: Date?,
     templateVersions: [Int32?] = [], customerZone: String, countryZones: CountryZones = .ofMachine,
     suppressions: SuppressionKey
   ) {
-    self.purpose = purpose
     self.rules = rules
     startAt = campaign.startAt?.date
     localTime = campaign.localTime
@@ -41,7 +37,6 @@ package struct FreezePlan: Sendable {
     onMissed = campaign.onMissed ?? .skip
     spreadMinutes = campaign.spreadMinutes ?? 0
     endAt = campaign.endAt?.date
-    self.ttl = ttl
     holdoutPercent = campaign.holdoutPercent ?? 0
     variants = (campaign.variants ?? []).enumerated().map { index, variant in
       Variant(

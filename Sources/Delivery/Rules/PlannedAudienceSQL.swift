@@ -70,7 +70,7 @@ struct PlannedAudienceSQL {
                                   AND \(Self.isOfApps)
                                   AND NOT \(isSuppressed(SuppressionSQL.scope(ofDevice: "device", originalID: "contact.original_id", key: key))))
                   ELSE true END AS has_free_device,
-             \(isZoned ? told : "NULL::text") AS told,
+             \(isZoned ? Self.told : "NULL::text") AS told,
              \(ShareSQL.isAmong(percent: "\(Parameter.holdout)", .holdout, contact: Self.contact, sendout: Self.sendout)) AS is_held_out,
              CASE WHEN cardinality(\(Parameter.shareBounds)) > 0
                   THEN \(ShareSQL.variant(bounds: "\(Parameter.shareBounds)", contact: Self.contact, sendout: Self.sendout)) END AS variant,
@@ -151,10 +151,9 @@ struct PlannedAudienceSQL {
   }
   private func isSuppressed(_ scope: String) -> String { Self.isSuppressed(scope) }
 
-  private var told: String {
-    PlaceSQL.told(
-      countries: "\(Parameter.countries)", zones: "\(Parameter.zones)", customerZone: "\(Parameter.customerZone)")
-  }
+  private static let places = PlaceSQL.Places(
+    customerZone: "\(Parameter.customerZone)", countries: "\(Parameter.countries)", zones: "\(Parameter.zones)")
+  private static let told = PlaceSQL.told(ofContact: "contact", places)
 
   /// Without zones there is one place, where the clocks do not matter.
   private var places: String {
@@ -163,7 +162,7 @@ struct PlannedAudienceSQL {
     }
     return """
       SELECT told, \(PlaceSQL.source(ofTold: "told")) AS source,
-             \(PlaceSQL.zone(ofTold: "told", customerZone: "\(Parameter.customerZone)")) AS zone,
+             \(PlaceSQL.zone(ofTold: "told", Self.places)) AS zone,
              (row_number() OVER (ORDER BY told COLLATE "C"))::int2 AS zone_no, contacts
         FROM (SELECT told, count(*)::int4 AS contacts FROM person GROUP BY told) AS told
       OFFSET 0
@@ -180,9 +179,9 @@ struct PlannedAudienceSQL {
   var hasDueZone: String {
     """
     WITH given AS (SELECT \(Parameter.allCases.map(\.description).joined(separator: ", ")), \(selection.types)),
-    told AS MATERIALIZED (SELECT \(told) AS told \(selection.from())),
+    told AS MATERIALIZED (SELECT \(Self.told) AS told \(selection.from())),
     place AS MATERIALIZED (
-      SELECT \(PlaceSQL.zone(ofTold: "told", customerZone: "\(Parameter.customerZone)")) AS zone
+      SELECT \(PlaceSQL.zone(ofTold: "told", Self.places)) AS zone
         FROM (SELECT DISTINCT told FROM told) AS told)
     SELECT EXISTS (SELECT FROM place WHERE \(moment) <= now())
     """
@@ -194,13 +193,6 @@ extension FreezePlan {
   var steps: (count: Int, minutes: Int) {
     let minutes = max(1, (spreadMinutes + 119) / 120)
     return (max(1, (spreadMinutes + minutes - 1) / minutes), minutes)
-  }
-
-  /// Over how many minutes pushes are spread that quiet hours held: no longer than until the next quiet hours.
-  var holdMinutes: Int {
-    guard let quiet = rules.quietHours else { return 1 }
-    let day = 24 * 60
-    return min(RuledClaimQueries.spread, (quiet.start.minutes - quiet.end.minutes + day) % day)
   }
 
   /// Whether each push has a moment, after which it can be late.
@@ -215,7 +207,8 @@ extension FreezePlan {
   ) -> ParameterBuffer {
     let caps = CapSQL.Parameters(rules.caps)
     let quiet = rules.quietHours
-    var parameters = ParameterBuffer(customer.rawValue, apps.map(\.rawValue), sendout?.rawValue ?? 0, purpose.rawValue)
+    var parameters = ParameterBuffer(
+      customer.rawValue, apps.map(\.rawValue), sendout?.rawValue ?? 0, rules.purpose.rawValue)
     parameters.append(startAt)
     parameters.append(localTime?.description)
     parameters.append(scheduledAt)
@@ -223,11 +216,11 @@ extension FreezePlan {
     parameters.append(Int32(steps.count))
     parameters.append(Int32(steps.minutes))
     parameters.append(endAt)
-    parameters.append(ttl.map { Double($0) })
+    parameters.append(rules.ttl.map { Double($0) })
     parameters.append(quiet?.start.description)
     parameters.append(quiet?.end.description)
     parameters.append(quiet?.policy?.rawValue)
-    parameters.append(Int32(holdMinutes))
+    parameters.append(Int32(rules.holdMinutes))
     parameters.append(caps.counts)
     parameters.append(caps.hours)
     parameters.append(caps.purposes)

@@ -103,7 +103,7 @@ enum RuledClaimQueries {
                               AND message.message_no = push.message_no
                            OFFSET 0) AS said ON true
         LEFT JOIN LATERAL (SELECT quiet_end(now(), zone, \(hours)) AS until
-                             FROM (SELECT \(QuietSQL.zone(ofContact: "contact", places)) AS zone FROM contact
+                             FROM (SELECT \(PlaceSQL.zone(ofContact: "contact", places)) AS zone FROM contact
                                     WHERE contact.customer_id = $1::bigint AND contact.contact_id = push.contact_id
                                       AND due.is_decided AND $7::text IS NOT NULL
                                    OFFSET 0) AS contact) AS place ON true),
@@ -196,7 +196,7 @@ enum RuledClaimQueries {
   }
 
   private static let hours = "$7::text::time, $8::text::time"
-  private static let places = QuietSQL.Places(
+  private static let places = PlaceSQL.Places(
     customerZone: "$18::text", countries: "$19::text[]", zones: "$20::text[]")
   private static let rules = CapSQL.Rules(counts: "$11::int4[]", hours: "$12::int4[]", purposes: "$13::text[]")
 }

@@ -18,7 +18,7 @@ extension Sendout {
       ttl: ttl)
     guard campaign.decidesAboutContacts || !rules.limitsNothing else { return nil }
     return FreezePlan(
-      campaign, purpose: purpose, rules: rules, scheduledAt: scheduledAt ?? startedAt, ttl: ttl,
+      campaign, rules: rules, scheduledAt: scheduledAt ?? startedAt,
       templateVersions: try await SendoutRules.templateVersions(key.customer, campaign.variants, in: database),
       customerZone: customer.settings.timeZone, suppressions: suppressions)
   }

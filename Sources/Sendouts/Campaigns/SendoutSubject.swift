@@ -33,8 +33,8 @@ struct SendoutSubject: Sendable {
   /// - Parameter now: stands for the moment of scheduling where there was none.
   func plan(_ settings: CustomerSettings, now: Date, suppressions: SuppressionKey) -> FreezePlan {
     FreezePlan(
-      campaign, purpose: purpose, rules: rules(settings), scheduledAt: scheduledAt ?? now, ttl: message.ttl,
-      customerZone: settings.timeZone, suppressions: suppressions)
+      campaign, rules: rules(settings), scheduledAt: scheduledAt ?? now, customerZone: settings.timeZone,
+      suppressions: suppressions)
   }
 
   /// What contacts may get: the message as each variant has it, or as it is without variants.
