@@ -237,7 +237,8 @@ let package = Package(
         "Delivery", "Sendouts", "Registry", "Content", "Providers", "Simulator", "Postgres", "Wire", "Locking",
         "Retrying", logging,
       ]),
-    tests(of: "Outbox", imports: ["Outbox", "Registry", "Providers", "Postgres", "Wire", "Locking", crypto]),
+    tests(
+      of: "Outbox", imports: ["Outbox", "Registry", "Providers", "Postgres", "Wire", "Locking", "Retrying", crypto]),
     tests(
       of: "Audience", imports: ["Audience", "Delivery", "Registry", "Postgres", "Wire", "Locking"]),
     tests(

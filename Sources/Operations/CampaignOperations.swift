@@ -7,6 +7,7 @@ package import Wire
 package enum CampaignOperations: ManagedOperations {
   package static let all = [
     AnyOperation(preflight), AnyOperation(preflightUnsaved), AnyOperation(test), AnyOperation(copy),
+    AnyOperation(winner),
   ]
 
   private static let preflightDescription = """
@@ -60,6 +61,26 @@ package enum CampaignOperations: ManagedOperations {
   ) { call, id, request in
     let draft = try await call.sendouts.copy(call.customer, id, for: request.audience)
     return Changed(draft, .init("sendout \(draft.sendoutId)", after: draft.forAudit))
+  }
+}
+
+extension CampaignOperations {
+  package static let winner = Operation(
+    .post, "/api/v1/sendouts/{id}/winner", id: "chooseWinner", .sendouts, "Choose a sendout's winner",
+    """
+    Those who wait for a winner get this variant: where no variant won and `undecided` is `hold`, or before the hub decides. Choosing the same \
+    again changes nothing.
+    """, at: SendoutOperations.id, body: .json(WinnerChoice.form),
+    replies: .ok("The sendout as it is now.", SendoutReply.form),
+    errors: [
+      SendoutOperations.unknown,
+      .error(
+        "It has its winner already, or nothing can be decided now.", SendoutError.winnerDecided(SendoutID(7)),
+        SendoutError.winnerNotOpen(SendoutID(7), .finished)),
+    ], audit: "sendout.winner"
+  ) { call, id, choice in
+    let (before, sendout) = try await call.sendouts.chooseWinner(call.customer, id, choice)
+    return Changed(sendout, .init("sendout \(id)", before: before, after: sendout.decision))
   }
 }
 

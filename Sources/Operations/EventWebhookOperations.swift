@@ -15,8 +15,8 @@ extension APIOperation.Tag {
 /// `/api/v1/webhooks`: what is told of events. Webhooks of data trees are those of `DataTreeAppOperations`.
 package enum EventWebhookOperations: ManagedOperations {
   package static let all = [
-    AnyOperation(list), AnyOperation(add), AnyOperation(show), AnyOperation(change), AnyOperation(remove),
-    AnyOperation(rotate), AnyOperation(test), AnyOperation(deliveries), AnyOperation(redeliver),
+    AnyOperation(list), AnyOperation(add), AnyOperation(show), AnyOperation(change), AnyOperation(rotate),
+    AnyOperation(test), AnyOperation(deliveries), AnyOperation(redeliver), AnyOperation(remove),
   ]
 
   package static let list = Operation(
@@ -39,7 +39,7 @@ package enum EventWebhookOperations: ManagedOperations {
     \(EventWebhooks.most).
     """,
     at: .none, body: .json(EventWebhookRequest.form),
-    replies: .created("The webhook with its secret.", EventWebhookReply.form), audit: "event_webhook.add"
+    replies: .created("The webhook with its secret.", EventWebhookReply.form), audit: "webhook.add"
   ) { call, _, request in
     let added = try await EventWebhooks(call.database).add(
       call.customer, request, vault: call.vault, rule: call.parts.webhookRule)
@@ -54,7 +54,7 @@ package enum EventWebhookOperations: ManagedOperations {
     """,
     at: id, body: .json(EventWebhookRequest.change),
     replies: .ok("The webhook as it is now.", EventWebhookReply.form), errors: [unknown],
-    audit: "event_webhook.change"
+    audit: "webhook.change"
   ) { call, id, request in
     let (before, after) = try await EventWebhooks(call.database).change(
       call.customer, id, request, rule: call.parts.webhookRule)
@@ -64,7 +64,7 @@ package enum EventWebhookOperations: ManagedOperations {
   package static let remove = Operation(
     .delete, "/api/v1/webhooks/{id}", id: "removeEventWebhook", .webhooks, "Remove a webhook",
     "What is due to it is dropped, and its deliveries are forgotten.", at: id, body: .none,
-    replies: .ok("The webhook as it was.", EventWebhookReply.form), errors: [unknown], audit: "event_webhook.remove"
+    replies: .ok("The webhook as it was.", EventWebhookReply.form), errors: [unknown], audit: "webhook.delete"
   ) { call, id, _ in
     let removed = try await EventWebhooks(call.database).remove(call.customer, id)
     return Changed(removed, line(before: removed))
@@ -74,7 +74,7 @@ package enum EventWebhookOperations: ManagedOperations {
     .post, "/api/v1/webhooks/{id}/rotate", id: "rotateEventWebhook", .webhooks, "Make a new secret",
     "Only this reply has it. For 24 hours both sign, the new one first. Another rotation within them ends the first one at once.",
     at: id, body: .none, replies: .created("The webhook with its new secret.", EventWebhookReply.form),
-    errors: [unknown], audit: "event_webhook.rotate"
+    errors: [unknown], audit: "webhook.rotate"
   ) { call, id, _ in
     let (before, after) = try await EventWebhooks(call.database).rotate(call.customer, id, vault: call.vault)
     return Changed(after, line(before: before, after: after))
@@ -84,7 +84,7 @@ package enum EventWebhookOperations: ManagedOperations {
     .post, "/api/v1/webhooks/{id}/test", id: "testEventWebhook", .webhooks, "Post a test",
     "Posts the event `webhook.test`, whether or not the webhook is told it otherwise. Look at its deliveries for what came of it.",
     at: id, body: .none, replies: .created("The delivery, which is posted within a second.", EventDeliveryReply.form),
-    errors: [unknown, disabled], audit: "event_webhook.test"
+    errors: [unknown, disabled], audit: "webhook.test"
   ) { call, id, _ in
     let made = try await EventWebhooks(call.database).test(call.customer, id)
     return Changed(made, .init("webhook \(id)", after: ["deliveryId": made.deliveryId]))
@@ -113,7 +113,7 @@ package enum EventWebhookOperations: ManagedOperations {
       .error(
         "The customer has no webhook of this number, or it has no such delivery.",
         RegistryError.numberUnknown(EventWebhookReply.noun), RegistryError.numberUnknown("delivery")), disabled,
-    ], audit: "event_webhook.redeliver"
+    ], audit: "webhook.redeliver"
   ) { call, target, _ in
     let (id, delivery) = target
     let changed = try await EventWebhooks(call.database).redeliver(call.customer, id, delivery)
@@ -133,9 +133,9 @@ package enum EventWebhookOperations: ManagedOperations {
     return Changed<Reply>.Line("webhook \(number)", before: logged(before), after: logged(after))
   }
 
-  private static let id = Parameters.id(EventWebhookID.self, "The webhook's `webhookId`.", example: 3)
+  private static let id = Parameters.id(EventWebhookID.self, "The webhook's `webhookId`.", example: 1)
   private static let delivery = Parameters.path(
-    "delivery", .id, "The delivery's `deliveryId`.", example: "12"
+    "delivery", .id, "The delivery's `deliveryId`.", example: "1"
   ).map { (text: String) throws -> EventDeliveryID in
     guard let delivery = EventDeliveryID(text) else {
       throw HTTPErrorResponse.badRequest("delivery must be a whole number in the path, such as 12.")

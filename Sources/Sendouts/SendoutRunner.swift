@@ -112,7 +112,8 @@ public struct SendoutRunner: Service {
       for statement in found {
         for row in try await pool.query(statement) {
           let (customer, sendout) = try row.decode(Int64.self, Int64.self)
-          tasks.add(SendoutKey(CustomerID(customer), SendoutID(sendout)))
+          let task = tasks.add(SendoutKey(CustomerID(customer), SendoutID(sendout)))
+          if statement.name == ScheduleQueries.timed.name { task?.wake() }
         }
       }
       if isThorough { try await worker.fillSeries() }

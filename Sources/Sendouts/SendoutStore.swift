@@ -296,7 +296,6 @@ public struct SendoutStore: Sendable {
         // One that was late is frozen only now.
         if sendout.state == .freezing { try await database.query(SendoutQueries.requireRange, number) }
         try await ledger.resume(key)
-        try await ledger.noteResumed(key)
       case .cancel: try await ledger.cancel(key)
       }
       try await database.notify(.sendout, key.description)

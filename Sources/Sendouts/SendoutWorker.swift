@@ -224,6 +224,8 @@ struct SendoutWorker: Sendable {
         case .woken:
           _ = task.takeWake()
           do {
+            // The decision about variants, and the end, must not wait until everything due is sent.
+            if let now = try await find(plan.key), now.nextAt != nil { _ = try await attend(to: now) }
             running += try await startLanes(of: plan, task, stop, &group, except: ends)
           } catch  where !Task.isCancelled {
             // Lanes that are being sent go on. The scan wakes the task again for what is due.

@@ -11,10 +11,12 @@ public final class PushSimulator: Service {
   /// Every service, in the order in which people read them.
   static let kinds = PushServiceName.allCases.map(\.simulated)
   /// Where they listen, in the same order.
-  public static let ports = kinds.flatMap { $0.ports }
+  public static let ports = kinds.flatMap { $0.ports } + [SimulatedWebhooks.port]
 
   let settings: SimulatorSettings
   let services: [any SteerableService]
+  /// The back end that hubs tell of events.
+  public let webhooks: SimulatedWebhooks
   private let phoneLog: RequestLog<PhoneEntry>
   private let logger: Logger
   private let running = Mutex<Running?>(nil)
@@ -39,6 +41,7 @@ public final class PushSimulator: Service {
     let context = SimulatorContext(
       settings: settings, phoneLog: settings.phonePort == nil ? nil : phoneLog, logger: logger, now: now)
     services = try Self.kinds.map { try $0.init(context) }
+    webhooks = SimulatedWebhooks(context)
   }
 
   /// Loads the certificate authority from `caFile`, or writes a new one there, and listens. Then the addresses are known.
@@ -49,12 +52,13 @@ public final class PushSimulator: Service {
     for service in services {
       for port in type(of: service).ports { listeners[port.option] = try await service.listen(on: port, host) }
     }
+    try await webhooks.start(host)
     let started = Running(listeners: listeners)
     running.withLock { $0 = started }
     for service in services { service.started(self) }
     if let port = settings.phonePort {
       let phone = try await PhoneServer(
-        services, phoneLog, settings, port: port, addresses: addresses, site: { self.site.withLock { $0 } },
+        services, webhooks, phoneLog, settings, port: port, addresses: addresses, site: { self.site.withLock { $0 } },
         logger: logger)
       running.withLock { $0?.phone = phone }
     }
@@ -78,6 +82,7 @@ public final class PushSimulator: Service {
       service.cut()
       service.stopped()
     }
+    await webhooks.stop()
     await running.phone?.stop()
   }
 

@@ -37,10 +37,11 @@ extension MessageDispatcher {
 
 /// A message to a contact.
 func message(
-  to originalID: String, _ alert: String = "x", at moment: Date? = nil, once key: String? = nil, expiresAt: Date? = nil
+  to originalID: String, _ alert: String = "x", at moment: Date? = nil, once key: String? = nil, expiresAt: Date? = nil,
+  livingFor ttl: Int? = nil
 ) throws -> NewMessage {
   var content = MessageContent(
-    template: try MessageTemplate(MessageBody(alert: alert)), sendout: SendoutFields(), hasPage: false)
+    template: try MessageTemplate(MessageBody(alert: alert, ttl: ttl)), sendout: SendoutFields(), hasPage: false)
   content.expiresAt = expiresAt
   return NewMessage(
     to: .contact(originalID: originalID), content: content, body: #"{"alert":"\#(alert)"}"#, reference: nil,

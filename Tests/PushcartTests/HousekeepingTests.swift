@@ -57,5 +57,6 @@ import Wire
       "data_tree_notification", "app_id, subscription_id, service, event, outcome, at",
       "'app', 1, 'fcm', '', 'failed', now() - interval '31 days'"
     ),
+    ("reach", "contact_id, changed_at", "1, now() - interval '31 days'"),
   ]
 }

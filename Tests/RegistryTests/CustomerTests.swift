@@ -86,3 +86,55 @@ import Wire
     }
   }
 }
+
+@Suite struct CustomerLimitTests {
+  private let quietHours = QuietHours("21:00-08:00/skip")
+  private let caps = ["3/24h/marketing", "10/7d"].compactMap { Cap($0) }
+
+  @Test func `Quiet hours and caps are set, kept and removed`() async throws {
+    try await withDatabase { database in
+      let (customers, customer) = (Customers(database.pool), try await database.customer())
+      let hours = try #require(quietHours)
+      let set = try await customers.update(customer, CustomerUpdate(quietHours: .set(hours), caps: caps))
+      #expect(set.settings.quietHours == hours && set.settings.caps == caps)
+      let kept = try await customers.update(customer, CustomerUpdate(approval: true))
+      #expect(kept.settings.quietHours == hours && kept.settings.caps == caps)
+      #expect(try await customers.find(customer) == kept)
+      let removed = try await customers.update(customer, CustomerUpdate(quietHours: .clear, caps: []))
+      #expect(removed.settings.quietHours == nil && removed.settings.caps.isEmpty)
+    }
+  }
+
+  @Test func `Caps that cannot be are refused by their place`() async throws {
+    let refused: [([Cap], field: String, problem: String)] = [
+      ((1...6).compactMap { Cap("\($0)/24h") }, "caps", "has more than 5 rules"),
+      (caps + caps.prefix(1), "caps[2]", "is there already: leave it out"),
+    ]
+    for (caps, field, problem) in refused {
+      await #expect(throws: RegistryError.invalid(field: field, problem: problem)) {
+        try await Customers(NoDatabase()).update(CustomerID(1), CustomerUpdate(caps: caps))
+      }
+    }
+  }
+
+  @Test func `A customer's limits concern the purposes that they name`() async throws {
+    try await withDatabase { database in
+      let (customers, customer) = (Customers(database.pool), try await database.customer())
+      let cache = CustomerLimitsCache(database.pool)
+      #expect(cache.cached(customer) == nil)
+      #expect(try await MessagePurpose.allCases.contains(where: cache.limits(customer).concern) == false)
+      _ = try await customers.update(customer, CustomerUpdate(caps: Array(caps.prefix(1))))
+      #expect(cache.cached(customer)?.concern(.marketing) == false)
+      cache.flush()
+      let limits = try await cache.limits(customer)
+      #expect(limits.concern(.marketing) && !limits.concern(.transactional))
+      _ = try await customers.update(customer, CustomerUpdate(quietHours: .set(try #require(quietHours)), caps: []))
+      cache.flush()
+      let quiet = try await cache.limits(customer)
+      #expect(quiet.concern(.marketing) && !quiet.concern(.transactional))
+      _ = try await customers.update(customer, CustomerUpdate(caps: Array(caps.suffix(1))))
+      cache.flush()
+      #expect(try await cache.limits(customer).concern(.transactional))
+    }
+  }
+}

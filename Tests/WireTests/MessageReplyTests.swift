@@ -12,6 +12,9 @@ import Wire
         MessageReply.Push(pushNo: PushNumber(7), appType: .firebase, state: .queued),
         MessageReply.Push(pushNo: PushNumber(8), appType: .ios, state: .failed, reason: "Bad\nToken"),
       ]),
+    MessageReply(
+      messageId: MessageID(SendoutID(1), 3), heldUntil: .example,
+      pushes: [MessageReply.Push(pushNo: PushNumber(9), appType: .ios, state: .waiting, reason: "quiet")]),
   ])
   func `The JSON written by hand is what an encoder writes`(reply: MessageReply) throws {
     #expect(reply.json == (try JSONCoding.encode(reply)))

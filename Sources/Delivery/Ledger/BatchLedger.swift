@@ -72,15 +72,14 @@ struct BatchLedger: Sendable {
   func pushes(of batch: ClaimedBatch) async throws -> [QueuedPush] {
     let asked = ContinuousClock.now
     return try await database.query(
-      BatchQueries.pushes, key.customer.rawValue, key.sendout.rawValue, batch.range.lowerBound, batch.range.upperBound,
-      batch.claim.batch
+      BatchQueries.pushes, key.customer.rawValue, key.sendout.rawValue, batch.range.lowerBound, batch.range.upperBound
     ).map { row in
-      let (number, device, contact, message, variant, attempts, secondsLeft, planned) = try row.decode(
-        Int64.self, Int64.self, Int64.self, Int32?.self, Int16?.self, Int32.self, Double?.self, Date?.self)
+      let (number, device, contact, message, variant, attempts, secondsLeft) = try row.decode(
+        Int64.self, Int64.self, Int64.self, Int32?.self, Int16?.self, Int32.self, Double?.self)
       return QueuedPush(
         number: PushNumber(number), batch: batch.claim.batch, device: DeviceID(device),
         contact: ContactID(contact), message: message, variant: variant, attempts: Int(attempts),
-        giveUpAt: secondsLeft.map { asked + .seconds($0) }, plannedAt: planned)
+        giveUpAt: secondsLeft.map { asked + .seconds($0) })
     }
   }
 
@@ -261,8 +260,6 @@ struct QueuedPush: Sendable, Equatable {
   let attempts: Int
   /// When it expires, by the monotonic clock; `nil` if it was never delayed.
   let giveUpAt: ContinuousClock.Instant?
-  /// The moment that was planned for it; nil where there was none but its sendout's start.
-  var plannedAt: Date?
   /// When its message expires, which is known once the push is prepared; `nil` for never.
   var messageExpiresAt: Date?
 }

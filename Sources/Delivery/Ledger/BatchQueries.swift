@@ -53,17 +53,15 @@ enum BatchQueries {
   }
 
   /// The pushes from `$3` to `$4` that are to be sent, in their order. A statement of its own, after the claim: the claim's own
-  /// snapshot can be older than its lock, and show pushes as queued that the last claim has settled. The last column but one says in how many
+  /// snapshot can be older than its lock, and show pushes as queued that the last claim has settled. The last column says in how many
   /// seconds a push expires, by the server's clock, so that a hub's own does not matter. Whoever has waited for the winner has its number: the
-  /// commit that decides lets these batches be claimed. The last column is the moment that is planned for the batch `$5`; NULL for none.
+  /// commit that decides lets these batches be claimed.
   static let pushes = Statement(
     "batch.pushes", .read,
     """
     SELECT push_no, device_id, contact_id, message_no,
            \(VariantQueries.said),
-           attempts, extract(epoch FROM give_up_at - now())::float8,
-           (SELECT planned_at FROM push_batch
-             WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND batch_no = $5::int4)
+           attempts, extract(epoch FROM give_up_at - now())::float8
       FROM push
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND push_no BETWEEN $3::bigint AND $4::bigint
        AND state = 'queued'

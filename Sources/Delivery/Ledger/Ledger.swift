@@ -70,9 +70,10 @@ public struct Ledger: Sendable {
     try await database.query(LedgerQueries.hold, key.customer.rawValue, key.sendout.rawValue)
   }
 
-  /// Held batches can be claimed again.
+  /// Held batches can be claimed again. What waited meanwhile is not late.
   public func resume(_ key: SendoutKey) async throws {
     try await database.query(LedgerQueries.resume, key.customer.rawValue, key.sendout.rawValue)
+    try await database.query(LimitQueries.resumed, key.customer.rawValue, key.sendout.rawValue)
   }
 
   /// Nothing more is claimed, ever. Unclaimed pushes are cancelled now, claimed ones at release unless they have left.

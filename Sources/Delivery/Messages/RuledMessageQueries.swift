@@ -72,7 +72,7 @@ enum RuledMessageQueries {
           """, purpose: "$33::text", kept: "$34::int4", ignores: "false", rules))),
       decided AS MATERIALIZED (
         SELECT message_no, contact_id,
-               CASE verdict WHEN 'hold' THEN until + make_interval(mins => \(
+               CASE WHEN verdict = 'hold' THEN until + make_interval(mins => \(
                  ShareSQL.place(.hold, contact: "contact_id", sendout: "$2::bigint")) % greatest($25::int4, 1)) END AS held_until,
                CASE WHEN verdict IS NOT NULL THEN '\(HubReason.quiet.rawValue)'
                     WHEN counts AND contact_id NOT IN (SELECT contact_id FROM reached)

@@ -28,11 +28,6 @@ extension Ledger {
     try await database.query(LimitQueries.expire, key.customer.rawValue, key.sendout.rawValue)[0].decode(Int.self)
   }
 
-  /// A person has resumed the sendout, so that what waited meanwhile is not late.
-  package func noteResumed(_ key: SendoutKey) async throws {
-    try await database.query(LimitQueries.resumed, key.customer.rawValue, key.sendout.rawValue)
-  }
-
   /// How many of the last pushes were answered, and how many of these failed.
   /// - Parameters:
   ///   - start: batches that were claimed before it do not count.

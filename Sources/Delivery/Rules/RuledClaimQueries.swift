@@ -150,21 +150,20 @@ enum RuledClaimQueries {
           FROM fresh),
       changed AS (
         UPDATE push
-           SET state = decided.new_state,
+           SET state = CASE WHEN decided.verdict IS NULL THEN 'queued' WHEN decided.waits THEN 'waiting' ELSE 'skipped' END,
                resent_because = CASE WHEN decided.verdict IS NULL AND attempts > 0 THEN push.reason ELSE resent_because END,
                reason = CASE WHEN decided.verdict <> 'next' THEN decided.told WHEN attempts > 0 THEN push.reason END,
                not_before = decided.held_until,
-               settled_at = CASE WHEN decided.new_state = 'skipped' THEN decided.now ELSE settled_at END
+               settled_at = CASE WHEN decided.verdict IS NOT NULL AND NOT decided.waits THEN decided.now ELSE settled_at END
           FROM (SELECT decided.*, now() AS now,
-                       CASE WHEN verdict IS NULL THEN 'queued' WHEN verdict IN ('hold', 'next') THEN 'waiting' ELSE 'skipped' END
-                         AS new_state,
-                       CASE verdict WHEN 'hold' THEN until + make_interval(mins => \(
+                       verdict IN ('hold', 'next') AS waits,
+                       CASE WHEN verdict = 'hold' THEN until + make_interval(mins => \(
                          ShareSQL.place(.hold, contact: "contact_id", sendout: "$2::bigint")) % greatest($10::int4, 1))
-                                    WHEN 'next' THEN now() END AS held_until,
-                       CASE verdict WHEN 'hold' THEN '\(HubReason.quiet.rawValue)'
-                                    WHEN '\(HubReason.capped.rawValue)' THEN \(
+                            WHEN verdict = 'next' THEN now() END AS held_until,
+                       CASE WHEN verdict = 'hold' THEN '\(HubReason.quiet.rawValue)'
+                            WHEN verdict = '\(HubReason.capped.rawValue)' THEN \(
                          CapSQL.reason(contact: "decided.contact_id", names: "$14::text[]", rules))
-                                    ELSE verdict END AS told
+                            ELSE verdict END AS told
                   FROM decided WHERE verdict IS NOT NULL OR state = 'waiting'
                 OFFSET 0) AS decided
          WHERE push.customer_id = $1::bigint AND push.sendout_id = $2::bigint AND push.push_no = decided.push_no

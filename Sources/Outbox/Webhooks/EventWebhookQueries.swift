@@ -56,20 +56,31 @@ package enum EventWebhookQueries {
     """)
 
   /// Writes address `$3`, events `$4`, and with `$5` the description `$6`; NULL changes nothing. `$7` enables or disables it. With `$8` it
-  /// begins anew, as if it had never failed.
+  /// begins anew, as if it had never failed. Writes and returns nothing if nothing changes.
   static let change = Statement(
     "webhook.change", .write,
     """
     WITH changed AS (
-      UPDATE webhook
-         SET url = coalesce($3::text, url), events = coalesce($4::text[], events),
-             description = CASE WHEN $5::bool THEN $6::text ELSE description END, enabled = coalesce($7::bool, enabled),
-             disabled_reason = CASE WHEN $8::bool OR $7::bool IS NOT NULL THEN NULL ELSE disabled_reason END,
-             first_failed_at = CASE WHEN $8::bool THEN NULL ELSE first_failed_at END, updated_at = now()
-       WHERE \(one)
-      RETURNING \(raw))
+      UPDATE webhook AS w
+         SET (\(changed)) = (\(changed("n"))), updated_at = now()
+        FROM (SELECT coalesce($3::text, url) AS url, coalesce($4::text[], events) AS events,
+                     CASE WHEN $5::bool THEN $6::text ELSE description END AS description,
+                     coalesce($7::bool, enabled) AS enabled,
+                     CASE WHEN $7::bool IS NULL THEN disabled_reason END AS disabled_reason,
+                     CASE WHEN NOT $8::bool THEN first_failed_at END AS first_failed_at
+                FROM webhook WHERE \(one)) AS n
+       WHERE w.customer_id = $1::bigint AND w.webhook_id = $2::bigint
+         AND (\(changed("w"))) IS DISTINCT FROM (\(changed("n")))
+      RETURNING \(returned))
     SELECT \(columns) FROM changed
     """)
+
+  private static let fields = ["url", "events", "description", "enabled", "disabled_reason", "first_failed_at"]
+  private static let changed = fields.joined(separator: ", ")
+  private static func changed(_ alias: String) -> String { fields.map { "\(alias).\($0)" }.joined(separator: ", ") }
+  private static let returned = """
+    w.webhook_id, \(changed("w")), w.form, w.former_until, w.created_at, w.updated_at
+    """
 
   /// Makes all that waits for another attempt due.
   static let hasten = Statement(

@@ -72,7 +72,7 @@ public struct EventWebhooks: Sendable {
       EventWebhookQueries.change, customer.rawValue, id.rawValue, request.url, events?.map(\.rawValue),
       request.description != nil, description, request.enabled, begins)
     if begins { try await database.query(EventWebhookQueries.hasten, customer.rawValue, id.rawValue) }
-    return (before, try rows[0].reply())
+    return (before, try rows.first?.reply() ?? before)
   }
 
   /// Removes a webhook with its deliveries, and what it is yet to be told.

@@ -171,7 +171,8 @@ extension MessageReply {
     for push in pushes { table.add("\(push.pushNo)", push.appType.name, push.state.rawValue, push.reason) }
     let name = reference.map { ", \($0.onOneLine)" } ?? ""
     let due = deliverAt.map { ", due \($0)" } ?? ""
-    return "Message \(messageId)\(name): \(state.rawValue)\(due)\n"
+    let held = heldUntil.map { ", held by quiet hours until \($0)" } ?? ""
+    return "Message \(messageId)\(name): \(state.rawValue)\(due)\(held)\n"
       + table.text(empty: "The contact has no valid device in these apps.")
   }
 }

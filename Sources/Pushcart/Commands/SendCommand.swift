@@ -52,7 +52,7 @@ struct DraftOptions: ParsableArguments {
   @Option(help: "Whether uncertain pushes are resent after a crash: resend or skip. (default: resend)")
   var onUncertain: UncertainPolicy?
 
-  /// - Throws: `CommandFailure` for a file of overrides that cannot be read.
+  /// - Throws: `CommandFailure` for a file of overrides or translations that cannot be read.
   var request: SendoutRequest {
     get throws {
       SendoutRequest(
@@ -110,6 +110,10 @@ struct MessageOptions: ParsableArguments {
     help: ArgumentHelp("JSON file of changes for single push services; see the Message of the API.", valueName: "file"))
   var overrides: String?
   @Option(
+    help: ArgumentHelp(
+      "JSON file of what it says in other languages, by their tags; see the Message of the API.", valueName: "file"))
+  var translations: String?
+  @Option(
     name: .customLong("field"), parsing: .upToNextOption,
     help: ArgumentHelp("Further fields for the app.", valueName: "name=value"))
   var fields: [String] = []
@@ -122,7 +126,7 @@ struct MessageOptions: ParsableArguments {
     _ = try Self.pairs(optionalFields, of: "optional-field") + Self.pairs(fields, of: "field")
   }
 
-  /// - Throws: `CommandFailure` for a file of overrides that cannot be read.
+  /// - Throws: `CommandFailure` for a file of overrides or translations that cannot be read.
   var body: MessageBody {
     get throws {
       let optional = try Self.pairs(optionalFields, of: "optional-field")
@@ -130,7 +134,8 @@ struct MessageOptions: ParsableArguments {
       var body = try given.body
       if !pairs.isEmpty { body.fields = Dictionary(named: pairs) }
       if !optional.isEmpty { body.optionalFields = optional.map(\.0) }
-      body.overrides = try overrides.map(Self.overrides)
+      body.overrides = try overrides.map { try Self.file($0, of: "overrides") }
+      body.translations = try translations.map { try Self.file($0, of: "translations") }
       return body
     }
   }
@@ -139,16 +144,16 @@ struct MessageOptions: ParsableArguments {
     try NamedValue.all(fields, of: option).map { ($0.name, .string($0.value)) }
   }
 
-  private static func overrides(_ path: String) throws -> MessageOverrides {
+  private static func file<Part: Decodable & SchemaProviding>(_ path: String, of option: String) throws -> Part {
     let file = try InputFile(path).bytes
     do {
       try file.withUnsafeBytes { bytes in
-        try JSONReader.read(bytes) { reader throws(JSONProblem) in try MessageOverrides.schema.check(&reader) }
+        try JSONReader.read(bytes) { reader throws(JSONProblem) in try Part.schema.check(&reader) }
       }
-      return try JSONCoding.decode(MessageOverrides.self, from: file)
+      return try JSONCoding.decode(Part.self, from: file)
     } catch let problem as JSONProblem {
       let refusal = problem.path.isEmpty ? problem.problem : "is refused: \(problem.sentence)"
-      throw CommandFailure("The file of --overrides \(refusal).")
+      throw CommandFailure("The file of --\(option) \(refusal).")
     }
   }
 }

@@ -29,6 +29,8 @@ struct SimulatorCommand: AsyncParsableCommand {
       GET /connections counts a service's connections. POST /connections gives all of them an order: \
       {"service":"fcm","order":"goAway"}, or cut, answerIgnored, or limitStreams with limit.
 
+      The receiver of webhooks takes posts at any path. /webhooks on the port of the phone page lists them. POST /webhooks/secrets       with {"secret":"whsec_…"} has their signatures verified, and POST /webhooks/answers with {"statuses":[500,410]} says how       the next ones are answered.
+
       Example: pushcart simulator --ca-file /tmp/simulator-ca.pem --trust TEAM123456/KEY1234567=AuthKey.p8 \
       --service-account acme-firebase-adminsdk.json
       """)
@@ -86,6 +88,7 @@ struct SimulatorCommand: AsyncParsableCommand {
         \(simulator.addresses.map { "\($0.variable)=\($0.value)" }.joined(separator: "\n"))
         \(Setting.pageFrameAncestors.variable)=\(simulator.phoneURL ?? "'none'")
         # Phone page: \(simulator.phoneURL ?? "none")
+        # Webhooks: \(simulator.webhooks.url), allowed by PUSHCART_WEBHOOK_ALLOWED_HOSTS=\(simulator.webhooks.authority)
 
         """)
     try await ServiceGroup(

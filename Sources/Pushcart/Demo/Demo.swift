@@ -99,6 +99,7 @@ struct Demo: Sendable {
         (.databaseURL, database), (.masterKey.fromFile, local.masterKeyFile),
         (.publicURL, publicURL), (.providerCAFile, simulator.caFile),
         (.pageFrameAncestors, simulator.phoneURL ?? "'none'"),
+        (Setting(.webhookAllowedHosts), simulator.webhooks.authority),
       ] + simulator.serviceSettings.map { (Setting($0.setting), $0.value) }
     let object = Dictionary(uniqueKeysWithValues: values.map { ($0.0.name, $0.1) })
     try local.keep(String(decoding: try JSONReply.encode(object), as: UTF8.self) + "\n", in: local.settingsFile)

@@ -17,7 +17,7 @@ public struct Preflights: Sendable {
   private static let limit = Duration.seconds(30)
 
   /// - Parameters:
-  ///   - reading: for reads that may take long.
+  ///   - reading: for reads that may take long: a pool.
   ///   - retentionDays: for which the hub keeps the ledger; nil for ever.
   public init(_ reading: any Querying, retentionDays: Int32? = nil) {
     self.reading = reading
@@ -64,9 +64,7 @@ public struct Preflights: Sendable {
     let audience = try await store.segments.resolve(customer, subject.audience)
     let plan = subject.plan(settings, now: messages.now(), suppressions: messages.dispatcher.suppressions)
     return try await permits.withPermit(customer) {
-      let counts = try await Ledger(database).preflight(
-        customer, sendout: subject.sendout, apps: subject.apps, audience: audience.included,
-        excluded: audience.excluded, plan: plan)
+      let counts = try await counts(subject, audience, plan)
       let warnings = PreflightWarnings(
         subject: subject, audience: audience, counts: counts, apps: apps, messages: messages, reading: database,
         seesPersonal: seesPersonal)
@@ -78,6 +76,18 @@ public struct Preflights: Sendable {
             devices: counts.devices.reduce(0) { $1.key.app == app.id ? $0 + $1.value : $0 })
         }, firstAt: counts.firstAt.map(Wire.Timestamp.init), lastAt: counts.lastAt.map(Wire.Timestamp.init),
         zones: counts.zones, warnings: try await warnings.all())
+    }
+  }
+
+  private func counts(
+    _ subject: SendoutSubject, _ audience: ResolvedAudience, _ plan: FreezePlan
+  ) async throws -> PreflightCounts {
+    guard let pool = reading as? Pool else { preconditionFailure("a preflight needs a pool") }
+    // It is planned for this audience alone, which takes a transaction.
+    return try await pool.transaction(of: subject.customer.rawValue, limit: Self.limit) { transaction in
+      try await Ledger(transaction).preflight(
+        subject.customer, sendout: subject.sendout, apps: subject.apps, audience: audience.included,
+        excluded: audience.excluded, plan: plan)
     }
   }
 }

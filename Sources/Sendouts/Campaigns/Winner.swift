@@ -69,7 +69,7 @@ extension SendoutWorker {
       guard let row = try await database.query(SendoutQueries.lock, key.customer.rawValue, key.sendout.rawValue).first,
         case let now = try Sendout(row), now.nextAt == moment, now.awaitsDecision(campaign)
       else { return nil }
-      let comparison = Significance.compare(outcomes.map(Significance.Opened.init))
+      let comparison = Significance.compare(outcomes.map { Significance.Opened($0) })
       let verdict = WinnerVerdict(comparison, undecided: rule.undecided)
       try await Self.write(verdict, outcomes, comparison, of: key, since: moment, in: database)
       return verdict
@@ -140,7 +140,7 @@ extension SendoutStore {
     // Where the hub has decided nothing yet, what there is by now is what it was decided on.
     if known.winner == nil {
       let outcomes = try await ledger.outcomes(key, ofVariants: variants.count)
-      let comparison = Significance.compare(outcomes.map(Significance.Opened.init))
+      let comparison = Significance.compare(outcomes.map { Significance.Opened($0) })
       try await ledger.note(outcomes, adjusted: comparison?.adjusted ?? outcomes.map { _ in nil }, of: key)
     }
     let now = try await database.query(

@@ -84,9 +84,7 @@ public final class RichPageService: Sendable {
     guard let known = found.source ?? sources.cached(key) else {
       throw MustLookUp { $0.source = .some(try await self.sources.source(key)) }
     }
-    guard let source = known, let (template, content) = try said(link, source, found), let name = template else {
-      return nil
-    }
+    guard let source = known, let said = try said(link, source, found), let name = said.template else { return nil }
     guard
       let template = found.template ?? templates.cached(link.customer, name: name.name, version: name.version)
     else {
@@ -94,7 +92,7 @@ public final class RichPageService: Sendable {
         $0.template = try await self.templates.template(link.customer, name: name.name, version: name.version)
       }
     }
-    return SendoutPageTemplate(source: source, template: template, content: content)
+    return SendoutPageTemplate(source: source, template: template, content: said.content)
   }
 
   /// What the push says, and its template.

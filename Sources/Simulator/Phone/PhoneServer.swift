@@ -13,19 +13,22 @@ struct PhoneServer: Sendable {
 
   /// - Parameters:
   ///   - services: get rules and orders.
+  ///   - webhooks: whose posts have a page.
   ///   - pushes: what phones got.
   ///   - settings: gives the address to bind and the names to answer to.
   ///   - addresses: what to show under "Point the hub here", by the hub's setting.
   ///   - site: the app of the sample page.
   /// - Throws: if the port cannot be bound.
   init(
-    _ services: [any SteerableService], _ pushes: RequestLog<PhoneEntry>, _ settings: SimulatorSettings, port: Int,
-    addresses: [(variable: String, value: String)], site: @escaping @Sendable () -> SampleSite?, logger: Logger
+    _ services: [any SteerableService], _ webhooks: SimulatedWebhooks, _ pushes: RequestLog<PhoneEntry>,
+    _ settings: SimulatorSettings, port: Int, addresses: [(variable: String, value: String)],
+    site: @escaping @Sendable () -> SampleSite?, logger: Logger
   ) async throws {
     let router = Router(context: PhoneRequestContext.self)
     router.add(middleware: HostCheck([settings.host, settings.name] + settings.phoneNames))
     PhoneRoutes(pushes: pushes, addresses: addresses, site: site).add(to: router)
     RuleRoutes(services: services).add(to: router)
+    WebhookPage(receiver: webhooks).add(to: router)
     let (bound, continuation) = AsyncStream.makeStream(of: Int.self)
     var quiet = logger
     quiet.logLevel = max(logger.logLevel, .warning)

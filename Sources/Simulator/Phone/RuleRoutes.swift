@@ -63,7 +63,7 @@ struct RuleRoutes: Sendable {
   private static func counts(_ service: some SteerableService) -> ConnectionCounts { ConnectionCounts(service) }
 
   /// Only `application/json`: a page elsewhere cannot send that without a CORS preflight.
-  private static func read<Body: ClosedBody>(_ type: Body.Type, _ request: Request) async throws -> Body {
+  static func read<Body: ClosedBody>(_ type: Body.Type, _ request: Request) async throws -> Body {
     guard request.headers[.contentType]?.hasPrefix("application/json") == true else {
       throw HTTPError(.unsupportedMediaType, message: "The body must be application/json.")
     }

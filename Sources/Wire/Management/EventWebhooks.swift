@@ -96,7 +96,7 @@ public struct EventWebhookRequest: APIRequest, Equatable {
   }
   public static let change = BodyForm(
     "EventWebhookChangeRequest", "What to change about a webhook. Absent fields stay as they are.", absent: ["form"],
-    isChange: true, example: EventWebhookRequest(enabled: true))
+    isChange: true, example: EventWebhookRequest(events: [.sendoutFinished], enabled: true))
 }
 
 /// A webhook.

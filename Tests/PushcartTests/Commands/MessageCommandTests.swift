@@ -94,12 +94,43 @@ import Wire
     if case .object(let fields, _, _) = MessageOverrides.schema.shape { fields.map(\.name) } else { [] }
   }
 
+  @Test func `A file of translations says it in the contact's language, and a wrong one is refused with a sentence`()
+    async throws
+  {
+    try await withPreviews { preview in
+      let folder = try TemporaryDirectory(named: "translations")
+      defer { folder.remove() }
+      let file = "\(folder.path)/translations.json"
+      func translated(_ json: String, _ more: String...) async throws -> Pushcart.Outcome {
+        try json.write(toFile: file, atomically: true, encoding: .utf8)
+        return try await preview(
+          ["--app", SendingBench.appID, "--alert", "Hi", "--to", "user1@example.com", "--translations", file] + more)
+      }
+      // The contact of the bench speaks Swedish.
+      let taken = try await translated(#"{"pt-BR":{"alert":"Oi"},"SV":{"alert":"Hej {{firstName}}"}}"#, "--json")
+      let request = try #require(try taken.json.array("requests")?.first, "\(taken.errors)")
+      #expect(request["body"]?.string("alert") == "Hej N1")
+      for (json, sentence) in [
+        (#"{"sv":{"title":"x"}}"#, "The file of --translations is refused: sv.title is not a known field; known are"),
+        (#"{"sv":"x"}"#, "The file of --translations is refused: sv must be an object."),
+        ("[]", "The file of --translations must be an object."),
+        (#"{"no tag":{"alert":"x"}}"#, "message.translations.no tag names no language: use a tag of BCP 47"),
+        (#"{"sv":{"alert":"{{#x}}"}}"#, "message.translations.sv.alert"),
+      ] {
+        let outcome = try await translated(json)
+        #expect(outcome.status == 1 && outcome.output == "")
+        #expect(outcome.errors.hasPrefix("Error: \(sentence)"), "\(outcome.errors)")
+      }
+    }
+  }
+
   /// A customer with an app of iOS and one without credentials, where `preview` runs the command.
   private func withPreviews(
     _ body: @escaping @Sendable (PreviewCommand) async throws -> Void
   ) async throws {
     try await withSendingBench { bench in
       try await bench.addDevices(1)
+      try await bench.database.query("UPDATE contact SET language = 'sv-SE'")
       _ = try await PushApps(bench.pool, vault: bench.vault).add(
         bench.customer, NewPushApp(appID: "com.acme.bare", type: .ios, name: "Bare"))
       let pushcart = Pushcart(databaseURL: bench.database.connectionString, masterKey: bench.masterKey)

@@ -23,7 +23,7 @@ package struct ExampleRequests {
   }
 
   /// What needs more than an example to be made: an app with credentials, and what belongs to one.
-  private static let byHand: Set = ["addApp", "addSendout", "enableHybridApp", "enableDatasync"]
+  private static let byHand: Set = ["addApp", "addSendout", "copySendout", "enableHybridApp", "enableDatasync"]
 
   /// Adds one of each thing that the management API numbers.
   /// - Parameter fields: in place of those of the examples that have them.

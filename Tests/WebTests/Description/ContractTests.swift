@@ -338,10 +338,17 @@ private struct Tour: Sendable {
     try await send("PUT", "/api/v1/sendouts/\(second)", draft)
     try await send(
       "POST", "/api/v1/sendouts/audience", #"{"appId":"com.acme.app","audience":{"listId":1000000005}}"#)
+    try await send("POST", "/api/v1/sendouts/preflight", draft)
+    try await send("POST", "/api/v1/sendouts/\(second)/preflight")
+    let test = try await send(
+      "POST", "/api/v1/sendouts/\(second)/test", #"{"originalIds":["lars@example.com","nobody"]}"#)
+    #expect(test.json.array("messageIds")?.count == 1 && test.json.array("unknownOriginalIds") == ["nobody"])
     try await send("POST", "/api/v1/sendouts/\(second)/start")
     try await bench.until(SendoutKey(bench.customer, SendoutID(second)), .finished)
     let done = try await send("GET", "/api/v1/sendouts/\(second)")
     #expect(try done.json["counts"]?.integer("accepted") == 1)
+    try await send("POST", "/api/v1/sendouts/\(second)/copy", #"{"audience":"notOpened"}"#)
+    try await winner()
     try await send("GET", "/api/v1/sendouts?limit=1")
     try await messages()
     try await triggers()
@@ -377,6 +384,21 @@ private struct Tour: Sendable {
         "POST", "/u/\(page)", headers: [("Content-Type", "application/x-www-form-urlencoded")], body: choice)
       #expect(reply.status == 200 && contract.problems("POST", "/u/\(page)", reply) == [], "\(reply.text)")
     }
+  }
+}
+
+extension Tour {
+  /// Chooses one for those who wait.
+  private func winner() async throws {
+    let varied = """
+      {"appId":"com.acme.app","audience":{"listId":1000000005},"message":{"alert":"x"},"winner":{"afterMinutes":60},
+       "variants":[{"name":"A","share":10,"message":{}},{"name":"B","share":10,"message":{"alert":"y"}}]}
+      """
+    let id = try await send("POST", "/api/v1/sendouts", varied).json.integer("sendoutId") ?? 0
+    try await bench.database.query(
+      "UPDATE sendout SET state = 'paused', frozen_at = now(), started_at = now() WHERE sendout_id = $1::bigint", id)
+    try await send("POST", "/api/v1/sendouts/\(id)/winner", #"{"variant":"B"}"#)
+    try await send("POST", "/api/v1/sendouts/\(id)/cancel")
   }
 }
 

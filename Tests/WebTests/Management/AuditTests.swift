@@ -72,6 +72,10 @@ import Wire
         lines: ["sendout.add sendout 2", "sendout.start sendout 2"])
     ),
     (
+      "POST /api/v1/sendouts/{id}/copy",
+      Case(method: "POST", path: "/api/v1/sendouts/2/copy", lines: ["sendout.copy sendout 3"])
+    ),
+    (
       "POST /api/v1/hybrid",
       Case(
         method: "POST", path: "/api/v1/hybrid", json: #"{"appId":"com.acme.app"}"#,
@@ -187,6 +191,8 @@ import Wire
         "POST /api/v1/messages", "POST /api/v1/messages/preview",
         // SMSTests has its line.
         "DELETE /api/v1/sms/optouts/{number}",
+        // CampaignOperationTests has its line.
+        "POST /api/v1/sendouts/{id}/winner",
         // ManagementImportTests has its line.
         "PUT /api/v1/imports/{id}/file",
       ]
@@ -263,7 +269,8 @@ import Wire
   private static func adds(_ action: String) -> Bool {
     // Of somebody who is erased, the line has the erasure.
     action.hasSuffix(".add")
-      || ["template.save", "datasync.enable", "hybrid.enable", "webhook.save", "contact.erase"].contains(action)
+      || ["template.save", "datasync.enable", "hybrid.enable", "webhook.save", "contact.erase", "sendout.copy"]
+        .contains(action)
   }
 
   private static func removes(_ action: String) -> Bool { action.hasSuffix(".remove") }

@@ -33,10 +33,20 @@ import Wire
     "/api/v1/sendouts/{id}/pause": Case(path: "/api/v1/sendouts/1/pause", state: "freezing"),
     "/api/v1/sendouts/{id}/resume": Case(path: "/api/v1/sendouts/1/resume", state: "paused"),
     "/api/v1/sendouts/{id}/cancel": Case(path: "/api/v1/sendouts/1/cancel", state: "paused"),
+    "/api/v1/sendouts/{id}/test": Case(
+      path: "/api/v1/sendouts/1/test", json: #"{"originalIds":["lars@example.com"]}"#),
+    "/api/v1/sendouts/{id}/copy": Case(path: "/api/v1/sendouts/1/copy"),
+    "/api/v1/sendouts/{id}/winner": Case(path: "/api/v1/sendouts/2/winner", json: #"{"variant":"B"}"#),
     "/api/v1/imports": Case(path: "/api/v1/imports", json: "{}"),
     "/api/v1/imports/{id}/start": Case(path: "/api/v1/imports/1/start", json: #"{"dryRun":true}"#),
     "/api/v1/imports/{id}/cancel": Case(path: "/api/v1/imports/2/cancel"),
   ]
+
+  /// A sendout whose contacts may wait for a winner.
+  private static let varied = """
+    {"appId":"com.acme.app","audience":{"all":true},"message":{"alert":"x"},"winner":{"afterMinutes":60},
+     "variants":[{"name":"A","share":10,"message":{}},{"name":"B","share":10,"message":{"alert":"y"}}]}
+    """
 
   @Test func `Every POST is executed once for a key, and its repetition gets the same reply`() async throws {
     try await withSimulator { simulator in
@@ -52,12 +62,16 @@ import Wire
         let shown = ManagementOperations.all.map(\.description).filter { $0.method == .post && !$0.isExecutedOnce }
         #expect(
           Set(shown.map(\.path)) == [
-            "/api/v1/messages/preview", "/api/v1/pages/preview", "/api/v1/sendouts/audience", "/api/v1/contacts/search",
+            "/api/v1/messages/preview", "/api/v1/pages/preview", "/api/v1/sendouts/audience",
+            "/api/v1/sendouts/preflight", "/api/v1/sendouts/{id}/preflight", "/api/v1/contacts/search",
             "/api/v1/segments/count", "/api/v1/segments/explain",
           ])
         #expect(Set(posts.map(\.path)).subtracting(shown.map(\.path)) == Set(cases.keys))
         try await managed.addApp(credentials: .sample)
         _ = try await managed.send("POST", "/api/v1/sendouts", json: cases["/api/v1/sendouts"]?.json)
+        _ = try await managed.send("POST", "/api/v1/sendouts", json: Self.varied)
+        try await managed.database.query(
+          "UPDATE sendout SET state = 'running', frozen_at = now(), started_at = now() WHERE sendout_id = 2")
         try await managed.addApp("com.acme.rotated")
         _ = try await managed.send("POST", "/api/v1/hybrid", json: #"{"appId":"com.acme.rotated"}"#)
         _ = try await managed.send("POST", "/api/v1/users", json: #"{"email":"lars@example.com","role":"owner"}"#)

@@ -17,6 +17,29 @@ import Wire
     #expect(merged == expected)
   }
 
+  @Test func `Null in overrides stays, as it removes what the hub makes`() throws {
+    let first = MessageOverrides(apns: APNsOverride(payload: ["aps": ["sound": nil]]))
+    let second = MessageOverrides(apns: APNsOverride(headers: ["apns-expiration": nil]))
+    let merged = try MessageBody(alert: "Hi", overrides: first).merged(with: MessageBody(overrides: second))
+    #expect(
+      merged.overrides
+        == MessageOverrides(
+          apns: APNsOverride(headers: ["apns-expiration": nil], payload: ["aps": ["sound": nil]])))
+    #expect(try MessageBody(alert: "Hi").merged(with: MessageTranslation(overrides: first)).overrides == first)
+  }
+
+  @Test func `Translations into the same language are merged, however its tag is written`() throws {
+    let message = MessageBody(
+      alert: "Hi", translations: ["sv": MessageTranslation(alert: "Hej"), "pt-br": MessageTranslation(alert: "Oi")])
+    let change = MessageBody(
+      translations: ["SV": MessageTranslation(info: "Idag"), "pt_BR": MessageTranslation(alert: "Olá")])
+    #expect(
+      try message.merged(with: change).translations == [
+        "sv": MessageTranslation(alert: "Hej", info: "Idag"), "pt-BR": MessageTranslation(alert: "Olá"),
+      ])
+    #expect(try message.translated(by: MessageTranslation(alert: "Hej")) == MessageBody(alert: "Hej"))
+  }
+
   @Test func `A translation leaves what it does not say`() throws {
     let merged = try message.merged(with: MessageTranslation(alert: "Hej"))
     var expected = message

@@ -1,0 +1,344 @@
+import Foundation
+import Postgres
+import Providers
+import Registry
+import Retrying
+import Support
+import Testing
+import Wire
+
+@testable import Outbox
+
+@Suite struct WebhookRunnerTests {
+  @Test func `Events are noted in the commit of what they tell, for the webhooks that want them`() async throws {
+    try await withWebhooks { bench in
+      try await bench.add([.pushAccepted])
+      try await bench.add([.pushFailed])
+      struct Undone: Error {}
+      await #expect(throws: Undone.self) {
+        try await bench.database.pool.transaction { transaction in
+          try await bench.note(pushes: 3, in: transaction)
+          throw Undone()
+        }
+      }
+      #expect(try await bench.runner().postDue() == 0)
+      try await bench.note(pushes: 3)
+      #expect(try await bench.runner().postDue() == 1)
+      #expect(bench.receiver.posts.map(\.text) == ["push.accepted 3"])
+      #expect(try await bench.runner().postDue() == 0)
+    }
+  }
+
+  @Test func `A webhook of another customer, and one that is disabled, are told nothing`() async throws {
+    try await withWebhooks { bench in
+      let webhook = try await bench.add([.pushAccepted])
+      _ = try await bench.change(webhook, EventWebhookRequest(enabled: false))
+      let other = WebhookBench(
+        database: bench.database, vault: bench.vault, customer: try await bench.database.customer("Other"))
+      try await other.add([.pushAccepted])
+      try await bench.note(pushes: 1)
+      #expect(try await bench.database.query("SELECT 1 FROM webhook_event").isEmpty)
+      try await other.note(pushes: 2)
+      #expect(try await bench.runner().postDue() == 1)
+      #expect(bench.receiver.posts.map(\.text) == ["push.accepted 2"])
+    }
+  }
+
+  @Test func `Items of one event come together up to 500, and others alone, the oldest first`() async throws {
+    try await withWebhooks { bench in
+      let webhook = try await bench.add([.pushAccepted, .pushOpened, .importFinished])
+      // One settlement can have more than a post.
+      try await bench.note(pushes: 1200)
+      let pieces = try await bench.database.query("SELECT cardinality(push_nos) FROM webhook_event ORDER BY event_id")
+      #expect(try pieces.map { try $0.decode(Int32.self) } == [500, 500, 200])
+      try await bench.note(.pushOpened, pushes: 1)
+      try await bench.noteImport(1)
+      try await bench.noteImport(2)
+      for _ in 0..<3 { try await bench.note(pushes: 100) }
+      // One post at a time would say their order; these come at once.
+      #expect(try await bench.runner().postDue() == 1)
+      let expected = [
+        "push.accepted 500", "push.accepted 500", "push.accepted 500", "push.opened 1", "import.finished 1",
+        "import.finished 1",
+      ]
+      #expect(bench.receiver.posts.map(\.text).sorted() == expected.sorted())
+      let deliveries = try await bench.deliveries(webhook).reversed()
+      #expect(deliveries.map { "\($0.event.rawValue) \($0.items)" } == expected)
+      #expect(deliveries.allSatisfy { $0.state == .delivered && $0.attempts == 1 && $0.nextAt == nil })
+      #expect(Set(deliveries.map(\.messageId)) == Set(bench.receiver.posts.compactMap { $0.header("webhook-id") }))
+    }
+  }
+
+  @Test func `What is not taken is posted again with the same id, and nothing else until then`() async throws {
+    try await withWebhooks { bench in
+      let webhook = try await bench.add([.pushAccepted])
+      bench.receiver.answer(
+        .payloadRefused(reason: "HTTP404"), .retry(after: .seconds(60), reason: "HTTP503"),
+        .uncertain(reason: .hub(.requestTimeout)))
+      try await bench.note(pushes: 1)
+      _ = try await bench.runner().postDue()
+      let first = try await bench.delay()
+      #expect(first > 0 && first <= RetryPolicy.webhooks.first / .seconds(1), "\(first)")
+      let failed = try #require(try await bench.deliveries(webhook).first)
+      #expect(failed.state == .waiting && failed.attempts == 1 && failed.status == 404 && failed.problem == "HTTP404")
+      #expect(try await bench.store.find(bench.customer, webhook.webhookId).failingSince != nil)
+      // What happens meanwhile waits.
+      try await bench.note(pushes: 2)
+      #expect(try await bench.runner().postDue() == 0)
+      try await bench.makeDue()
+      #expect(try await bench.runner().postDue() == 1)
+      let second = try await bench.delay()
+      #expect(second > 30 && second <= 60, "\(second)")
+      try await bench.makeDue()
+      #expect(try await bench.runner().postDue() == 1)
+      #expect(try await bench.deliveries(webhook).first?.status == nil)
+      try await bench.makeDue()
+      #expect(try await bench.runner().postDue() == 1)
+      #expect(bench.receiver.posts.map(\.text) == Array(repeating: "push.accepted 1", count: 4) + ["push.accepted 2"])
+      #expect(Set(bench.receiver.posts.prefix(4).map { $0.header("webhook-id") }).count == 1)
+      #expect(try await bench.store.find(bench.customer, webhook.webhookId).failingSince == nil)
+    }
+  }
+
+  @Test func `Where nobody was asked, it is no attempt`() async throws {
+    try await withWebhooks { bench in
+      let webhook = try await bench.add([.pushAccepted])
+      try await bench.note(pushes: 1)
+      for reason in [HubReason.noPlace, .noAnswer] {
+        bench.receiver.answer(.unsent(reason: .hub(reason)))
+        #expect(try await bench.runner().postDue() == 1)
+        #expect(try await bench.deliveries(webhook).map(\.attempts) == [0])
+        try await bench.makeDue()
+      }
+      #expect(try await bench.store.find(bench.customer, webhook.webhookId).failingSince == nil)
+    }
+  }
+
+  @Test func `An answer of 410 disables the webhook at once`() async throws {
+    try await withWebhooks { bench in
+      let webhook = try await bench.add([.pushAccepted])
+      bench.receiver.answer(.payloadRefused(reason: "HTTP410"))
+      try await bench.note(pushes: 1)
+      _ = try await bench.runner().postDue()
+      let disabled = try await bench.store.find(bench.customer, webhook.webhookId)
+      #expect(!disabled.enabled && disabled.disabledReason?.contains("410") == true)
+      #expect(try await bench.deliveries(webhook).map(\.state) == [.failed])
+      #expect(try await bench.store.failing(bench.customer).map(\.webhookId) == [webhook.webhookId])
+      // What happens from now on is not told later.
+      try await bench.note(pushes: 2)
+      let enabled = try await bench.change(webhook, EventWebhookRequest(enabled: true))
+      #expect(enabled.enabled && enabled.disabledReason == nil && enabled.failingSince == nil)
+      #expect(try await bench.runner().postDue() == 0)
+      #expect(try await bench.store.failing(bench.customer).isEmpty)
+    }
+  }
+
+  @Test func `A webhook that has taken nothing for a day is disabled, and goes on once it is enabled`() async throws {
+    try await withWebhooks { bench in
+      let webhook = try await bench.add([.pushAccepted])
+      try await bench.note(pushes: 1)
+      bench.receiver.answer(.retry(after: nil, reason: "HTTP500"))
+      _ = try await bench.runner().postDue()
+      try await bench.note(pushes: 2)
+      try await bench.database.query("UPDATE webhook SET first_failed_at = now() - interval '23 hours'")
+      bench.receiver.answer(.retry(after: nil, reason: "HTTP500"))
+      try await bench.makeDue()
+      _ = try await bench.runner().postDue()
+      #expect(try await bench.store.find(bench.customer, webhook.webhookId).enabled)
+      #expect(try await bench.store.failing(bench.customer).count == 1)
+      try await bench.database.query("UPDATE webhook SET first_failed_at = now() - interval '25 hours'")
+      bench.receiver.answer(.retry(after: nil, reason: "HTTP500"))
+      try await bench.makeDue()
+      _ = try await bench.runner().postDue()
+      let disabled = try await bench.store.find(bench.customer, webhook.webhookId)
+      #expect(!disabled.enabled && disabled.disabledReason?.contains("HTTP500") == true)
+      try await bench.makeDue()
+      #expect(try await bench.runner().postDue() == 0)
+      _ = try await bench.change(webhook, EventWebhookRequest(enabled: true))
+      #expect(try await bench.runner().postDue() == 1)
+      #expect(bench.receiver.posts.suffix(2).map(\.text) == ["push.accepted 1", "push.accepted 2"])
+    }
+  }
+
+  @Test func `A delivery that is a day old is given up, and the others go on`() async throws {
+    try await withWebhooks { bench in
+      let webhook = try await bench.add([.pushAccepted])
+      try await bench.note(pushes: 1)
+      bench.receiver.answer(.retry(after: nil, reason: "HTTP500"))
+      _ = try await bench.runner().postDue()
+      try await bench.database.query(
+        "UPDATE webhook_delivery SET created_at = now() - interval '25 hours', not_before = now()")
+      bench.receiver.answer(.retry(after: nil, reason: "HTTP500"))
+      _ = try await bench.runner().postDue()
+      #expect(try await bench.deliveries(webhook).map(\.state) == [.failed])
+      try await bench.note(pushes: 2)
+      _ = try await bench.runner().postDue()
+      #expect(bench.receiver.posts.last?.text == "push.accepted 2")
+      // By hand it is posted again.
+      let delivery = try #require(try await bench.deliveries(webhook).last)
+      let again = try await bench.store.redeliver(bench.customer, webhook.webhookId, delivery.deliveryId)
+      #expect(again.state == .waiting && again.messageId == delivery.messageId)
+      _ = try await bench.runner().postDue()
+      #expect(bench.receiver.posts.last?.header("webhook-id") == delivery.messageId)
+      #expect(try await bench.deliveries(webhook).map(\.state) == [.delivered, .delivered])
+    }
+  }
+
+  @Test func `What a killed hub has begun is posted by another, once its time is over`() async throws {
+    try await withWebhooks { bench in
+      try await bench.add([.pushAccepted])
+      bench.receiver.fallSilent(at: "https://hooks.example.com/a")
+      try await bench.note(pushes: 1)
+      let runner = bench.runner()
+      let killed = Task { try await runner.postDue() }
+      try await waitUntil { !bench.receiver.posts.isEmpty }
+      let other = WebhookBench(database: bench.database, vault: bench.vault, customer: bench.customer)
+      #expect(try await other.runner().postDue() == 0)
+      killed.cancel()
+      _ = try? await killed.value
+      let delay = try await bench.delay()
+      #expect(delay > 0 && delay <= RetryPolicy.lostPosts / .seconds(1), "\(delay)")
+      try await bench.makeDue()
+      #expect(try await other.runner().postDue() == 1)
+      #expect(other.receiver.posts.map(\.text) == ["push.accepted 1"])
+      #expect(other.receiver.posts[0].header("webhook-id") == bench.receiver.posts[0].header("webhook-id"))
+    }
+  }
+
+  @Test func `Two hubs post everything once`() async throws {
+    try await withWebhooks { bench in
+      try await bench.add([.importFinished])
+      for number in 1...60 { try await bench.noteImport(Int64(number)) }
+      let (first, second) = (bench.runner(), bench.runner())
+      async let one = first.postDue()
+      async let two = second.postDue()
+      _ = try await (one, two)
+      while try await bench.runner().postDue() > 0 {}
+      #expect(bench.receiver.posts.count == 60)
+      #expect(Set(bench.receiver.posts.map { $0.header("webhook-id") }).count == 60)
+    }
+  }
+
+  @Test func `One that does not answer holds up no other`() async throws {
+    try await withWebhooks { bench in
+      try await bench.add([.pushAccepted], at: "https://hooks.example.com/silent")
+      try await bench.add([.pushAccepted], at: "https://hooks.example.com/quick")
+      bench.receiver.fallSilent(at: "https://hooks.example.com/silent")
+      let runner = bench.runner()
+      let running = Task { try await runner.run() }
+      defer { running.cancel() }
+      for count in 1...3 {
+        try await bench.note(pushes: count)
+        try await waitUntil {
+          bench.receiver.posts.contains { $0.address.hasSuffix("quick") && $0.text == "push.accepted \(count)" }
+        }
+      }
+      #expect(bench.receiver.posts.filter { $0.address.hasSuffix("silent") }.count == 1)
+    }
+  }
+
+  @Test func `An answer that takes too long is none`() async throws {
+    try await withWebhooks { bench in
+      let webhook = try await bench.add([.pushAccepted])
+      bench.receiver.fallSilent(at: "https://hooks.example.com/a")
+      try await bench.note(pushes: 1)
+      _ = try await bench.runner(timeLimit: .milliseconds(1)).postDue()
+      let delivery = try #require(try await bench.deliveries(webhook).first)
+      #expect(delivery.state == .waiting && delivery.problem == HubReason.requestTimeout.rawValue)
+    }
+  }
+
+  @Test func `After a rotation both secrets sign for a day`() async throws {
+    try await withWebhooks { bench in
+      let webhook = try await bench.add([.pushAccepted])
+      let rotated = try await bench.database.pool.transaction { transaction in
+        try await EventWebhooks(transaction).rotate(bench.customer, webhook.webhookId, vault: bench.vault).after
+      }
+      #expect(rotated.secret != webhook.secret && rotated.formerSecretUntil != nil)
+      let secrets = try [rotated, webhook].map { webhook in
+        try #require(Data(base64Encoded: String((webhook.secret ?? "").dropFirst(6))))
+      }
+      try await bench.note(pushes: 1)
+      _ = try await bench.runner().postDue()
+      try await bench.database.query("UPDATE webhook SET former_until = now() - interval '1 second'")
+      try await bench.note(pushes: 1)
+      _ = try await bench.runner().postDue()
+      for (post, count) in zip(bench.receiver.posts, [2, 1]) {
+        let moment = Date(timeIntervalSince1970: Double(try #require(post.header("webhook-timestamp"))) ?? 0)
+        let expected = WebhookSignature(secrets: secrets.prefix(count).map { Secret(bytes: Array($0)) })
+          .headers(id: try #require(post.header("webhook-id")), at: moment, post.body)
+        #expect(post.header("webhook-signature") == expected[2].value)
+      }
+      #expect(try await bench.store.find(bench.customer, webhook.webhookId).formerSecretUntil == nil)
+    }
+  }
+
+  @Test func `A test is posted whatever the webhook is told, and not to one that is disabled`() async throws {
+    try await withWebhooks { bench in
+      let webhook = try await bench.add([.pushAccepted])
+      let delivery = try await bench.store.test(bench.customer, webhook.webhookId)
+      #expect(delivery.event == .webhookTest && delivery.state == .waiting)
+      #expect(try await bench.runner().postDue() == 1)
+      #expect(bench.receiver.posts.map(\.text) == ["webhook.test 1"])
+      _ = try await bench.change(webhook, EventWebhookRequest(enabled: false))
+      await #expect(throws: RegistryError.self) { try await bench.store.test(bench.customer, webhook.webhookId) }
+      await #expect(throws: RegistryError.numberUnknown("webhook")) {
+        try await bench.store.test(CustomerID(bench.customer.rawValue + 1), webhook.webhookId)
+      }
+    }
+  }
+
+  @Test func `A certificate is told of once for each webhook and number of days`() async throws {
+    try await withWebhooks { bench in
+      try await bench.add([.certificateExpiring])
+      try await bench.add([.pushAccepted])
+      let end = Date(timeIntervalSince1970: 1_795_165_200)
+      for days in [30, 30, 14, 14] {
+        try await bench.store.tellExpiry(bench.customer, PushAppID(1), notAfter: end, days: days)
+      }
+      _ = try await bench.runner().postDue()
+      #expect(bench.receiver.posts.count == 2)
+    }
+  }
+
+  @Test func `What is older than 30 days is deleted`() async throws {
+    try await withWebhooks { bench in
+      let webhook = try await bench.add([.pushAccepted])
+      try await bench.note(pushes: 1)
+      _ = try await bench.runner().postDue()
+      try await bench.database.query("UPDATE webhook_event SET at = now() - interval '31 days'")
+      try await bench.database.query("UPDATE webhook_delivery SET created_at = now() - interval '31 days'")
+      try await bench.note(pushes: 1)
+      try await EventWebhooks.forgetExpired(bench.customer, in: bench.database.pool)
+      #expect(try await bench.deliveries(webhook).isEmpty)
+      #expect(try await bench.database.query("SELECT 1 FROM webhook_event").count == 1)
+    }
+  }
+
+  @Test(arguments: [
+    (EventWebhookRequest(events: [.pushAccepted]), "url"),
+    (EventWebhookRequest(url: "http://hooks.example.com/", events: [.pushAccepted]), "url"),
+    (EventWebhookRequest(url: "https://10.0.0.1/", events: [.pushAccepted]), "url"),
+    (EventWebhookRequest(url: "https://hooks.example.com/", events: []), "events"),
+    (EventWebhookRequest(url: "https://hooks.example.com/", events: [.pushAccepted], form: .carma), "events"),
+    (EventWebhookRequest(url: "https://hooks.example.com/", events: [.pushOpened], description: "a\u{1}"), "description"),
+  ])
+  func `What a webhook may not be is refused by its field`(request: EventWebhookRequest, field: String) async throws {
+    try await withWebhooks { bench in
+      let error = await #expect(throws: RegistryError.self) {
+        try await bench.store.add(bench.customer, request, vault: bench.vault, rule: .webhook)
+      }
+      guard case .invalid(field, _)? = error else {
+        Issue.record("\(String(describing: error))")
+        return
+      }
+    }
+  }
+
+  @Test func `A customer has twenty webhooks at most`() async throws {
+    try await withWebhooks { bench in
+      for _ in 0..<EventWebhooks.most { try await bench.add([.pushAccepted]) }
+      await #expect(throws: RegistryError.self) { try await bench.add([.pushAccepted]) }
+    }
+  }
+}
