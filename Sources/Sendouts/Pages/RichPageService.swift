@@ -102,10 +102,10 @@ public final class RichPageService: Sendable {
     _ link: PushLink, _ source: PageSource, _ found: LookedUp
   ) throws -> (template: (name: String, version: Int32)?, content: MessageContent)? {
     if !source.variants.isEmpty {
-      guard let variant = found.variant else {
+      guard let found = found.variant else {
         throw MustLookUp { $0.variant = .some(try await self.sources.variant(of: link)) }
       }
-      guard let variant, source.variants.indices.contains(Int(variant) - 1) else { return nil }
+      guard let variant = found, source.variants.indices.contains(Int(variant) - 1) else { return nil }
       let said = source.variants[Int(variant) - 1]
       return (said.template, said.content)
     }
