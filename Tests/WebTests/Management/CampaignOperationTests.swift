@@ -1,0 +1,78 @@
+import Operations
+import Registry
+import Support
+import Testing
+import Wire
+
+/// Routes of what is done with a sendout before it goes, and after.
+@Suite struct CampaignOperationTests {
+  private let varied = """
+    {"name":"Offer","appId":"com.acme.app","audience":{"originalIds":["lars@example.com"]},"message":{"alert":"x"},
+     "variants":[{"name":"A","share":10,"message":{}},{"name":"B","share":10,"message":{"alert":"y"}}],
+     "winner":{"afterMinutes":60}}
+    """
+
+  private func withSendout(_ body: (ManagementServer) async throws -> Void) async throws {
+    try await withManagementServer { managed in
+      try await managed.addApp(credentials: .sample)
+      let made = try await managed.send("POST", "/api/v1/sendouts", json: varied)
+      #expect(made.status == 201 && (try made.json.integer("sendoutId")) == 1, "\(made.text)")
+      try await body(managed)
+    }
+  }
+
+  @Test func `A chosen winner has a line in the audit log, with what was known of it before`() async throws {
+    try await withSendout { managed in
+      let early = try await managed.send("POST", "/api/v1/sendouts/1/winner", json: #"{"variant":"B"}"#)
+      #expect(early.status == 409, "\(early.text)")
+      try await managed.database.query("UPDATE sendout SET state = 'running', frozen_at = now(), started_at = now()")
+      let unknown = try await managed.send("POST", "/api/v1/sendouts/1/winner", json: #"{"variant":"C"}"#)
+      #expect(unknown.status == 400 && unknown.text.contains("variant names no variant of this sendout"))
+      let chosen = try await managed.send("POST", "/api/v1/sendouts/1/winner", json: #"{"variant":"B"}"#)
+      #expect(chosen.status == 200, "\(chosen.text)")
+      let line = try #require(try await managed.send("GET", "/api/v1/audit").json.array("items")?.first)
+      #expect(line.string("action") == "sendout.winner" && line.string("target") == "sendout 1")
+      #expect(line["after"]?.string("variant") == "B" && line["before"] != nil && line["before"] != line["after"])
+      let other = try await managed.send("POST", "/api/v1/sendouts/1/winner", json: #"{"variant":"A"}"#)
+      #expect(other.status == 409, "\(other.text)")
+    }
+  }
+
+  @Test func `A preflight stores nothing, and its digest starts the sendout`() async throws {
+    try await withSendout { managed in
+      let rows = try await managed.rows()
+      let told = try await managed.send("POST", "/api/v1/sendouts/1/preflight")
+      #expect(told.status == 200, "\(told.text)")
+      let unsaved = try await managed.send("POST", "/api/v1/sendouts/preflight", json: varied)
+      #expect(try unsaved.json.string("digest") == told.json.string("digest"), "\(unsaved.text)")
+      #expect(try await managed.rows() == rows)
+      let started = try await managed.send(
+        "POST", "/api/v1/sendouts/1/start", json: #"{"digest":"\#(try told.json.string("digest") ?? "")"}"#)
+      #expect(started.status == 200, "\(started.text)")
+    }
+  }
+
+  @Test func `A copy of what has no pushes names the way out`() async throws {
+    try await withSendout { managed in
+      let refused = try await managed.send("POST", "/api/v1/sendouts/1/copy", json: #"{"audience":"failed"}"#)
+      #expect(refused.status == 409 && refused.text.contains("Leave out audience"), "\(refused.text)")
+      let made = try await managed.send("POST", "/api/v1/sendouts/1/copy")
+      #expect(made.status == 201 && (try made.json.integer("sendoutId")) == 2, "\(made.text)")
+      let line = try #require(try await managed.send("GET", "/api/v1/audit").json.array("items")?.first)
+      #expect(line.string("action") == "sendout.copy" && line.string("target") == "sendout 2")
+      #expect(line["after"]?["audience"] == nil && line["after"]?["message"] == nil)
+    }
+  }
+
+  @Test func `A test names twenty contacts at most`() async throws {
+    try await withSendout { managed in
+      let ids = (1...21).map { #""user\#($0)""# }.joined(separator: ",")
+      for json in [#"{"originalIds":[\#(ids)]}"#, #"{"originalIds":[]}"#, "{}"] {
+        let refused = try await managed.send("POST", "/api/v1/sendouts/1/test", json: json)
+        #expect(refused.status == 400 && refused.text.contains("originalIds"), "\(refused.text)")
+      }
+      let reply = try await managed.send("POST", "/api/v1/sendouts/1/test", json: #"{"originalIds":["nobody"]}"#)
+      #expect(reply.status == 200 && (try reply.json.array("unknownOriginalIds")) == ["nobody"], "\(reply.text)")
+    }
+  }
+}
