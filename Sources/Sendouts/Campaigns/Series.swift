@@ -271,7 +271,7 @@ enum SeriesQueries {
     INSERT INTO sendout (customer_id, push_app_ids, name, state, audience, message, template_name, template_version, purpose,
                          unknown_ids, on_uncertain, written_by, campaign, start_at, local_time, end_at, scheduled_at, changed_at,
                          next_at, series_id, series_no, maximum_contacts)
-    SELECT newest.customer_id, newest.push_app_ids, newest.name, 'scheduled', newest.audience, newest.message,
+    SELECT $1::bigint, newest.push_app_ids, newest.name, 'scheduled', newest.audience, newest.message,
            newest.template_name, newest.template_version, newest.purpose, newest.unknown_ids, newest.on_uncertain,
            newest.written_by, newest.campaign,
            CASE WHEN newest.start_at IS NOT NULL THEN moved.at END,
