@@ -70,7 +70,7 @@ enum ScheduleQueries {
     "sendout.late", .write,
     """
     WITH changed AS (UPDATE sendout
-       SET state = 'paused', state_changes = state_changes + 1, changed_at = now(), halt_reason = '\(Sendout.lateReason)',
+       SET state = 'paused', state_changes = state_changes + 1, changed_at = now(), halt_reason = '\(HaltReason.late.rawValue)',
            next_at = NULL
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
     RETURNING \(SendoutQueries.columns)), \(SendoutEventSQL.told) SELECT sendout_id FROM changed
