@@ -107,9 +107,12 @@ enum AudienceSampleQueries {
 
   /// A row of two arrays: how many contacts meet each condition, and the original id of the first one, "" for none. `$4` are the original ids.
   static func counts(_ filter: FilterSQL, _ conditions: [FilterSQL], ofIDs: Bool) -> Statement {
+    let met = conditions.map { "(\($0.sql(literals: "$3::text[]"))) IS TRUE" }
+    let columns = met.enumerated().map { "\($1) AS met_\($0)" }
     let counts = conditions.indices.map { index in
-      let met = "FILTER (WHERE \(conditions[index].sql(literals: "$3::text[]")) AND \(hasDevice))"
-      return "count(*) \(met) AS met_\(index), min(contact.contact_id) \(met) AS example_\(index)"
+      """
+      count(*) FILTER (WHERE met_\(index)) AS count_\(index), min(contact_id) FILTER (WHERE met_\(index)) AS example_\(index)
+      """
     }
     let examples = conditions.indices.map { index in
       """
@@ -117,12 +120,15 @@ enum AudienceSampleQueries {
                  WHERE contact.customer_id = $1::bigint AND contact.contact_id = counted.example_\(index)), '')
       """
     }
+    // Few contacts meet any, so devices are looked for last. Where many do, the planner joins all devices at once.
     return Statement(
       "audience.count_conditions\(ofIDs ? "_of_ids" : "")", .read,
       """
-      WITH counted AS MATERIALIZED (
-        SELECT \(counts.joined(separator: ",\n               ")) FROM \(contacts(filter, ofIDs: ofIDs ? "$4" : nil)))
-      SELECT ARRAY[\(conditions.indices.map { "met_\($0)" }.joined(separator: ", "))]::bigint[],
+      WITH met AS (
+        SELECT contact.contact_id, \(columns.joined(separator: ",\n               "))
+          FROM \(contacts(filter, ofIDs: ofIDs ? "$4" : nil)) AND (\(met.joined(separator: " OR "))) AND \(hasDevice)),
+      counted AS MATERIALIZED (SELECT \(counts.joined(separator: ",\n                                    ")) FROM met)
+      SELECT ARRAY[\(conditions.indices.map { "count_\($0)" }.joined(separator: ", "))]::bigint[],
              ARRAY[\(examples.joined(separator: ",\n"))]::text[]
         FROM counted
       """)

@@ -154,7 +154,7 @@ extension Sendout {
       campaign: campaign, seriesId: series?.id, seriesNo: (series?.number).map(Int.init),
       scheduledAt: scheduledAt.map(Wire.Timestamp.init), nextAt: nextAt.map(Wire.Timestamp.init),
       maximumContacts: maximumContacts.map(Int.init), everyone: everyone.map(Int.init), people: people.map(Int.init),
-      decision: decision(campaign))
+      decision: decision(campaign), testOf: testOf)
   }
 
   func decision(_ campaign: CampaignFields) -> WinnerDecision? {

@@ -137,6 +137,9 @@ import Wire
       let stream = try await bench.database.query("SELECT sendout_id FROM sendout WHERE test_of IS NOT NULL")
       #expect(stream.count == 1)
       let key = SendoutKey(bench.customer, SendoutID(try stream[0].decode(Int64.self)))
+      let listed = try await bench.sendouts.list(bench.customer).items
+      #expect(listed.first { $0.sendoutId == key.sendout }?.testOf == draft.sendoutId)
+      #expect(listed.first { $0.sendoutId == draft.sendoutId }?.testOf == nil)
       let link = PushLink(customer: bench.customer, sendout: key.sendout, push: PushNumber(1), device: devices[0])
       let opened = try await OpenLog(bench.pool).record([Open(link, via: .page, by: .person)], of: bench.customer)
       // The page shows, and nothing is recorded.

@@ -125,6 +125,7 @@ public struct SendoutReply: APIObject, Equatable {
   public var everyone: Int?
   public var people: Int?
   public var decision: WinnerDecision?
+  public var testOf: SendoutID?
 
   public init(
     sendoutId: SendoutID, name: String, kind: SendoutKind = .broadcast, apps: [App], state: SendoutState,
@@ -135,7 +136,7 @@ public struct SendoutReply: APIObject, Equatable {
     expiredAt: Timestamp? = nil, counts: SendoutCounts? = nil, firstOpens: [Int]? = nil,
     campaign: CampaignFields = CampaignFields(), seriesId: SeriesID? = nil, seriesNo: Int? = nil,
     scheduledAt: Timestamp? = nil, nextAt: Timestamp? = nil, maximumContacts: Int? = nil, everyone: Int? = nil,
-    people: Int? = nil, decision: WinnerDecision? = nil
+    people: Int? = nil, decision: WinnerDecision? = nil, testOf: SendoutID? = nil
   ) {
     self.sendoutId = sendoutId
     self.name = name
@@ -168,6 +169,7 @@ public struct SendoutReply: APIObject, Equatable {
     self.everyone = everyone
     self.people = people
     self.decision = decision
+    self.testOf = testOf
   }
 
   public static let schemaName: String? = "Sendout"
@@ -210,8 +212,9 @@ public struct SendoutReply: APIObject, Equatable {
     "onUncertain": "What to do with uncertain pushes: `resend` (nobody is missed) or `skip` (nobody receives two).",
     "digest":
       """
-    Stands for all that a draft says: name, apps, audience, message, purpose, template in its current version, `onUncertain`, times and \
-    limits. It changes with them, so that a start can name what somebody looked at. Only those that have not started have it.
+    Stands for all that a draft says: name, apps, audience, message, purpose, `onUncertain`, times, limits and variants. It changes with \
+    them, with what the audience's segments mean, with the current versions of the templates, and with the customer's quiet hours, caps and \
+    time zone, so that a start can name what somebody looked at. Only those that have not started have it.
     """,
     "writtenBy": "The user of the console who wrote it last. Absent for API and command line.",
     "createdAt": "When the sendout was made.",
@@ -235,12 +238,14 @@ public struct SendoutReply: APIObject, Equatable {
     "people": .count("Contacts who were left then. Absent where they were not counted."),
     "decision":
       "Which variant the rest of the contacts gets, once the audience is fixed. Only where there is `winner`.",
+    "testOf": "The sendout that its messages tested. Only of the messages of tests.",
   ]
 
   private enum CodingKeys: String, CodingKey {
     case sendoutId, name, kind, apps, state, haltReason, audience, unknownOriginalIds, message, purpose, template,
       templateVersion, onUncertain, digest, writtenBy, createdAt, startedAt, frozenAt, finishedAt, expiredAt, counts,
-      firstOpens, seriesId, seriesNo, scheduledAt, nextAt, maximumContacts, everyone, people, decision
+      firstOpens, seriesId, seriesNo, scheduledAt, nextAt, maximumContacts, everyone, people, decision,
+      testOf
   }
 
   public init(from decoder: any Decoder) throws {
@@ -275,6 +280,7 @@ public struct SendoutReply: APIObject, Equatable {
     everyone = try body.decodeIfPresent(Int.self, forKey: .everyone)
     people = try body.decodeIfPresent(Int.self, forKey: .people)
     decision = try body.decodeIfPresent(WinnerDecision.self, forKey: .decision)
+    testOf = try body.decodeIfPresent(SendoutID.self, forKey: .testOf)
   }
 
   public func encode(to encoder: any Encoder) throws {
@@ -309,6 +315,7 @@ public struct SendoutReply: APIObject, Equatable {
     try body.encodeIfPresent(everyone, forKey: .everyone)
     try body.encodeIfPresent(people, forKey: .people)
     try body.encodeIfPresent(decision, forKey: .decision)
+    try body.encodeIfPresent(testOf, forKey: .testOf)
     try campaign.encode(to: encoder)
   }
 
