@@ -244,8 +244,8 @@ let package = Package(
     tests(
       of: "Sendouts",
       imports: [
-        "Sendouts", "Audience", "Delivery", "Registry", "Content", "Providers", "Simulator", "Postgres", "Wire",
-        "Locking", lifecycle, logging,
+        "Sendouts", "Audience", "Delivery", "Outbox", "Registry", "Content", "Providers", "Simulator", "Postgres",
+        "Wire", "Locking", lifecycle, logging,
       ]),
     tests(
       of: "Hybrid",

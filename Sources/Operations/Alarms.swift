@@ -90,9 +90,11 @@ struct Alarms {
       customer, PageRequest(limit: 20), matching: SendoutFilter(states: [.paused]))
     return paused.items.compactMap { sendout in
       sendout.haltReason.map { reason in
-        AlarmReply(
-          kind: .sendout, title: "Sendout \(sendout.sendoutId), \(sendout.name), is paused", reason: reason,
-          fix: "Correct what the reason names, then resume the sendout.",
+        let known = HaltReason(reason)
+        return AlarmReply(
+          kind: .sendout, title: "Sendout \(sendout.sendoutId), \(sendout.name), is paused",
+          reason: known.map { "\($0.sentence) (\(reason))" } ?? reason,
+          fix: known?.advice ?? "Correct what the reason names, then resume the sendout.",
           command: "pushcart sendout resume \(sendout.sendoutId) --customer \(customer)",
           since: sendout.startedAt ?? sendout.createdAt, sendoutId: sendout.sendoutId)
       }

@@ -156,7 +156,7 @@ import Wire
       #expect(try await bench.runner().postDue() == 0)
       _ = try await bench.change(webhook, EventWebhookRequest(enabled: true))
       #expect(try await bench.runner().postDue() == 1)
-      #expect(bench.receiver.posts.suffix(2).map(\.text) == ["push.accepted 1", "push.accepted 2"])
+      #expect(bench.receiver.posts.suffix(2).map(\.text).sorted() == ["push.accepted 1", "push.accepted 2"])
     }
   }
 
@@ -321,7 +321,10 @@ import Wire
     (EventWebhookRequest(url: "https://10.0.0.1/", events: [.pushAccepted]), "url"),
     (EventWebhookRequest(url: "https://hooks.example.com/", events: []), "events"),
     (EventWebhookRequest(url: "https://hooks.example.com/", events: [.pushAccepted], form: .carma), "events"),
-    (EventWebhookRequest(url: "https://hooks.example.com/", events: [.pushOpened], description: "a\u{1}"), "description"),
+    (
+      EventWebhookRequest(url: "https://hooks.example.com/", events: [.pushOpened], description: "a\u{1}"),
+      "description"
+    ),
   ])
   func `What a webhook may not be is refused by its field`(request: EventWebhookRequest, field: String) async throws {
     try await withWebhooks { bench in

@@ -44,7 +44,7 @@ final class FailureWatch: Sendable {
     let (all, failed) = try await Ledger(pool).recentOutcomes(
       key, since: sendout.changedAt ?? sendout.createdAt, last: Self.looksAt)
     guard all >= Self.least, Double(failed) >= limit * Double(all) else { return }
-    let reason = "\(Sendout.failuresReason) \(100 * failed / all) % of the last \(all)"
+    let reason = "\(HaltReason.tooManyFailures.rawValue) \(100 * failed / all) % of the last \(all)"
     let isHalted = try await pool.transaction(of: key.customer.rawValue) { database in
       let halted = try await database.query(
         SendoutQueries.halt, key.customer.rawValue, key.sendout.rawValue, reason, self.sendout.stateChanges)
@@ -74,13 +74,6 @@ extension Sendout {
   /// Why a sendout pauses at its freeze that would reach more contacts than it may; nil if it would not.
   func tooMany(_ people: Int?) -> String? {
     guard let most = maximumContacts, let people, people > Int(most) else { return nil }
-    return "\(Self.contactsReason) \(people) > \(most)"
+    return "\(HaltReason.tooManyContacts.rawValue) \(people) > \(most)"
   }
-
-  /// How halt reasons begin that are no words of push services. Hubs and the database were away when the sendout was to start.
-  static let lateReason = "late"
-  /// More contacts were left than whoever started it allowed.
-  static let contactsReason = "too_many_contacts"
-  /// Too many of its last outcomes were failures.
-  static let failuresReason = "too_many_failures"
 }

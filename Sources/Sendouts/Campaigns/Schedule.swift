@@ -19,7 +19,7 @@ extension SendoutWorker {
     } else if try sendout.awaitsDecision(sendout.campaign()) {
       try await decideWinner(of: sendout)
     } else {
-      try await end(sendout)
+      try await expire(sendout)
     }
     return .continue(after: .zero)
   }
@@ -69,7 +69,7 @@ extension SendoutWorker {
     case .late:
       logger.warning(
         "scheduled sendout paused: hubs or the database were away when it was to start",
-        metadata: ["sendout": "\(key)", "startAt": "\(sendout.startAt.map { "\(Timestamp($0))" } ?? "-")"])
+        metadata: ["sendout": "\(key)", "startAt": "\(sendout.startAt.map { "\(Wire.Timestamp($0))" } ?? "-")"])
     }
   }
 
@@ -82,7 +82,7 @@ extension SendoutWorker {
   }
 
   /// Ends a sendout at its end: what has not left never does. It finishes by itself then, also where it was paused.
-  private func end(_ sendout: Sendout) async throws {
+  private func expire(_ sendout: Sendout) async throws {
     let key = sendout.key
     let (customer, number) = (key.customer.rawValue, key.sendout.rawValue)
     let skipped: Int? = try await pool.transaction(of: customer, limit: Ledger.wholeSendoutLimit) { database in
@@ -90,6 +90,12 @@ extension SendoutWorker {
         case let current = try Sendout(row), current.state == .running || current.state == .paused,
         current.nextAt == sendout.nextAt
       else { return nil }
+      // Whatever it was to look at, it is not the end.
+      guard let endAt = current.endAt, try await endAt <= database.query(ScheduleQueries.now)[0].decode(Date.self)
+      else {
+        try await database.query(ScheduleQueries.postponeLook, customer, number, current.endAt)
+        return nil
+      }
       let ledger = Ledger(database)
       let skipped = try await ledger.expire(key)
       // What hubs have in hand is claimed once more, and skipped then.
@@ -124,7 +130,7 @@ extension Sendout {
 
   /// When the next zone of the world has its local time: offsets are quarters of an hour. Nil once all zones have it.
   fileprivate func nextLook(after now: Date) -> Date? {
-    guard let localTime, let inUTC = Timestamp("\(localTime):00Z")?.date else { return nil }
+    guard let localTime, let inUTC = Wire.Timestamp("\(localTime):00Z")?.date else { return nil }
     let step = 15.0 * 60
     let first = inUTC.addingTimeInterval(-3600 * Double(ScheduleQueries.earliestZone))
     let days = (try? campaign())?.onMissed == .nextDay ? 1.0 : 0

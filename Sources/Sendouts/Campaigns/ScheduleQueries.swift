@@ -60,20 +60,17 @@ enum ScheduleQueries {
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
     """)
 
-  /// Makes hubs look at a scheduled sendout at the moment `$3`.
+  /// Makes hubs look at a sendout next at the moment `$3`, or no more.
   static let postponeLook = Statement(
     "sendout.postpone_look", .write,
-    """
-    UPDATE sendout SET next_at = $3::timestamptz
-     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state = 'scheduled'
-    """)
+    "UPDATE sendout SET next_at = $3::timestamptz WHERE customer_id = $1::bigint AND sendout_id = $2::bigint")
 
   /// Pauses a sendout whose moment has passed unseen.
   static let late = Statement(
     "sendout.late", .write,
     """
     WITH changed AS (UPDATE sendout
-       SET state = 'paused', state_changes = state_changes + 1, changed_at = now(), halt_reason = '\(Sendout.lateReason)',
+       SET state = 'paused', state_changes = state_changes + 1, changed_at = now(), halt_reason = '\(HaltReason.late.rawValue)',
            next_at = NULL
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
     RETURNING \(SendoutQueries.columns)), \(SendoutEventSQL.told) SELECT sendout_id FROM changed

@@ -1,19 +1,19 @@
 import Delivery
 import FoundationEssentials
-package import Postgres
+import Postgres
 import Registry
-package import Wire
+import Wire
 
 /// Sendouts that repeat: each time is a sendout of its own.
 ///
 /// A series that has not ended has a scheduled sendout that is its newest. The next one is made in the commit that takes that one up, so that
 /// none is left out and none made twice. Where somebody has cancelled the newest or made a draft of it, the hub's scan finds the
 /// series and makes the next.
-package struct Series: Sendable {
+struct Series: Sendable {
   private let database: any Querying
 
   /// - Parameter database: a transaction.
-  package init(_ database: any Querying) { self.database = database }
+  init(_ database: any Querying) { self.database = database }
 
   /// Makes a sendout that is about to be scheduled the first time of a new series. It goes on the first day that matches.
   /// - Throws: `SendoutError.invalid` if no day matches.
@@ -271,7 +271,7 @@ enum SeriesQueries {
     INSERT INTO sendout (customer_id, push_app_ids, name, state, audience, message, template_name, template_version, purpose,
                          unknown_ids, on_uncertain, written_by, campaign, start_at, local_time, end_at, scheduled_at, changed_at,
                          next_at, series_id, series_no, maximum_contacts)
-    SELECT newest.customer_id, newest.push_app_ids, newest.name, 'scheduled', newest.audience, newest.message,
+    SELECT $1::bigint, newest.push_app_ids, newest.name, 'scheduled', newest.audience, newest.message,
            newest.template_name, newest.template_version, newest.purpose, newest.unknown_ids, newest.on_uncertain,
            newest.written_by, newest.campaign,
            CASE WHEN newest.start_at IS NOT NULL THEN moved.at END,

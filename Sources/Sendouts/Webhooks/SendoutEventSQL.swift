@@ -14,7 +14,7 @@ enum SendoutEventSQL {
   /// That the sendout has started: its audience is frozen, which happens once. The freeze may also have paused it, as it has too many contacts.
   static let toldOfFreeze = """
     started_told AS (\(EventSQL.note(.sendoutStarted, of: "changed", where: "kind = 'broadcast'", sendout: "sendout_id"))),
-    told AS (\(changed("state = 'paused' AND starts_with(halt_reason, 'too_many_contacts')")))
+    told AS (\(changed("state = 'paused' AND starts_with(halt_reason, '\(HaltReason.tooManyContacts.rawValue)')")))
     """
 
   private static func changed(_ condition: String) -> String {

@@ -49,6 +49,40 @@ public enum SendoutState: String, Codable, Sendable, Hashable, CaseIterable, Sch
   case finished
 }
 
+/// Why the hub paused a sendout, where that is no push service's reason: how `haltReason` begins.
+public enum HaltReason: String, Sendable, CaseIterable {
+  /// Hubs or the database were away when it was to start.
+  case late
+  /// More contacts were left than whoever started it allowed.
+  case tooManyContacts = "too_many_contacts"
+  /// Too many of its last outcomes were failures.
+  case tooManyFailures = "too_many_failures"
+
+  /// - Parameter text: of a sendout.
+  public init?(_ text: String) {
+    guard let word = text.split(separator: " ").first, let reason = Self(rawValue: String(word)) else { return nil }
+    self = reason
+  }
+
+  /// For people.
+  public var sentence: String {
+    switch self {
+    case .late: "Hubs or the database were away when it was to start."
+    case .tooManyContacts: "It would reach more contacts than whoever started it allowed."
+    case .tooManyFailures: "Too many of its last pushes failed."
+    }
+  }
+
+  /// What helps.
+  public var advice: String {
+    switch self {
+    case .late: "Resume the sendout to start it now, or cancel it."
+    case .tooManyContacts: "Look at its audience. Resume the sendout to reach them all, or cancel it."
+    case .tooManyFailures: "Look at the reasons of its failures and correct them, then resume the sendout."
+    }
+  }
+}
+
 /// What a sendout is.
 public enum SendoutKind: String, Codable, Sendable, Hashable, CaseIterable, SchemaProviding {
   /// One message to an audience.
@@ -162,7 +196,11 @@ public struct SendoutReply: APIObject, Equatable {
     draft ⇄ scheduled; either → freezing → running ⇄ paused; scheduled → paused, where its time passed unseen; any of them → cancelled; \
     running → finished.
     """,
-    "haltReason": "Why the hub paused or cancelled the sendout, such as refused credentials.",
+    "haltReason":
+      """
+    Why the hub paused or cancelled the sendout: what a push service said of its credentials, or a text that begins with \
+    \(HaltReason.allCases.map { "`\($0.rawValue)`" }.joined(separator: ", ")).
+    """,
     "audience": "Who receives the sendout. Absent in lists, and once retention has deleted its original ids.",
     "unknownOriginalIds": .count("How many of the audience's original ids no contact has."),
     "message": "What the push says. Absent in lists.",

@@ -19,7 +19,7 @@ import Testing
   /// read all that waits in lanes whose service is away, once a second and on every hub.
   private static let ofEverybody: Set = [
     "ledger.due", "sendout.freezing", "sendout.settled", "hybrid.due_reports", "notification.due", "import.due",
-    "erasure.due", "activity.due", "webhook.due",
+    "erasure.due", "activity.due", "webhook.due", "sendout.timed", "series.lacking",
   ]
 
   @Test func `No statement has a form that Citus refuses`() async throws {

@@ -25,7 +25,7 @@ import Wire
       _ = try await managed.send("POST", "\(path)/start")
       let late = try await managed.send("PUT", path, json: draft)
       #expect(late.status == 409)
-      #expect(late.error == "Sendout \(id) is freezing. Only a draft can be changed: make a new sendout.")
+      #expect(late.error == "Sendout \(id) is freezing. Only what has not started can be changed: make a new sendout.")
     }
   }
 
