@@ -67,7 +67,7 @@ public struct Preflights: Sendable {
     }
     let apps = try await PushApps(reading).list(customer).filter { subject.apps.contains($0.id) }
     let audience = try await store.segments.resolve(customer, subject.audience)
-    let plan = subject.plan(settings, now: messages.now(), suppressions: suppressions)
+    let plan = subject.plan(settings, startedAt: messages.now(), suppressions: suppressions)
     return try await permits.withPermit(customer) {
       let counts = try await counts(subject, audience, plan)
       let warnings = PreflightWarnings(
