@@ -49,6 +49,26 @@ import Wire
       Case(method: "PUT", path: "/api/v1/sendouts/1", json: sendout(start: false, info: "new"), lines: [])
     ),
     (
+      "PATCH /api/v1/sendouts/{id}",
+      Case(
+        method: "PATCH", path: "/api/v1/sendouts/1", json: #"{"startAt":"2090-01-02T10:00:00Z"}"#,
+        lines: ["sendout.change sendout 1"])
+    ),
+    (
+      "PATCH /api/v1/sendouts/{id}",
+      Case(
+        method: "PATCH", path: "/api/v1/sendouts/1", json: #"{"startAt":"2090-01-02T11:00:00+01:00"}"#, lines: [])
+    ),
+    (
+      "POST /api/v1/sendouts/{id}/schedule",
+      Case(method: "POST", path: "/api/v1/sendouts/1/schedule", lines: ["sendout.schedule sendout 1"])
+    ),
+    ("POST /api/v1/sendouts/{id}/schedule", Case(method: "POST", path: "/api/v1/sendouts/1/schedule", lines: [])),
+    (
+      "POST /api/v1/sendouts/{id}/unschedule",
+      Case(method: "POST", path: "/api/v1/sendouts/1/unschedule", lines: ["sendout.unschedule sendout 1"])
+    ),
+    (
       "POST /api/v1/sendouts/{id}/start",
       Case(method: "POST", path: "/api/v1/sendouts/1/start", lines: ["sendout.start sendout 1"])
     ),
@@ -74,6 +94,21 @@ import Wire
     (
       "POST /api/v1/sendouts/{id}/copy",
       Case(method: "POST", path: "/api/v1/sendouts/2/copy", lines: ["sendout.copy sendout 3"])
+    ),
+    (
+      "POST /api/v1/sendouts",
+      Case(
+        method: "POST", path: "/api/v1/sendouts",
+        json: #"""
+          {"appId":"com.acme.app","audience":{"all":true},"message":{"alert":"x"},"startAt":"2090-01-02T10:00:00Z",
+           "repeat":{"every":"day"},"quietHours":null}
+          """#, lines: ["sendout.add sendout 4", "sendout.schedule sendout 4"])
+    ),
+    (
+      "POST /api/v1/sendouts/series/{id}/end",
+      Case(
+        method: "POST", path: "/api/v1/sendouts/series/1/end",
+        lines: ["series.end series 1", "sendout.cancel sendout 4"])
     ),
     (
       "POST /api/v1/hybrid",

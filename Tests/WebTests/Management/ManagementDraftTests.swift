@@ -55,6 +55,37 @@ import Wire
     }
   }
 
+  @Test func `Times stand among a sendout's fields, and a change names those that are to be others`() async throws {
+    try await withManagementServer { managed in
+      try await managed.addApp()
+      let timed = draft.dropLast() + #","startAt":"2090-01-02T10:00:00Z","quietHours":null,"lateMinutes":30}"#
+      let made = try await managed.send("POST", "/api/v1/sendouts", json: String(timed))
+      #expect(made.status == 201, "\(made.text)")
+      let path = "/api/v1/sendouts/\(try made.json.integer("sendoutId") ?? 0)"
+      #expect(try made.json.string("state") == "scheduled" && made.json["quietHours"] == .null)
+      #expect(try made.json.string("nextAt") == "2090-01-02T10:00:00.000Z" && made.json.integer("lateMinutes") == 30)
+      let changed = try await managed.send(
+        "PATCH", path, json: #"{"localTime":"2090-01-03T08:00","quietHours":{"start":"21:00","end":"08:00"}}"#)
+      #expect(changed.status == 200, "\(changed.text)")
+      #expect(try changed.json.string("localTime") == "2090-01-03T08:00" && changed.json["startAt"] == nil)
+      #expect(try changed.json["quietHours"]?.string("policy") == "hold" && changed.json.integer("lateMinutes") == 30)
+      #expect(try changed.json.string("nextAt") == "2090-01-02T18:00:00.000Z")
+      func refused(_ json: String, _ field: String) async throws {
+        let reply = try await managed.send("PATCH", path, json: json)
+        #expect(reply.status == 400 && reply.error?.hasPrefix(field + " ") == true, "\(reply.text)")
+      }
+      try await refused(#"{"start":true}"#, "start")
+      try await refused(#"{"localTime":"2090-01-03T08:00Z"}"#, "localTime")
+      try await refused(#"{"localTime":"2090-01-03T08:00","startAt":"2090-01-02T10:00:00Z"}"#, "localTime")
+      try await refused(#"{"repeat":{"every":"week","on":[1]}}"#, "repeat.on")
+      try await refused(#"{"audience":{"listId":7}}"#, "audience.listId")
+      try await refused(#"{"winner":{"afterMinutes":5}}"#, "winner")
+      #expect(try await managed.send("GET", path).json.string("digest") == changed.json.string("digest"))
+      let back = try await managed.send("POST", "\(path)/unschedule")
+      #expect(try back.json.string("state") == "draft" && back.json["nextAt"] == nil)
+    }
+  }
+
   @Test func `An audience is counted before it is sent to, and nothing is stored`() async throws {
     try await withManagementServer { managed in
       let app = try await managed.addApp()

@@ -33,6 +33,9 @@ import Wire
     "/api/v1/sendouts/{id}/pause": Case(path: "/api/v1/sendouts/1/pause", state: "freezing"),
     "/api/v1/sendouts/{id}/resume": Case(path: "/api/v1/sendouts/1/resume", state: "paused"),
     "/api/v1/sendouts/{id}/cancel": Case(path: "/api/v1/sendouts/1/cancel", state: "paused"),
+    "/api/v1/sendouts/{id}/schedule": Case(path: "/api/v1/sendouts/3/schedule"),
+    "/api/v1/sendouts/{id}/unschedule": Case(path: "/api/v1/sendouts/4/unschedule"),
+    "/api/v1/sendouts/series/{id}/end": Case(path: "/api/v1/sendouts/series/1/end"),
     "/api/v1/sendouts/{id}/test": Case(
       path: "/api/v1/sendouts/1/test", json: #"{"originalIds":["lars@example.com"]}"#),
     "/api/v1/sendouts/{id}/copy": Case(path: "/api/v1/sendouts/1/copy"),
@@ -47,6 +50,13 @@ import Wire
     {"appId":"com.acme.app","audience":{"all":true},"message":{"alert":"x"},"winner":{"afterMinutes":60},
      "variants":[{"name":"A","share":10,"message":{}},{"name":"B","share":10,"message":{"alert":"y"}}]}
     """
+
+  /// One that waits for its time, unless it is a draft.
+  private static func timed(_ more: String) -> String {
+    """
+    {"appId":"com.acme.app","audience":{"all":true},"message":{"alert":"x"},"startAt":"2090-01-02T10:00:00Z",\(more)}
+    """
+  }
 
   @Test func `Every POST is executed once for a key, and its repetition gets the same reply`() async throws {
     try await withSimulator { simulator in
@@ -70,6 +80,10 @@ import Wire
         try await managed.addApp(credentials: .sample)
         _ = try await managed.send("POST", "/api/v1/sendouts", json: cases["/api/v1/sendouts"]?.json)
         _ = try await managed.send("POST", "/api/v1/sendouts", json: Self.varied)
+        for more in [#""draft":true"#, #""spreadMinutes":5"#, #""repeat":{"every":"day"}"#] {
+          let made = try await managed.send("POST", "/api/v1/sendouts", json: Self.timed(more))
+          #expect(made.status == 201, "\(made.text)")
+        }
         try await managed.database.query(
           "UPDATE sendout SET state = 'running', frozen_at = now(), started_at = now() WHERE sendout_id = 2")
         try await managed.addApp("com.acme.rotated")
