@@ -23,7 +23,8 @@ package enum CampaignOperations: ManagedOperations {
     errors: [SendoutOperations.unknown]
   ) { call, id, _ in
     try await call.parts.preflights.preflight(
-      call.customer, id, with: try call.parts.messages(), seesPersonal: call.seesPersonal)
+      call.customer, id, with: try call.parts.messages(), suppressions: try await call.suppressionKey,
+      seesPersonal: call.seesPersonal)
   }
 
   package static let preflightUnsaved = Operation(
@@ -34,7 +35,8 @@ package enum CampaignOperations: ManagedOperations {
     errors: [SendoutOperations.appUnknown, SendoutOperations.noCredentials]
   ) { call, request in
     try await call.parts.preflights.preflight(
-      call.customer, request, with: try call.parts.messages(), seesPersonal: call.seesPersonal)
+      call.customer, request, with: try call.parts.messages(), suppressions: try await call.suppressionKey,
+      seesPersonal: call.seesPersonal)
   }
 
   package static let test = Operation(
@@ -45,7 +47,10 @@ package enum CampaignOperations: ManagedOperations {
     """, showsPersonal: true, at: SendoutOperations.id, body: .json(SendoutTestRequest.form),
     replies: .ok("What came of it.", SendoutTestReply.form),
     errors: [SendoutOperations.unknown, SendoutOperations.noCredentials]
-  ) { call, id, request in try await call.parts.messages().test(call.customer, id, request) }
+  ) { call, id, request in
+    try await call.parts.messages().test(
+      call.customer, id, request, suppressions: try await call.suppressionKey)
+  }
 
   package static let copy = Operation(
     .post, "/api/v1/sendouts/{id}/copy", id: "copySendout", .sendouts, "Copy a sendout",

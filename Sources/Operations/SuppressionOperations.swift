@@ -111,8 +111,11 @@ package enum SuppressionOperations: ManagedOperations {
 }
 
 extension OperationCall {
+  /// What hashes whom suppressions name.
+  var suppressionKey: SuppressionKey { get async throws { try await parts.suppressionKey(database) } }
+
   fileprivate var suppressions: Suppressions {
-    get async throws { Suppressions(database, key: try await parts.suppressionKey(database)) }
+    get async throws { Suppressions(database, key: try await suppressionKey) }
   }
 }
 

@@ -16,11 +16,13 @@ extension SendingBench {
   }
 
   func preflight(_ request: SendoutRequest, seesPersonal: Bool = true) async throws -> PreflightReply {
-    try await Preflights(pool).preflight(customer, request, with: messageService(), seesPersonal: seesPersonal)
+    try await Preflights(pool).preflight(
+      customer, request, with: messageService(), suppressions: .ofTests, seesPersonal: seesPersonal)
   }
 
   func preflight(_ sendout: SendoutID) async throws -> PreflightReply {
-    try await Preflights(pool).preflight(customer, sendout, with: messageService())
+    try await Preflights(pool).preflight(
+      customer, sendout, with: messageService(), suppressions: .ofTests)
   }
 
   /// A sendout of the bench's app, which is not stored.

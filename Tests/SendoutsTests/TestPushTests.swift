@@ -27,7 +27,8 @@ import Wire
     _ bench: SendingBench, _ sendout: SendoutID, _ ids: [String], variant: String? = nil, language: String? = nil
   ) async throws -> SendoutTestReply {
     try await bench.messageService().test(
-      bench.customer, sendout, SendoutTestRequest(originalIds: ids, variant: variant, language: language))
+      bench.customer, sendout, SendoutTestRequest(originalIds: ids, variant: variant, language: language),
+      suppressions: .ofTests)
   }
 
   /// What phones show, in the order of arrival.

@@ -14,7 +14,7 @@ struct SendoutCommand: AsyncParsableCommand {
     discussion: "Sendouts are created with pushcart send.",
     subcommands: [
       List.self, Show.self, Figures.self, Recipients.self, CountAudience.self, Change.self, Start.self, Pause.self,
-      Resume.self, Cancel.self,
+      Resume.self, Cancel.self, Preflight.self, Test.self, Copy.self, Winner.self,
     ])
 
   struct List: OperationCommand {

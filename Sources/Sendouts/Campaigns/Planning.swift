@@ -12,15 +12,12 @@ extension Sendout {
     guard let customer = try await Customers(database).find(key.customer) else {
       throw RegistryError.customerUnknown(key.customer)
     }
-    let (campaign, ttl) = (try campaign(), try message().ttl)
-    let rules = SendRules(
-      purpose: purpose, customerQuietHours: customer.settings.quietHours, caps: customer.settings.caps, campaign,
-      ttl: ttl)
-    guard campaign.decidesAboutContacts || !rules.limitsNothing else { return nil }
-    return FreezePlan(
-      campaign, rules: rules, scheduledAt: scheduledAt ?? startedAt,
-      templateVersions: try await SendoutRules.templateVersions(key.customer, campaign.variants, in: database),
-      customerZone: customer.settings.timeZone, suppressions: suppressions)
+    let subject = try subject()
+    guard subject.campaign.decidesAboutContacts || !subject.rules(customer.settings).limitsNothing else { return nil }
+    return subject.plan(
+      customer.settings, startedAt: startedAt,
+      templateVersions: try await SendoutRules.templateVersions(key.customer, subject.campaign.variants, in: database),
+      suppressions: suppressions)
   }
 }
 

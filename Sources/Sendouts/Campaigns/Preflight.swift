@@ -3,7 +3,7 @@ import Content
 import Delivery
 import FoundationEssentials
 public import Postgres
-import Registry
+public import Registry
 public import Wire
 
 /// Tells what a sendout would do now, by the SQL of its freeze. Nothing is stored or sent.
@@ -26,10 +26,12 @@ public struct Preflights: Sendable {
 
   /// - Parameters:
   ///   - messages: renders samples.
+  ///   - suppressions: hashes whom suppressions name.
   ///   - seesPersonal: whether warnings name a contact.
   /// - Throws: `RegistryError.numberUnknown`; `SendoutError.invalid` for a stream; what the audience is refused for.
   public func preflight(
-    _ customer: CustomerID, _ id: SendoutID, with messages: MessageService, seesPersonal: Bool = true
+    _ customer: CustomerID, _ id: SendoutID, with messages: MessageService, suppressions: SuppressionKey,
+    seesPersonal: Bool = true
   ) async throws -> PreflightReply {
     let store = SendoutStore(reading, retentionDays: retentionDays)
     guard let row = try await reading.query(SendoutQueries.find, customer.rawValue, id.rawValue).first else {
@@ -40,21 +42,24 @@ public struct Preflights: Sendable {
       throw SendoutError.invalid(field: "id", problem: "names a stream of single messages, which has no audience")
     }
     return try await preflight(
-      try sendout.subject(), digest: try await store.digest(of: sendout), store, messages, seesPersonal)
+      try sendout.subject(), digest: try await store.digest(of: sendout), store, messages, suppressions, seesPersonal)
   }
 
   /// The same of a sendout that is not stored.
   /// - Throws: what a sendout is refused for.
   public func preflight(
-    _ customer: CustomerID, _ request: SendoutRequest, with messages: MessageService, seesPersonal: Bool = true
+    _ customer: CustomerID, _ request: SendoutRequest, with messages: MessageService, suppressions: SuppressionKey,
+    seesPersonal: Bool = true
   ) async throws -> PreflightReply {
     let store = SendoutStore(reading, retentionDays: retentionDays)
     let subject = try await store.unsaved(customer, request)
-    return try await preflight(subject, digest: try await store.digest(of: subject), store, messages, seesPersonal)
+    return try await preflight(
+      subject, digest: try await store.digest(of: subject), store, messages, suppressions, seesPersonal)
   }
 
   private func preflight(
-    _ subject: SendoutSubject, digest: String, _ store: SendoutStore, _ messages: MessageService, _ seesPersonal: Bool
+    _ subject: SendoutSubject, digest: String, _ store: SendoutStore, _ messages: MessageService,
+    _ suppressions: SuppressionKey, _ seesPersonal: Bool
   ) async throws -> PreflightReply {
     let (customer, database) = (subject.customer, reading.limited(to: Self.limit))
     guard let settings = try await Customers(reading).find(customer)?.settings else {
@@ -62,7 +67,7 @@ public struct Preflights: Sendable {
     }
     let apps = try await PushApps(reading).list(customer).filter { subject.apps.contains($0.id) }
     let audience = try await store.segments.resolve(customer, subject.audience)
-    let plan = subject.plan(settings, now: messages.now(), suppressions: messages.dispatcher.suppressions)
+    let plan = subject.plan(settings, startedAt: messages.now(), suppressions: suppressions)
     return try await permits.withPermit(customer) {
       let counts = try await counts(subject, audience, plan)
       let warnings = PreflightWarnings(

@@ -29,12 +29,16 @@ struct SendoutSubject: Sendable {
       purpose: purpose, customerQuietHours: settings.quietHours, caps: settings.caps, campaign, ttl: message.ttl)
   }
 
-  /// What its freeze would decide.
-  /// - Parameter now: stands for the moment of scheduling where there was none.
-  func plan(_ settings: CustomerSettings, now: Date, suppressions: SuppressionKey) -> FreezePlan {
+  /// What its freeze decides about each contact.
+  /// - Parameters:
+  ///   - start: stands for the moment of scheduling where there was none.
+  ///   - templateVersions: of the variants' own templates.
+  func plan(
+    _ settings: CustomerSettings, startedAt start: Date?, templateVersions: [Int32?] = [], suppressions: SuppressionKey
+  ) -> FreezePlan {
     FreezePlan(
-      campaign, rules: rules(settings), scheduledAt: scheduledAt ?? now, customerZone: settings.timeZone,
-      suppressions: suppressions)
+      campaign, rules: rules(settings), scheduledAt: scheduledAt ?? start, templateVersions: templateVersions,
+      customerZone: settings.timeZone, suppressions: suppressions)
   }
 
   /// What contacts may get: the message as each variant has it, or as it is without variants.
@@ -71,10 +75,7 @@ extension SendoutStore {
       subject.purpose.rawValue, try json(subject.campaign), try json(subject.rules(settings)), settings.timeZone,
       try await meaning(of: subject),
     ]
-    for variant in subject.campaign.variants ?? [] {
-      let template = try await SendoutRules.currentTemplate(customer, variant.template, in: database)
-      parts.append(template.map { String($0.version) } ?? "")
-    }
+    parts += try await variantTemplates(of: subject)
     return Base64URL.text(Array(SHA256.hash(data: try JSONCoding.encode(parts))))
   }
 
@@ -89,6 +90,17 @@ extension SendoutStore {
   func digest(of subject: SendoutSubject) async throws -> String {
     let template = try await SendoutRules.currentTemplate(subject.customer, subject.template, in: database)
     return try await digest(of: subject, templateVersion: template?.version)
+  }
+
+  /// The current versions of the templates that variants have of their own. One can be gone; then a start says so.
+  private func variantTemplates(of subject: SendoutSubject) async throws -> [String] {
+    do {
+      return try await SendoutRules.templateVersions(subject.customer, subject.campaign.variants, in: database).map {
+        $0.map { String($0) } ?? ""
+      }
+    } catch SendoutError.invalid(let field, let problem) {
+      return ["\(field) \(problem)"]
+    }
   }
 
   /// What the audience's segments mean. A segment can be gone; then that is what it means, and a start says so.

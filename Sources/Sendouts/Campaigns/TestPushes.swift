@@ -1,7 +1,7 @@
 import Content
 import Delivery
 import Postgres
-import Registry
+public import Registry
 public import Wire
 
 /// A sendout whose message is sent to a few contacts as a test.
@@ -17,10 +17,11 @@ extension MessageService {
   /// quiet hours or opens count them. Whoever is suppressed gets none.
   ///
   /// Each message is committed by itself. Should one fail, those before it have been sent.
+  /// - Parameter suppressions: hashes whom suppressions name.
   /// - Throws: `RegistryError.numberUnknown`; `SendoutError.invalid` for a variant or a language that there is not, `.appWithoutCredentials`;
   ///   `ContentError`.
   public func test(
-    _ customer: CustomerID, _ id: SendoutID, _ request: SendoutTestRequest
+    _ customer: CustomerID, _ id: SendoutID, _ request: SendoutTestRequest, suppressions: SuppressionKey
   ) async throws -> SendoutTestReply {
     guard let row = try await database.query(SendoutQueries.find, customer.rawValue, id.rawValue).first else {
       throw RegistryError.numberUnknown("sendout")
@@ -35,7 +36,7 @@ extension MessageService {
     let tested = TestedSendout(id: id, name: sendout.name, apps: apps.map(\.id))
     var reply = SendoutTestReply(messageIds: [], unknownOriginalIds: [], suppressedOriginalIds: [], withoutDevice: [])
     for originalID in request.originalIds.uniqued {
-      guard try await !isSuppressed(originalID, sendout.purpose, of: customer) else {
+      guard try await !isSuppressed(originalID, sendout.purpose, of: customer, suppressions) else {
         reply.suppressedOriginalIds.append(originalID)
         continue
       }
@@ -57,9 +58,9 @@ extension MessageService {
   }
 
   private func isSuppressed(
-    _ originalID: String, _ purpose: MessagePurpose, of customer: CustomerID
+    _ originalID: String, _ purpose: MessagePurpose, of customer: CustomerID, _ key: SuppressionKey
   ) async throws -> Bool {
-    try await Suppressions(database, key: dispatcher.suppressions).find(
+    try await Suppressions(database, key: key).find(
       customer, Suppressions.concerning(originalID)
     ).contains { $0.scope == .all || purpose == .marketing }
   }

@@ -95,6 +95,7 @@ import Wire
     "showApp": "app list shows all of them", "showCustomer": "customer list shows all of them",
     "rotateAppIdentity": "app identity asks by app id, too", "revokePreviousAppIdentity": "app identity does it",
     "addSendout": "send waits for the sendout", "showSendout": "sendout show has it with its apps",
+    "preflightSendoutBody": "sendout preflight tells it of a draft",
     "listPushes": "sendout show --pushes has them",
     "previewMessage": "message preview takes several apps", "showMessage": "message show has its number in words",
     "showTemplate": "template show prints the text as it is",

@@ -137,6 +137,9 @@ import Wire
         ["1", "--app", "com.other", "--all", "--alert", "x"], ["999999", "--app", "com.other", "--all", "--alert", "x"]
       )
     ],
+    "sendout test": [
+      (["1", "--to", "secretive@example.com"], ["999999", "--to", "secretive@example.com"])
+    ],
     "sendout show": [(["1"], ["999999"]), (["1", "--pushes"], ["999999", "--pushes"])],
     "why": [
       (["--sendout", "1", "--to", "secretive@example.com"], ["--sendout", "999999", "--to", "secretive@example.com"])
