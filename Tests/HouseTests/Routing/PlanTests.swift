@@ -98,8 +98,10 @@ import Wire
     }
   }
 
-  @Test func `The batches of a freeze are found by its pushes' numbers, though the planner knows of none`() async throws
-  {
+  @Test(arguments: ["ledger.freeze_batches", "ledger.freeze_planned_batches"])
+  func `The batches of a freeze are found by its pushes' numbers, though the planner knows of none`(
+    name: String
+  ) async throws {
     try await withDatabase { database in
       try await database.query(
         """
@@ -107,7 +109,7 @@ import Wire
         SELECT 1, 1, n, n / 1000, n, n FROM generate_series(1, 20000) AS n
         """)
       try await database.query("ANALYZE push")
-      let batches = try #require(DeliveryStatements.all.first { $0.name == "ledger.freeze_batches" })
+      let batches = try #require(DeliveryStatements.all.first { $0.name == name })
       let plan = try await database.pool.transaction { try await Prepared(batches, $0).plan() }
       let scans = try PlannedScan.all(in: plan).filter { $0.table == "push_1" }
       #expect(scans.count == 3)
