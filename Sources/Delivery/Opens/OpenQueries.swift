@@ -1,5 +1,6 @@
 import Postgres
 import Registry
+import Wire
 
 /// Statements on `open_event`.
 enum OpenQueries {

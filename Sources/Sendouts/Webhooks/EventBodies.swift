@@ -61,8 +61,12 @@ package struct EventBodies: WebhookBodies {
 
   private func known(_ deliveries: [EventDelivery], _ customer: CustomerID) async throws -> Known {
     func numbers(_ isWanted: (WebhookEvent) -> Bool) -> [(sendout: SendoutID, number: Int32)] {
-      deliveries.filter { isWanted($0.event) }.flatMap(\.events)
-        .flatMap { event in event.sendout.map { sendout in event.pushes.map { (sendout, $0) } } ?? [] }
+      var numbers: [(sendout: SendoutID, number: Int32)] = []
+      for event in deliveries.filter({ isWanted($0.event) }).flatMap(\.events) {
+        guard let sendout = event.sendout else { continue }
+        for number in event.pushes { numbers.append((sendout, number)) }
+      }
+      return numbers
     }
     func found(
       _ numbers: [(sendout: SendoutID, number: Int32)], areLastFailures: Bool
@@ -154,7 +158,7 @@ package struct EventBodies: WebhookBodies {
     let reply: SendoutReply
     do {
       reply = try await SendoutStore(database).find(customer, sendout)
-    } catch RegistryError.numberUnknown {
+    } catch RegistryError.numberUnknown(_) {
       return nil
     }
     var item = Item(id: "\(event.number)", at: event.at, sendout: sendout)
