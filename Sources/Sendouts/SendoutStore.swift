@@ -186,7 +186,7 @@ public struct SendoutStore: Sendable {
       }
     let served = try SendoutRules.sendable(named)
     try form.message.checkForm(for: served.map(\.type))
-    _ = try await SendoutRules.templateVersions(customer, request.campaign.variants, in: database, isHeld: true)
+    _ = try await SendoutRules.templateVersions(customer, request.campaign.variants, in: database, isHeld: isHeld)
     return CheckedRequest(
       name: form.name, apps: served,
       template: try await SendoutRules.currentTemplate(customer, request.template, in: database, isHeld: isHeld),
