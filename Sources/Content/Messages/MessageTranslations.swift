@@ -1,4 +1,4 @@
-public import Wire
+import Wire
 
 // What a message says in other languages.
 extension MessageTemplate {
