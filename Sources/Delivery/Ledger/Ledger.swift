@@ -1,6 +1,6 @@
 import FoundationEssentials
 public import Postgres
-public import Registry
+package import Registry
 public import Wire
 
 /// The send ledger: one row for each sendout and device, from intent to outcome to open.

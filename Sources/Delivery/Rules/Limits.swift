@@ -1,4 +1,4 @@
-import FoundationEssentials
+package import FoundationEssentials
 public import Postgres
 import Registry
 public import Wire
