@@ -121,7 +121,7 @@ public struct OutboxRunner: Service {
 
 extension JSONPost {
   /// Posts it, unless that takes longer than the limit.
-  func sent(_ post: OutboxRunner.Post, of customer: CustomerID, within limit: Duration) async -> Verdict {
+  func sent(_ post: @escaping OutboxRunner.Post, of customer: CustomerID, within limit: Duration) async -> Verdict {
     await withTaskGroup(of: Verdict.self) { group in
       group.addTask { await post(self, customer) }
       group.addTask {

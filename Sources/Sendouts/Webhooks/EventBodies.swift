@@ -2,7 +2,7 @@ import Delivery
 import FoundationEssentials
 package import Outbox
 package import Postgres
-package import Registry
+import Registry
 package import Wire
 
 /// Makes what webhooks are told, from the ledger and the tables of contacts, apps and sendouts as they are when it is posted.
