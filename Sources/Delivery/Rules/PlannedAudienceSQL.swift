@@ -71,12 +71,14 @@ struct PlannedAudienceSQL {
                                   AND NOT \(isSuppressed(SuppressionSQL.scope(ofDevice: "device", originalID: "contact.original_id", key: key))))
                   ELSE true END AS has_free_device,
              \(isZoned ? Self.told : "NULL::text") AS told,
-             \(ShareSQL.isAmong(percent: "\(Parameter.holdout)", .holdout, contact: Self.contact, sendout: Self.sendout)) AS is_held_out,
+             \(Parameter.holdout) > 0 AND \(ShareSQL.isAmong(percent: "\(Parameter.holdout)", .holdout, contact: Self.contact, sendout: Self.sendout)) AS is_held_out,
              CASE WHEN cardinality(\(Parameter.shareBounds)) > 0
                   THEN \(ShareSQL.variant(bounds: "\(Parameter.shareBounds)", contact: Self.contact, sendout: Self.sendout)) END AS variant,
-             \(ShareSQL.place(.spread, contact: Self.contact, sendout: Self.sendout)) * \(Parameter.steps) / 10000 AS slot,
-             \(ShareSQL.place(.hold, contact: Self.contact, sendout: Self.sendout)) % \(Parameter.holdMinutes) AS hold,
-             CASE WHEN cardinality(\(Parameter.capCounts)) > 0 AND NOT \(Parameter.ignoresCaps)
+             CASE WHEN \(Parameter.steps) > 1
+                  THEN \(ShareSQL.place(.spread, contact: Self.contact, sendout: Self.sendout)) * \(Parameter.steps) / 10000 ELSE 0 END AS slot,
+             CASE WHEN \(Parameter.holdMinutes) > 1
+                  THEN \(ShareSQL.place(.hold, contact: Self.contact, sendout: Self.sendout)) % \(Parameter.holdMinutes) ELSE 0 END AS hold,
+             CASE WHEN reach.contact_id IS NOT NULL AND NOT \(Parameter.ignoresCaps)
                    AND NOT coalesce(reach_ref(\(Parameter.sendout), NULL) = ANY (reach.refs), false)
                   THEN \(CapSQL.brokenRule(row: "reach", Self.rules)) END AS rule
         \(selection.from(Self.joinedReach))),
@@ -225,7 +227,7 @@ extension FreezePlan {
     parameters.append(quiet?.start.description)
     parameters.append(quiet?.end.description)
     parameters.append(quiet?.policy?.rawValue)
-    parameters.append(Int32(rules.holdMinutes))
+    parameters.append(quiet == nil ? 1 : Int32(rules.holdMinutes))
     parameters.append(caps.counts)
     parameters.append(caps.hours)
     parameters.append(caps.purposes)
