@@ -112,5 +112,3 @@ extension SendoutCommand {
     func text(_ sendout: SendoutReply) -> String { sendout.text }
   }
 }
-
-extension CopiedAudience: ExpressibleByArgument {}
