@@ -139,7 +139,10 @@ import Wire
       scheduledAt: scheduledAt, customerZone: "Europe/Stockholm", countryZones: Self.countries, suppressions: .ofTests)
   }
 
-  private func timestamp(_ text: String) throws -> Wire.Timestamp { try #require(Wire.Timestamp(text)) }
+  private func timestamp(_ text: String) throws -> Wire.Timestamp {
+    let timestamp = Wire.Timestamp(text)
+    return try #require(timestamp)
+  }
 
   @Test func `Each contact is in the first step that leaves it out`() async throws {
     try await withFixture { fixture in

@@ -71,12 +71,14 @@ struct PlannedAudienceSQL {
                                   AND NOT \(isSuppressed(SuppressionSQL.scope(ofDevice: "device", originalID: "contact.original_id", key: key))))
                   ELSE true END AS has_free_device,
              \(isZoned ? Self.told : "NULL::text") AS told,
-             \(ShareSQL.isAmong(percent: "\(Parameter.holdout)", .holdout, contact: Self.contact, sendout: Self.sendout)) AS is_held_out,
+             \(Parameter.holdout) > 0 AND \(ShareSQL.isAmong(percent: "\(Parameter.holdout)", .holdout, contact: Self.contact, sendout: Self.sendout)) AS is_held_out,
              CASE WHEN cardinality(\(Parameter.shareBounds)) > 0
                   THEN \(ShareSQL.variant(bounds: "\(Parameter.shareBounds)", contact: Self.contact, sendout: Self.sendout)) END AS variant,
-             \(ShareSQL.place(.spread, contact: Self.contact, sendout: Self.sendout)) * \(Parameter.steps) / 10000 AS slot,
-             \(ShareSQL.place(.hold, contact: Self.contact, sendout: Self.sendout)) % \(Parameter.holdMinutes) AS hold,
-             CASE WHEN cardinality(\(Parameter.capCounts)) > 0 AND NOT \(Parameter.ignoresCaps)
+             CASE WHEN \(Parameter.steps) > 1
+                  THEN \(ShareSQL.place(.spread, contact: Self.contact, sendout: Self.sendout)) * \(Parameter.steps) / 10000 ELSE 0 END AS slot,
+             CASE WHEN \(Parameter.holdMinutes) > 1
+                  THEN \(ShareSQL.place(.hold, contact: Self.contact, sendout: Self.sendout)) % \(Parameter.holdMinutes) ELSE 0 END AS hold,
+             CASE WHEN reach.contact_id IS NOT NULL AND NOT \(Parameter.ignoresCaps)
                    AND NOT coalesce(reach_ref(\(Parameter.sendout), NULL) = ANY (reach.refs), false)
                   THEN \(CapSQL.brokenRule(row: "reach", Self.rules)) END AS rule
         \(selection.from(Self.joinedReach))),
@@ -116,8 +118,9 @@ struct PlannedAudienceSQL {
                           WHEN person.rule IS NOT NULL THEN '\(StepName.capped.rawValue)'
                           ELSE cell.verdict END AS verdict
                 FROM expected AS person
-                JOIN cell ON cell.slot = person.slot \(isZoned ? "AND cell.told = person.told" : "")
-                         AND cell.hold = CASE WHEN cell.until IS NULL THEN 0 ELSE person.hold END) AS person),
+                -- Each has a cell. By an outer join the planner expects as many as there are.
+                LEFT JOIN cell ON cell.slot = person.slot \(isZoned ? "AND cell.told = person.told" : "")
+                              AND cell.hold = CASE WHEN cell.until IS NULL THEN 0 ELSE person.hold END) AS person),
     tally AS MATERIALIZED (
       SELECT verdict, is_held, variant, rule, min(due_at) AS first_at, max(due_at) AS last_at, count(*) AS contacts
         FROM decided GROUP BY verdict, is_held, variant, rule)
@@ -140,9 +143,13 @@ struct PlannedAudienceSQL {
   /// That the customer has suppressions at all. It is asked once a statement.
   static let hasSuppressions = "EXISTS (SELECT FROM suppression WHERE suppression.customer_id = $1::bigint)"
 
-  /// That the row `device` is suppressed.
+  /// That the row `device` is suppressed. It is looked up once more, so that no token has to be carried along for each.
   static let isSuppressedDevice = """
-    CASE WHEN \(hasSuppressions) THEN \(isSuppressed(SuppressionSQL.scope(ofDevice: "device", key: key))) ELSE false END
+    CASE WHEN \(hasSuppressions)
+         THEN EXISTS (SELECT FROM device AS one
+                       WHERE one.customer_id = $1::bigint AND one.device_id = device.device_id
+                         AND \(isSuppressed(SuppressionSQL.scope(ofDevice: "one", key: key))))
+         ELSE false END
     """
 
   /// Suppressions are of all, or of marketing, and concern transactional sendouts only if they are of all.
@@ -220,7 +227,7 @@ extension FreezePlan {
     parameters.append(quiet?.start.description)
     parameters.append(quiet?.end.description)
     parameters.append(quiet?.policy?.rawValue)
-    parameters.append(Int32(rules.holdMinutes))
+    parameters.append(quiet == nil ? 1 : Int32(rules.holdMinutes))
     parameters.append(caps.counts)
     parameters.append(caps.hours)
     parameters.append(caps.purposes)
