@@ -1,4 +1,4 @@
-public import Postgres
+import Postgres
 public import Wire
 
 extension TestDatabase {
