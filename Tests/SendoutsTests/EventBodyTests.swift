@@ -1,3 +1,4 @@
+import Content
 import Delivery
 import Foundation
 import Locking

@@ -1,5 +1,6 @@
 import Delivery
 import Foundation
+import Postgres
 import Registry
 import Simulator
 import Support

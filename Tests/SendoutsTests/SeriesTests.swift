@@ -2,6 +2,7 @@ import Delivery
 import Foundation
 import Postgres
 import Registry
+import Simulator
 import Support
 import Testing
 import Wire

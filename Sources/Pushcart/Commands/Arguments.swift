@@ -3,6 +3,8 @@ import FoundationEssentials
 public import Wire
 
 extension CustomerID: ExpressibleByArgument {}
+extension CopiedAudience: ExpressibleByArgument {}
+extension SeriesID: ExpressibleByArgument {}
 extension HybridMessageType: ExpressibleByArgument {}
 extension DeviceID: ExpressibleByArgument {}
 extension AccessScope: ExpressibleByArgument {}

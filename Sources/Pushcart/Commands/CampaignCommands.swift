@@ -1,6 +1,6 @@
-import ArgumentParser
+public import ArgumentParser
 import Operations
-import Wire
+public import Wire
 
 extension CampaignOperations: CommandedOperations { static var commands: [Command] { [] } }
 
@@ -112,5 +112,3 @@ extension SendoutCommand {
     func text(_ sendout: SendoutReply) -> String { sendout.text }
   }
 }
-
-extension CopiedAudience: ExpressibleByArgument {}

@@ -15,6 +15,7 @@ struct SendoutCommand: AsyncParsableCommand {
     subcommands: [
       List.self, Show.self, Figures.self, Recipients.self, CountAudience.self, Change.self, Start.self, Pause.self,
       Resume.self, Cancel.self, Preflight.self, Test.self, Copy.self, Winner.self,
+      Schedule.self, Unschedule.self, SeriesEnd.self,
     ])
 
   struct List: OperationCommand {
@@ -218,13 +219,12 @@ struct SendoutCommand: AsyncParsableCommand {
   struct Start: SendoutVerbCommand {
     static let operation = SendoutOperations.start
     static let configuration = CommandConfiguration(
-      abstract: "Start a draft.",
+      abstract: "Start a draft, or what is scheduled, now.",
       discussion: "Example: pushcart sendout start 7 --customer 1 --digest \(SendoutStart.example.digest ?? "")")
     @OptionGroup var named: SendoutOptions
-    @Option(help: "The draft's digest when somebody looked at it. If it says anything else by now, it is not started.")
-    var digest: String?
+    @OptionGroup var conditions: StartOptions
 
-    var body: SendoutStart { SendoutStart(digest: digest) }
+    var body: SendoutStart { conditions.body }
   }
 
   struct Pause: SendoutVerbCommand {

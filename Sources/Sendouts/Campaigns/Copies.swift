@@ -1,4 +1,5 @@
 import Audience
+import Content
 import Delivery
 import Postgres
 import Registry

@@ -1,6 +1,8 @@
 import Delivery
 import Locking
+import Logging
 import Postgres
+import Registry
 import Wire
 
 /// Watches what comes of a sendout's pushes on this hub, and pauses the sendout where too many fail: then something is wrong with it, and

@@ -1,6 +1,7 @@
 import Audience
 import Delivery
 import FoundationEssentials
+import Logging
 import Postgres
 import Registry
 import Wire

@@ -1,7 +1,8 @@
+import Delivery
 import FoundationEssentials
 import Postgres
 import Registry
-import Wire
+public import Wire
 
 extension SendoutStore {
   /// What the columns of a sendout's times hold.

@@ -96,6 +96,7 @@ import Wire
     "rotateAppIdentity": "app identity asks by app id, too", "revokePreviousAppIdentity": "app identity does it",
     "addSendout": "send waits for the sendout", "showSendout": "sendout show has it with its apps",
     "preflightSendoutBody": "sendout preflight tells it of a draft",
+    "changeSendoutFields": "sendout change replaces all that it says",
     "listPushes": "sendout show --pushes has them",
     "previewMessage": "message preview takes several apps", "showMessage": "message show has its number in words",
     "showTemplate": "template show prints the text as it is",
