@@ -93,7 +93,8 @@ enum PlannedFreezeQueries {
                               FROM decided
                               JOIN device ON device.customer_id = $1::bigint AND device.contact_id = decided.contact_id
                                          AND \(PlannedAudienceSQL.isOfApps)
-                             WHERE decided.verdict IS DISTINCT FROM '\(StepName.excluded.rawValue)') AS reached) AS laned) AS numbered
+                             WHERE decided.verdict IS DISTINCT FROM '\(StepName.excluded.rawValue)'
+                            OFFSET 0) AS reached) AS laned) AS numbered
      WHERE customer_id = $1::bigint
     """
   }

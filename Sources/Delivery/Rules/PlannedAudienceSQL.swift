@@ -116,8 +116,9 @@ struct PlannedAudienceSQL {
                           WHEN person.rule IS NOT NULL THEN '\(StepName.capped.rawValue)'
                           ELSE cell.verdict END AS verdict
                 FROM expected AS person
-                JOIN cell ON cell.slot = person.slot \(isZoned ? "AND cell.told = person.told" : "")
-                         AND cell.hold = CASE WHEN cell.until IS NULL THEN 0 ELSE person.hold END) AS person),
+                -- Each has a cell. By an outer join the planner expects as many as there are.
+                LEFT JOIN cell ON cell.slot = person.slot \(isZoned ? "AND cell.told = person.told" : "")
+                              AND cell.hold = CASE WHEN cell.until IS NULL THEN 0 ELSE person.hold END) AS person),
     tally AS MATERIALIZED (
       SELECT verdict, is_held, variant, rule, min(due_at) AS first_at, max(due_at) AS last_at, count(*) AS contacts
         FROM decided GROUP BY verdict, is_held, variant, rule)
@@ -140,9 +141,13 @@ struct PlannedAudienceSQL {
   /// That the customer has suppressions at all. It is asked once a statement.
   static let hasSuppressions = "EXISTS (SELECT FROM suppression WHERE suppression.customer_id = $1::bigint)"
 
-  /// That the row `device` is suppressed.
+  /// That the row `device` is suppressed. It is looked up once more, so that no token has to be carried along for each.
   static let isSuppressedDevice = """
-    CASE WHEN \(hasSuppressions) THEN \(isSuppressed(SuppressionSQL.scope(ofDevice: "device", key: key))) ELSE false END
+    CASE WHEN \(hasSuppressions)
+         THEN EXISTS (SELECT FROM device AS one
+                       WHERE one.customer_id = $1::bigint AND one.device_id = device.device_id
+                         AND \(isSuppressed(SuppressionSQL.scope(ofDevice: "one", key: key))))
+         ELSE false END
     """
 
   /// Suppressions are of all, or of marketing, and concern transactional sendouts only if they are of all.
