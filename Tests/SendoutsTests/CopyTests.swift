@@ -3,6 +3,7 @@ import Foundation
 import Postgres
 import Registry
 import Sendouts
+import Simulator
 import Support
 import Testing
 import Wire

@@ -29,6 +29,11 @@ import Wire
     /// Its row.
     func sendout() async throws -> Sendout { try #require(try await worker.find(key)) }
 
+    func awaitsDecision() async throws -> Bool {
+      let sendout = try await sendout()
+      return try sendout.awaitsDecision(sendout.campaign())
+    }
+
     func decide() async throws { try await worker.decideWinner(of: try await sendout()) }
 
     func choose(_ variant: String) async throws -> (before: WinnerDecision?, sendout: SendoutReply) {
@@ -129,7 +134,7 @@ import Wire
     try await withSendingBench { bench in
       let fixture = try await fixture(bench, opened: (10, 30))
       #expect(try await fixture.due() == [nil, nil])
-      #expect(try await fixture.sendout().awaitsDecision(fixture.sendout().campaign()))
+      #expect(try await fixture.awaitsDecision())
       try await fixture.decide()
       let sendout = try await fixture.sendout()
       #expect(sendout.winner?.number == 2 && sendout.winner?.by == .test && sendout.nextAt == nil)
@@ -221,7 +226,7 @@ import Wire
       #expect(try await fixture.due() == [nil, nil])
       #expect(try await fixture.counts().map { $0[1] } == [10, 11])
       // A hub has nothing more to decide.
-      #expect(try await !fixture.sendout().awaitsDecision(fixture.sendout().campaign()))
+      #expect(try await !fixture.awaitsDecision())
       await #expect(throws: SendoutError.invalid(field: "variant", problem: "names no variant of this sendout")) {
         _ = try await fixture.choose("C")
       }
@@ -344,7 +349,7 @@ import Wire
   {
     try await withSendingBench { bench in
       let fixture = try await fixture(bench, opened: (10, 30), endAfterHours: 0)
-      #expect(try await !fixture.sendout().awaitsDecision(fixture.sendout().campaign()))
+      #expect(try await !fixture.awaitsDecision())
       try await bench.database.query("UPDATE sendout SET end_at = next_at + interval '2 hours'")
       let end = try await fixture.sendout().endAt
       try await fixture.decide()
