@@ -76,7 +76,7 @@ enum RuledMessageQueries {
                  ShareSQL.place(.hold, contact: "contact_id", sendout: "$2::bigint")) % greatest($25::int4, 1)) END AS held_until,
                CASE WHEN verdict IS NOT NULL THEN '\(HubReason.quiet.rawValue)'
                     WHEN counts AND contact_id NOT IN (SELECT contact_id FROM reached)
-                    THEN \(CapSQL.reason(contact: "turn.contact_id", names: "$32::text[]", rules)) END AS reason
+                    THEN \(CapSQL.reason(rule: CapSQL.rule(contact: "turn.contact_id", rules), names: "$32::text[]")) END AS reason
           FROM turn),
       sorted AS MATERIALIZED (
         SELECT w.message_no, w.contact_id, coalesce(w.deliver_at, decided.held_until) AS due_at, decided.held_until, decided.reason,
@@ -130,7 +130,7 @@ enum RuledMessageQueries {
         \(CapSQL.count(
           names: "$32::text[]", counted: CapSQL.counted, capped: """
           SELECT reason, count(*) AS contacts FROM sorted WHERE is_skipped GROUP BY reason
-          """, seed: "$5::int4")))
+          """, seed: "$2::bigint + $5::int4")))
       SELECT w.message_no,
              CASE WHEN w.contact_id IS NULL THEN 1 WHEN NOT (\(hasTurn)) THEN 4 WHEN \(isFresh) THEN 0 ELSE 2 END::int2,
              \(columns.all(contact: "w", device: "n")), n.push_no, n.batch_no, n.held_until IS NOT NULL, n.reason, n.held_until

@@ -43,14 +43,18 @@ enum CapSQL {
     return "(CASE \(cases.joined(separator: "\n")) END)"
   }
 
-  /// SQL of the reason of a contact whom `reserve` has left out, with the rule behind it. The first rule stands for one that another
+  /// SQL of the number of the rule that has left out a contact whom `reserve` does not return. The first rule stands for one that another
   /// statement has broken at the same moment: this one does not see what.
-  static func reason(contact: String, names: String, _ rules: Rules) -> String {
+  static func rule(contact: String, _ rules: Rules) -> String {
     """
-    '\(HubReason.capped.rawValue) ' || (\(names))[coalesce((
-      SELECT \(brokenRule(row: "r", rules)) FROM reach AS r
-       WHERE r.customer_id = $1::bigint AND r.contact_id = \(contact) LIMIT 1), 1)]
+    coalesce((SELECT \(brokenRule(row: "r", rules)) FROM reach AS r
+                WHERE r.customer_id = $1::bigint AND r.contact_id = \(contact) LIMIT 1), 1)
     """
+  }
+
+  /// SQL of the reason for that.
+  static func reason(rule: String, names: String) -> String {
+    "'\(HubReason.capped.rawValue) ' || (\(names))[\(rule)]"
   }
 
   /// SQL of a statement that counts by day what the rules let through and left out.

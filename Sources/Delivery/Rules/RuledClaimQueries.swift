@@ -148,36 +148,55 @@ enum RuledClaimQueries {
                CASE WHEN verdict IS NULL AND counts AND contact_id NOT IN (SELECT contact_id FROM reached)
                     THEN '\(HubReason.capped.rawValue)' ELSE verdict END AS verdict
           FROM fresh),
+      coded AS MATERIALIZED (
+        SELECT push_no,
+               CASE WHEN verdict IS NULL THEN \(Code.queued) WHEN verdict = 'hold' THEN \(Code.held) WHEN verdict = 'next' THEN \(Code.next)
+                    WHEN verdict = '\(HubReason.expired.rawValue)' THEN \(Code.expired)
+                    WHEN verdict = '\(HubReason.missed.rawValue)' THEN \(Code.missed)
+                    WHEN verdict = '\(HubReason.quiet.rawValue)' THEN \(Code.quiet)
+                    ELSE \(Code.capped) + \(CapSQL.rule(contact: "decided.contact_id", rules)) END
+               + CASE WHEN state = 'waiting' THEN \(Code.waited) ELSE 0 END AS code,
+               CASE WHEN verdict = 'hold' THEN extract(epoch FROM until)::float8 + 60 * (\(
+                 ShareSQL.place(.hold, contact: "contact_id", sendout: "$2::bigint")) % greatest($10::int4, 1))
+                    WHEN verdict = 'next' THEN extract(epoch FROM now())::float8 ELSE 0 END AS held_until
+          FROM decided
+         WHERE verdict IS NOT NULL OR state = 'waiting'),
+      -- By arrays, as the planner expects few of them: it would compare each push with each.
+      listed AS MATERIALIZED (
+        SELECT array_agg(code ORDER BY push_no) AS codes, array_agg(held_until ORDER BY push_no) AS held_until,
+               min(push_no) AS first_push, max(push_no) AS last_push, now() AS now
+          FROM (SELECT push_no, max(code) AS code, max(held_until) AS held_until
+                  FROM (SELECT push_no, code, held_until FROM coded
+                         UNION ALL
+                        SELECT generate_series(first_push, last_push), 0, 0 FROM due WHERE EXISTS (SELECT FROM coded)) AS one
+                 GROUP BY push_no) AS push
+        HAVING count(*) > 0),
       changed AS (
         UPDATE push
-           SET state = CASE WHEN decided.verdict IS NULL THEN 'queued' WHEN decided.waits THEN 'waiting' ELSE 'skipped' END,
-               resent_because = CASE WHEN decided.verdict IS NULL AND attempts > 0 THEN push.reason ELSE resent_because END,
-               reason = CASE WHEN decided.verdict <> 'next' THEN decided.told WHEN attempts > 0 THEN push.reason END,
-               not_before = decided.held_until,
-               settled_at = CASE WHEN decided.verdict IS NOT NULL AND NOT decided.waits THEN decided.now ELSE settled_at END
-          FROM (SELECT decided.*, now() AS now,
-                       verdict IN ('hold', 'next') AS waits,
-                       CASE WHEN verdict = 'hold' THEN until + make_interval(mins => \(
-                         ShareSQL.place(.hold, contact: "contact_id", sendout: "$2::bigint")) % greatest($10::int4, 1))
-                            WHEN verdict = 'next' THEN now() END AS held_until,
-                       CASE WHEN verdict = 'hold' THEN '\(HubReason.quiet.rawValue)'
-                            WHEN verdict = '\(HubReason.capped.rawValue)' THEN \(
-                         CapSQL.reason(contact: "decided.contact_id", names: "$14::text[]", rules))
-                            ELSE verdict END AS told
-                  FROM decided WHERE verdict IS NOT NULL OR state = 'waiting'
-                OFFSET 0) AS decided
-         WHERE push.customer_id = $1::bigint AND push.sendout_id = $2::bigint AND push.push_no = decided.push_no
-           AND push.push_no BETWEEN (SELECT first_push FROM due) AND (SELECT last_push FROM due)
-           AND push.state = decided.state
-        RETURNING push.state AS new_state, decided.state AS old_state, push.attempts, decided.told, decided.contact_id),
+           SET state = CASE WHEN \(code) = \(Code.queued) THEN 'queued' WHEN \(code) IN (\(Code.held), \(Code.next)) THEN 'waiting' ELSE 'skipped' END,
+               resent_because = CASE WHEN \(code) = \(Code.queued) AND attempts > 0 THEN push.reason ELSE resent_because END,
+               reason = CASE WHEN \(code) IN (\(Code.queued), \(Code.next)) AND attempts > 0 THEN push.reason
+                             WHEN \(code) IN (\(Code.held), \(Code.quiet)) THEN '\(HubReason.quiet.rawValue)'
+                             WHEN \(code) = \(Code.expired) THEN '\(HubReason.expired.rawValue)'
+                             WHEN \(code) = \(Code.missed) THEN '\(HubReason.missed.rawValue)'
+                             WHEN \(code) > \(Code.capped) THEN \(CapSQL.reason(rule: "\(code) - \(Code.capped)", names: "$14::text[]")) END,
+               not_before = CASE WHEN \(code) IN (\(Code.held), \(Code.next))
+                                 THEN to_timestamp((listed.held_until)[push.push_no - listed.first_push + 1]) END,
+               settled_at = CASE WHEN \(code) > \(Code.next) THEN listed.now ELSE settled_at END
+          FROM listed
+         WHERE push.customer_id = $1::bigint AND push.sendout_id = $2::bigint
+           AND push.push_no BETWEEN (SELECT first_push FROM listed) AND (SELECT last_push FROM listed)
+           AND \(code) > 0
+           AND push.state = CASE WHEN \(element) > \(Code.waited) THEN 'waiting' ELSE 'queued' END
+        RETURNING push.state AS new_state, \(element) > \(Code.waited) AS has_waited, push.attempts, push.reason, push.contact_id),
       counted AS (
         \(CapSQL.count(
           names: "$14::text[]", counted: CapSQL.counted, capped: """
-          SELECT told AS reason, count(DISTINCT contact_id) AS contacts FROM changed WHERE new_state = 'skipped' GROUP BY told
-          """, seed: "SELECT batch_no FROM due"))),
+          SELECT reason, count(DISTINCT contact_id) AS contacts FROM changed WHERE new_state = 'skipped' GROUP BY reason
+          """, seed: "SELECT $2::bigint + batch_no FROM due"))),
       tally AS (
-        SELECT count(*) FILTER (WHERE new_state = 'queued') - count(*) FILTER (WHERE old_state = 'queued') AS queued,
-               count(*) FILTER (WHERE new_state = 'waiting') - count(*) FILTER (WHERE old_state = 'waiting') AS waiting,
+        SELECT count(*) FILTER (WHERE new_state = 'queued') - count(*) FILTER (WHERE NOT has_waited) AS queued,
+               count(*) FILTER (WHERE new_state = 'waiting') - count(*) FILTER (WHERE has_waited) AS waiting,
                count(*) FILTER (WHERE new_state = 'skipped') AS skipped,
                count(*) FILTER (WHERE new_state = 'queued' AND attempts > 0) AS again
           FROM changed)
@@ -193,6 +212,22 @@ enum RuledClaimQueries {
                 push_batch.planned_at
       """)
   }
+
+  /// What becomes of a push, as a number: that of a rule behind `capped`, and all of them behind `waited` where it was waiting.
+  private enum Code {
+    static let queued = 1
+    static let held = 2
+    static let next = 3
+    static let expired = 4
+    static let missed = 5
+    static let quiet = 6
+    static let capped = 10
+    static let waited = 100
+  }
+
+  /// SQL of the code of a row of `push`, with and without `waited`.
+  private static let element = "(listed.codes)[push.push_no - listed.first_push + 1]"
+  private static let code = "(\(element) % \(Code.waited))"
 
   private static let hours = "$7::text::time, $8::text::time"
   private static let places = PlaceSQL.Places(
