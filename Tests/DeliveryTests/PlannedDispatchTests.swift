@@ -3,6 +3,7 @@ import Delivery
 import Foundation
 import Postgres
 import Registry
+import Simulator
 import Support
 import Testing
 import Wire

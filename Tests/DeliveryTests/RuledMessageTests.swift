@@ -1,6 +1,7 @@
 import Foundation
 import Postgres
 import Registry
+import Simulator
 import Support
 import Testing
 import Wire
