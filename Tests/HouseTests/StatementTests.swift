@@ -57,7 +57,8 @@ import Wire
     #expect(
       places == [
         "FreezeQueries.swift", "HistoryQueries.swift", "LedgerQueries.swift", "BatchQueries.swift",
-        "MessageQueries.swift", "ToldPushes.swift", "NumberedTable.swift", "PushAppQueries.swift", "ReportQueries.swift",
+        "MessageQueries.swift", "ToldPushes.swift", "NumberedTable.swift", "PushAppQueries.swift",
+        "ReportQueries.swift",
         "SealedColumn.swift", "Audiences.swift", "ContactSearch.swift", "ContactStore.swift", "ImportStepQueries.swift",
         "StepQueries.swift",
         "UserQueries.swift", "RegisterQueries.swift", "ListedContacts.swift", "PersonalTable.swift",
