@@ -367,6 +367,7 @@ package enum DeliveryStatements {
   package static let all: [Statement] =
     FreezeQueries.all + LedgerQueries.all + BatchQueries.all + RuledClaimQueries.all + BreakerQueries.all
     + MessageQueries.all + MessageHistoryQueries.all + OpenQueries.all + ActivityQueries.all
-    + HistoryQueries.all + ToldPushQueries.all + DayCountingQueries.all + TrackedMessageQueries.all + DeliveryReportQueries.all
+    + ToldPushQueries.all
+    + HistoryQueries.all + DayCountingQueries.all + TrackedMessageQueries.all + DeliveryReportQueries.all
     + DeliveryPersonalTables.statements
 }
