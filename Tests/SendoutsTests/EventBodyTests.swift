@@ -114,7 +114,9 @@ import Wire
         customer: bench.customer, sendout: key.sendout,
         push: try #require(try await bench.pushes(key).first { $0.deviceId == devices[0] }).pushNo, device: devices[0])
       for reader in [Open.Reader.machine, .person, .person] {
-        _ = try await opens.record(Open(link, via: .page, by: reader))
+        _ = try await withCheckedThrowingContinuation { continuation in
+          opens.record(Open(link, via: .page, by: reader)) { continuation.resume(with: $0) }
+        }
       }
       let contact = try await bench.database.query(
         "SELECT contact_id FROM contact WHERE original_id = 'user1@example.com'")[0].decode(Int64.self)

@@ -154,6 +154,42 @@ import Wire
     }
   }
 
+  @Test func `From its start to its end, a sendout tests two variants and gives the rest the better one`() async throws
+  {
+    try await withSendingBench { bench in
+      try await bench.addDevices(100)
+      let variants = ["A", "B"].map { MessageVariant(name: $0, share: 40, message: MessageBody(alert: "\($0) said")) }
+      let finished = try await bench.withHubs {
+        let sendout = try await bench.sendouts.create(
+          bench.customer,
+          SendoutRequest(
+            appId: SendingBench.appID, audience: .all, message: MessageBody(alert: "Hi"), start: true,
+            campaign: CampaignFields(variants: variants, winner: WinnerRule(afterMinutes: 60)))
+        ).sendoutId
+        let key = SendoutKey(bench.customer, sendout)
+        try await bench.until(key) { $0.frozenAt != nil }
+        let open = "SELECT count(*) FROM push WHERE variant > 0 AND state <> 'accepted'"
+        try await waitUntil { try await bench.database.query(open)[0].decode(Int.self) == 0 }
+        #expect(try await bench.show(key).decision?.state == .waiting)
+        try await bench.database.query("UPDATE push SET opened_at = now() WHERE variant = 2")
+        try await bench.database.recountBatches()
+        try await bench.database.query("UPDATE sendout SET next_at = now()")
+        return try await bench.until(key, .finished)
+      }
+      #expect(finished.decision?.variant == "B" && finished.decision?.by == .test)
+      #expect(finished.counts?.accepted == 100)
+      let said = try await bench.database.query(
+        "SELECT token, variant FROM push JOIN device USING (customer_id, device_id)"
+      ).map { try $0.decode(String.self, Int16.self) }
+      #expect(Set(said.map(\.1)) == [0, 1, 2])
+      let received = Dictionary(bench.simulator.apns.requests.map { ($0.token, $0.payload) }) { first, _ in first }
+      for (token, variant) in said {
+        let payload = String(decoding: received[token] ?? [], as: UTF8.self)
+        #expect(payload.contains(variant == 1 ? "A said" : "B said"), "\(variant): \(payload)")
+      }
+    }
+  }
+
   @Test func `A decision is made once`() async throws {
     try await withSendingBench { bench in
       let fixture = try await fixture(bench, opened: (10, 30))

@@ -31,8 +31,7 @@ extension Ledger {
     var parameters = plan.parameters(key.customer, sendout: key.sendout, apps: apps, sql.selection)
     PlannedFreezeQueries.append(plan, batchSize: size, to: &parameters)
     try await database.query(FreezeQueries.unlimited)
-    try await database.query(PlannedFreezeQueries.settings)
-    let count = try await database.run(PlannedFreezeQueries.freeze(audience, sql), parameters).affected
+    let count = try await runPlanned(key.customer, PlannedFreezeQueries.freeze(audience, sql), parameters).affected
     let customer = key.customer.rawValue, sendout = key.sendout.rawValue
     try await database.query(
       PlannedFreezeQueries.batches, customer, sendout, Int32(count), Int32(clamping: size), apps.map(\.rawValue))
@@ -51,8 +50,8 @@ extension Ledger {
     return frozen
   }
 
-  /// Counts whom a freeze with this plan would write into the ledger now. Nothing is written. In a transaction it is planned for this audience
-  /// alone.
+  /// Counts whom a freeze with this plan would write into the ledger now. Nothing is written. The database is a pool or a transaction: anywhere
+  /// else PostgreSQL compiles the statement, which takes longer than to run it.
   /// - Parameters:
   ///   - sendout: by whose number holdout and variants are drawn; nil for one that is not stored yet.
   ///   - audience: all of it, those excluded too.
@@ -61,9 +60,8 @@ extension Ledger {
     plan: FreezePlan
   ) async throws -> PreflightCounts {
     let sql = PlannedAudienceSQL(audience, excluded: excluded, isZoned: plan.asksForZones)
-    try await database.query(PlannedFreezeQueries.settings)
-    let lines = try await database.run(
-      PlannedFreezeQueries.preflight(audience, sql),
+    let lines = try await runPlanned(
+      customer, PlannedFreezeQueries.preflight(audience, sql),
       plan.parameters(customer, sendout: sendout, apps: apps, sql.selection))
     return try PreflightCounts(lines)
   }
@@ -74,9 +72,23 @@ extension Ledger {
     _ customer: CustomerID, audience: SelectedAudience, plan: FreezePlan
   ) async throws -> Bool {
     let sql = PlannedAudienceSQL(audience, excluded: nil, isZoned: true)
-    return try await database.run(
-      PlannedFreezeQueries.hasDueZone(audience, sql),
+    return try await runPlanned(
+      customer, PlannedFreezeQueries.hasDueZone(audience, sql),
       plan.parameters(customer, sendout: nil, apps: [], sql.selection))[0].decode(Bool.self)
+  }
+
+  /// Runs a statement that is planned for its audience alone. The settings for that last as long as a transaction.
+  private func runPlanned(
+    _ customer: CustomerID, _ statement: Statement, _ parameters: ParameterBuffer
+  ) async throws -> Rows {
+    guard let pool = database as? Pool else {
+      try await database.query(PlannedFreezeQueries.settings)
+      return try await database.run(statement, parameters)
+    }
+    return try await pool.transaction(of: customer.rawValue) { transaction in
+      try await transaction.query(PlannedFreezeQueries.settings)
+      return try await transaction.run(statement, parameters)
+    }
   }
 }
 

@@ -196,8 +196,8 @@ enum PlannedFreezeQueries {
     Statement("ledger.first_zone_\(audience.name)", .read, sql.hasDueZone)
   }
 
-  /// For the rest of the transaction: compiling a statement that runs once, and sorting all contacts to join them, would each cost half a second
-  /// of a hundred thousand contacts. As `FreezeQueries.unlimited`, but with the limit of time.
+  /// For the rest of the transaction: to compile a statement that runs once takes two seconds, and to sort a hundred thousand contacts to join
+  /// them a tenth. As `FreezeQueries.unlimited`, but with the limit of time.
   static let settings = Statement(
     "ledger.planned", .write,
     """

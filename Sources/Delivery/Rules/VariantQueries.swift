@@ -12,14 +12,18 @@ enum VariantQueries {
     """
 
   /// Of each variant that has such contacts: how many had an accepted push by the moment `$3`, NULL for now, and how many of them a person had
-  /// opened by then, on whatever device. Those who wait for the winner are not among them.
+  /// opened by then, on whatever device. Those who wait for the winner are not among them. The range keeps the planner from reading
+  /// other sendouts' pushes.
   static let outcomes = Statement(
     "variant.outcomes", .read,
     """
     SELECT variant, count(*), count(*) FILTER (WHERE has_opened)
       FROM (SELECT variant, contact_id, bool_or(opened_at <= moment.at) IS TRUE AS has_opened
               FROM push, (SELECT coalesce($3::timestamptz, now()) AS at) AS moment
-             WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND variant > 0
+             WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
+               AND push_no BETWEEN 1 AND (SELECT max(last_push) FROM push_batch
+                                           WHERE customer_id = $1::bigint AND sendout_id = $2::bigint)
+               AND variant > 0
              GROUP BY variant, contact_id
             HAVING bool_or(state = 'accepted' AND sent_at <= moment.at)) AS contact
      GROUP BY variant

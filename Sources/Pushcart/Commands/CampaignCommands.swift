@@ -1,6 +1,6 @@
-public import ArgumentParser
+import ArgumentParser
 import Operations
-public import Wire
+import Wire
 
 extension CampaignOperations: CommandedOperations { static var commands: [Command] { [] } }
 

@@ -12,11 +12,12 @@ import Wire
      "winner":{"afterMinutes":60}}
     """
 
-  private func withSendout(_ body: (ManagementServer) async throws -> Void) async throws {
+  private func withSendout(_ body: @Sendable (ManagementServer) async throws -> Void) async throws {
     try await withManagementServer { managed in
       try await managed.addApp(credentials: .sample)
       let made = try await managed.send("POST", "/api/v1/sendouts", json: varied)
-      #expect(made.status == 201 && (try made.json.integer("sendoutId")) == 1, "\(made.text)")
+      let number = try made.json.integer("sendoutId")
+      #expect(made.status == 201 && number == 1, "\(made.text)")
       try await body(managed)
     }
   }
@@ -57,7 +58,8 @@ import Wire
       let refused = try await managed.send("POST", "/api/v1/sendouts/1/copy", json: #"{"audience":"failed"}"#)
       #expect(refused.status == 409 && refused.text.contains("Leave out audience"), "\(refused.text)")
       let made = try await managed.send("POST", "/api/v1/sendouts/1/copy")
-      #expect(made.status == 201 && (try made.json.integer("sendoutId")) == 2, "\(made.text)")
+      let number = try made.json.integer("sendoutId")
+      #expect(made.status == 201 && number == 2, "\(made.text)")
       let line = try #require(try await managed.send("GET", "/api/v1/audit").json.array("items")?.first)
       #expect(line.string("action") == "sendout.copy" && line.string("target") == "sendout 2")
       #expect(line["after"]?["audience"] == nil && line["after"]?["message"] == nil)
@@ -72,7 +74,8 @@ import Wire
         #expect(refused.status == 400 && refused.text.contains("originalIds"), "\(refused.text)")
       }
       let reply = try await managed.send("POST", "/api/v1/sendouts/1/test", json: #"{"originalIds":["nobody"]}"#)
-      #expect(reply.status == 200 && (try reply.json.array("unknownOriginalIds")) == ["nobody"], "\(reply.text)")
+      let unknown = try reply.json.array("unknownOriginalIds")
+      #expect(reply.status == 200 && unknown == ["nobody"], "\(reply.text)")
     }
   }
 }
