@@ -1,6 +1,7 @@
 import Foundation
 import Postgres
 import Registry
+import Simulator
 import Support
 import Testing
 import Wire
@@ -86,7 +87,7 @@ import Wire
             """)
         let held = try reply.json
         #expect(held.string("state") == "waiting" && held["deliverAt"] == nil)
-        let until = try #require(Timestamp(try #require(held.string("heldUntil"))))
+        let until = try #require(held.string("heldUntil").flatMap { Timestamp($0) })
         #expect(until.date > Date(timeIntervalSinceNow: 3000) && until.date < Date(timeIntervalSinceNow: 4700))
         let shown = try await server.send(
           "GET", "/api/v1/messages/\(try #require(held.string("messageId")))", key: key)
