@@ -58,7 +58,7 @@ import Wire
       places == [
         "FreezeQueries.swift", "PlannedFreezeQueries.swift", "HistoryQueries.swift", "LedgerQueries.swift",
         "BatchQueries.swift",
-        "RuledClaimQueries.swift",
+        "RuledClaimQueries.swift", "ToldPushes.swift",
         "MessageQueries.swift", "NumberedTable.swift", "PushAppQueries.swift", "ReportQueries.swift",
         "SealedColumn.swift", "Audiences.swift", "ContactSearch.swift", "ContactStore.swift", "ImportStepQueries.swift",
         "StepQueries.swift",
