@@ -325,6 +325,17 @@ private struct Tour: Sendable {
     try await call("DELETE", "/data/users")
   }
 
+  private func schedules(_ draft: String) async throws {
+    let time = #""startAt":"2090-01-02T10:00:00Z""#
+    let timed = draft.dropLast() + #",\#(time),"draft":true}"#
+    let once = try await send("POST", "/api/v1/sendouts", String(timed)).json.integer("sendoutId") ?? 0
+    try await send("PATCH", "/api/v1/sendouts/\(once)", #"{"localTime":"2090-01-03T08:00","quietHours":null}"#)
+    for verb in ["schedule", "unschedule"] { try await send("POST", "/api/v1/sendouts/\(once)/\(verb)") }
+    let repeated = draft.dropLast() + #",\#(time),"repeat":{"every":"day"}}"#
+    let series = try await send("POST", "/api/v1/sendouts", String(repeated)).json.integer("seriesId") ?? 0
+    try await send("POST", "/api/v1/sendouts/series/\(series)/end")
+  }
+
   private func sendouts() async throws {
     let draft =
       #"{"appId":"com.acme.app","appType":1,"audience":{"listId":1000000005},"message":{"alert":"Hi","badge":"{{x}}"},"template":"offer"}"#
@@ -338,6 +349,7 @@ private struct Tour: Sendable {
     try await send("PUT", "/api/v1/sendouts/\(second)", draft)
     try await send(
       "POST", "/api/v1/sendouts/audience", #"{"appId":"com.acme.app","audience":{"listId":1000000005}}"#)
+    try await schedules(draft)
     try await send("POST", "/api/v1/sendouts/preflight", draft)
     try await send("POST", "/api/v1/sendouts/\(second)/preflight")
     let test = try await send(
