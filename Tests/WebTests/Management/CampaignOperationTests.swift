@@ -12,7 +12,7 @@ import Wire
      "winner":{"afterMinutes":60}}
     """
 
-  private func withSendout(_ body: @Sendable (ManagementServer) async throws -> Void) async throws {
+  private func withSendout(_ body: @escaping @Sendable (ManagementServer) async throws -> Void) async throws {
     try await withManagementServer { managed in
       try await managed.addApp(credentials: .sample)
       let made = try await managed.send("POST", "/api/v1/sendouts", json: varied)
