@@ -57,9 +57,8 @@ import Wire
     #expect(
       places == [
         "FreezeQueries.swift", "PlannedFreezeQueries.swift", "HistoryQueries.swift", "LedgerQueries.swift",
-        "BatchQueries.swift",
-        "RuledClaimQueries.swift", "ToldPushes.swift",
-        "MessageQueries.swift", "NumberedTable.swift", "PushAppQueries.swift", "ReportQueries.swift",
+        "BatchQueries.swift", "RuledClaimQueries.swift", "MessageQueries.swift", "ToldPushes.swift",
+        "NumberedTable.swift", "PushAppQueries.swift", "ReportQueries.swift",
         "SealedColumn.swift", "Audiences.swift", "ContactSearch.swift", "ContactStore.swift", "ImportStepQueries.swift",
         "StepQueries.swift",
         "UserQueries.swift", "RegisterQueries.swift", "ListedContacts.swift", "PersonalTable.swift",
