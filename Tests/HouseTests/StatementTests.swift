@@ -62,7 +62,7 @@ import Wire
         "SealedColumn.swift", "Audiences.swift", "ContactSearch.swift", "ContactStore.swift", "ImportStepQueries.swift",
         "StepQueries.swift",
         "UserQueries.swift", "RegisterQueries.swift", "ListedContacts.swift", "PersonalTable.swift",
-        "HybridPersonalTables.swift", "RegistryPersonalTables.swift",
+        "HybridPersonalTables.swift", "RegistryPersonalTables.swift", "OverlapQueries.swift", "AudienceSamples.swift",
         "Listener.swift",
       ])
   }
