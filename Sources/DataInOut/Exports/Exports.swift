@@ -223,6 +223,7 @@ package struct ExportPages: AsyncSequence, Sendable {
     private var limit = 1000
     private var isOver = false
     private var isFirst = true
+    private var ahead: PageAhead?
     /// How many rows were given.
     package private(set) var rows = 0
 
@@ -241,7 +242,8 @@ package struct ExportPages: AsyncSequence, Sendable {
       // Where a filter passes over all rows of a window, the page has those of the next one.
       while !isOver {
         let copied: Copied
-        (copied, window) = try await pages.read(after: last, window, limit)
+        (copied, window) = try await (ahead ?? readAhead()).page()
+        ahead = nil
         rows += copied.rows
         if copied.rows == limit || copied.isFull {
           last = copied.last
@@ -253,9 +255,31 @@ package struct ExportPages: AsyncSequence, Sendable {
         }
         guard copied.rows > 0 else { continue }
         limit = Swift.max(50, Swift.min(10_000, Self.pageSize * copied.rows / Swift.max(1, copied.bytes.count)))
+        if !isOver { ahead = readAhead() }
         return page + copied.bytes
       }
       return page.isEmpty ? nil : page
+    }
+
+    private func readAhead() -> PageAhead {
+      PageAhead { [pages, last, window, limit] in try await pages.read(after: last, window, limit) }
+    }
+  }
+
+  /// A page that the database gives while the client takes the one before. Whoever lets it go, ends that.
+  private final class PageAhead: Sendable {
+    private let task: Task<(Copied, ExportWindow.Found), any Error>
+
+    init(_ read: @escaping @Sendable () async throws -> (Copied, ExportWindow.Found)) { task = Task(operation: read) }
+
+    deinit { task.cancel() }
+
+    func page() async throws -> (Copied, ExportWindow.Found) {
+      try await withTaskCancellationHandler {
+        try await task.value
+      } onCancel: {
+        task.cancel()
+      }
     }
   }
 
@@ -303,7 +327,8 @@ package struct ExportPages: AsyncSequence, Sendable {
   fileprivate struct Copied: Sendable {
     var bytes: [UInt8] = []
     var rows = 0
-    var last: [Int64] = []
+    /// The key of the last row, as it was written.
+    private var lastKey: ArraySlice<UInt8> = []
     /// Whether rows were passed over, which the next page begins with: they can be far larger than those before them.
     private(set) var isFull = false
     private static let largest = 4 << 20
@@ -313,21 +338,25 @@ package struct ExportPages: AsyncSequence, Sendable {
         isFull = true
         return
       }
-      var key: [Int64] = []
-      var number: Int64 = 0
-      var place = 0
-      while key.count < keys, place < row.count {
-        if row[place] == UInt8(ascii: ",") || row[place] == ExportQueries.delimiter {
-          key.append(number)
-          number = 0
-        } else {
-          number = number * 10 + Int64(row[place] &- UInt8(ascii: "0"))
-        }
+      var (place, left) = (0, keys)
+      while left > 0, place < row.count {
+        if Self.isDelimiter(row[place]) { left -= 1 }
         place += 1
       }
-      last = key
+      lastKey = row[..<place]
       rows += 1
       bytes += row[place...]
+    }
+
+    /// The key of the last row.
+    var last: [Int64] {
+      lastKey.split(whereSeparator: Self.isDelimiter).map { digits in
+        digits.reduce(0) { 10 * $0 + Int64($1 &- UInt8(ascii: "0")) }
+      }
+    }
+
+    private static func isDelimiter(_ byte: UInt8) -> Bool {
+      byte == UInt8(ascii: ",") || byte == ExportQueries.delimiter
     }
   }
 
