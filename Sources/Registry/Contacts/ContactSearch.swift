@@ -209,11 +209,11 @@ enum ContactSearchQueries {
   /// The columns of `ContactDetails` without properties and devices, of the row `contact`.
   static let columns =
     """
-    contact_id, original_id,
+    contact.contact_id, contact.original_id,
       ARRAY(SELECT list_id FROM list_member
              WHERE customer_id = $1::bigint AND contact_id = contact.contact_id ORDER BY list_id) AS list_ids,
-      \(ContactField.allCases.map(\.column).joined(separator: ", ")),
-      to_char(date_of_birth, 'YYYY-MM-DD') AS date_of_birth, created_at, updated_at
+      \(ContactField.allCases.map { "contact.\($0.column)" }.joined(separator: ", ")),
+      to_char(contact.date_of_birth, 'YYYY-MM-DD') AS date_of_birth, contact.created_at, contact.updated_at
     """
 
   /// The contacts of one key up to `$2`, in the order of keys and numbers, from behind the key `$3` and the contact `$4`, at most `$5`. With
