@@ -30,15 +30,14 @@ enum ImportMergeQueries {
   private static func mergeSQL(_ identity: ImportIdentity) -> String {
     """
     WITH row AS MATERIALIZED (
-      SELECT customer_id, row_no, line_no, identity, original_id, texts, date_of_birth, properties, raw,
-             problem IS NOT NULL AS is_wrong
+      SELECT row_no, line_no, identity, original_id, texts, date_of_birth, properties, raw, problem IS NOT NULL AS is_wrong
         FROM import_row
        WHERE \(ImportStepQueries.rows) AND row_no > $4::bigint AND row_no <= $5::bigint AND last_row IS NULL
          AND (problem IS NULL OR $7::text = 'replace')
     ),
     found AS MATERIALIZED (
-      SELECT r.customer_id, r.row_no, r.line_no, r.identity, coalesce(c.original_id, r.original_id) AS original_id,
-        r.texts, r.date_of_birth, r.properties, r.raw, r.is_wrong, c.contact_id AS known_id, coalesce(c.updated_at > $6::timestamptz, false) AS is_newer,
+      SELECT r.row_no, r.line_no, r.identity, coalesce(c.original_id, r.original_id) AS original_id, r.texts, r.date_of_birth,
+        r.properties, r.raw, r.is_wrong, c.contact_id AS known_id, coalesce(c.updated_at > $6::timestamptz, false) AS is_newer,
         c.contact_id IS NOT NULL AND \(ContactMerge.isUnchanged("c", by: "r")) AS is_unchanged,
         (c.contact_id IS NOT NULL AND $7::text = 'add') OR (c.contact_id IS NULL AND $7::text = 'update') AS is_skipped,
         CASE WHEN r.is_wrong THEN NULL

@@ -93,6 +93,10 @@ enum ImportStepQueries {
   static let endCheck = Statement(
     "import.end_check", .write, "UPDATE import SET attempt = attempt + 1, checked = NULL WHERE \(one)")
 
+  /// Has the planner look at the contacts and at who belongs to what.
+  static let refreshStatistics = Statement(
+    "import.refresh_statistics", .write, "SELECT refresh_statistics('contact', 'list_member', 'segment_member')")
+
   static let beginMerging = Statement(
     "import.begin_merging", .write, "UPDATE import SET state = 'merging' WHERE \(one) AND state = 'checking'")
 
@@ -191,7 +195,8 @@ enum ImportStepQueries {
   static let all: [Statement] =
     steps.all + [
       giveUp, unlimit, lock, expire, joinByHash, markDuplicates, markSameOriginalIDs, fileRows, noteChecked, endCheck,
-      beginMerging, advance, tokens, advanceTokens, hasGoodRows, othersOnList, removeFromList, othersInSegment,
+      beginMerging, refreshStatistics, advance, tokens, advanceTokens, hasGoodRows, othersOnList, removeFromList,
+      othersInSegment,
       removeFromSegment, end, clear, cleared,
     ]
 }

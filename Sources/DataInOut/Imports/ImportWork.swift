@@ -98,17 +98,20 @@ package struct ImportWork: SteppedWork {
     var tries = 0
     while true {
       do {
-        return try await pool.transaction(of: customer.rawValue, limit: Self.limit) { transaction in
+        let (isMore, hasGrown) = try await pool.transaction(of: customer.rawValue, limit: Self.limit) { transaction in
           try await transaction.query(ImportStepQueries.unlimit)
           guard let row = try await transaction.query(ImportStepQueries.lock, customer.rawValue, number.rawValue).first
           else {
-            return false
+            return (false, false)
           }
           let step = Step(
             customer: customer, number: number, progress: try Progress(row), transaction: transaction, portion: portion,
             suppressions: suppressions, endpoints: endpoints)
-          return try await step.run()
+          return (try await step.run(), step.hasGrown)
         }
+        // Where somebody else is at it, there will be statistics, too.
+        if hasGrown { _ = try? await pool.query(ImportStepQueries.refreshStatistics) }
+        return isMore
       } catch  where tries < 3 && Self.isRaced(error) {
         tries += 1
       }
@@ -134,6 +137,13 @@ package struct ImportWork: SteppedWork {
     let portion: Int64
     let suppressions: SuppressionKey
     let endpoints: EndpointRules
+
+    /// Whether the customer has so many contacts more by this step that the planner has to be told. It takes a customer whom it has not seen for
+    /// one with hardly a contact, and would read all of them for each portion.
+    var hasGrown: Bool {
+      guard progress.state == .merging, progress.mode != .suppress, !progress.isTrial else { return false }
+      return [10_000, 200_000, 4_000_000].contains { progress.merged < $0 && $0 <= until }
+    }
 
     func run() async throws -> Bool {
       switch progress.state {

@@ -69,10 +69,7 @@ package enum ContactMerge {
 
   /// Merges rows into contacts that were not written since a moment, and dates them to that moment. So of two files that are merged at the same
   /// time the later one wins, whichever ends first.
-  ///
-  /// The customer comes with the rows rather than as a parameter. By that, the planner would read all contacts of a customer whom it takes for
-  /// small, as most of them were added after its last look at the table.
-  /// - Parameter rows: a query that has a row for each contact, with `customer_id`, in the order of original ids.
+  /// - Parameter rows: a query that has a row for each contact, in the order of original ids.
   package static func update(by rows: String, asOf moment: String) -> String {
     """
     UPDATE contact c SET
@@ -82,7 +79,7 @@ package enum ContactMerge {
           \(fields.map { "\($0.column) = nullif(coalesce(\(text($0, of: "r")), c.\($0.column)), '')" }.joined(separator: ",\n      ")),
           updated_at = \(moment)
         FROM (\(rows)) r
-        WHERE c.customer_id = r.customer_id AND c.original_id = r.original_id AND c.updated_at <= \(moment)
+        WHERE c.customer_id = $1::bigint AND c.original_id = r.original_id AND c.updated_at <= \(moment)
         RETURNING c.contact_id
     """
   }
