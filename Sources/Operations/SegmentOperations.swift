@@ -155,6 +155,14 @@ extension OperationCall {
     try await segments.resolve(customer, filter)
   }
 
+  /// The segments that a contact is in.
+  /// - Throws: `RegistryError.contactUnknown`.
+  func segments(of originalID: String) async throws -> [ContactSegment] {
+    try await reading.containing(customer, originalID: originalID).map {
+      ContactSegment(segmentId: $0.segmentId, name: $0.name)
+    }
+  }
+
   /// Makes sure that neither a filter or audience, nor a segment in it, asks for personal fields.
   /// - Throws: `HTTPErrorResponse.personalFilterRefused`; `RegistryError.invalid`.
   func requireShown(_ asked: AskedContacts) async throws {

@@ -45,7 +45,7 @@ struct ContactCommand: AsyncParsableCommand {
   struct Show: OneContactCommand {
     static let operation = ContactOperations.show
     static let configuration = CommandConfiguration(
-      abstract: "Show a contact with its devices, its lists and what happened with it.",
+      abstract: "Show a contact with its devices, lists and segments, and what happened with it.",
       discussion: "Example: pushcart contact show lars@example.com --customer 1")
 
     @OptionGroup var which: OriginalIDOptions
@@ -215,6 +215,7 @@ extension ContactDetails {
     for field in ContactField.allCases { if let text = texts[field] { fields.add(field.name, text) } }
     if let dateOfBirth { fields.add("dateOfBirth", dateOfBirth) }
     if !listIds.isEmpty { fields.add("listIds", lists) }
+    for segment in segments ?? [] { fields.add("segments", "\(segment.segmentId) \(segment.name)") }
     for (name, value) in (properties ?? [:]).sorted(by: { $0.key < $1.key }) {
       fields.add("properties.\(name)", value.text ?? String(decoding: value.json, as: UTF8.self))
     }

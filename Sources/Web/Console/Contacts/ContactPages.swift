@@ -99,6 +99,7 @@ enum ContactPages {
       "mayErase": ErasurePages.isOpen(to: call), "seesData": call.allows(ContactOperations.data),
       "mayChange": mayChange, "maySend": mayChange && contact.devices?.contains { $0.invalidatedAt == nil } == true,
       "apps": apps(of: contact, call), "lists": try await lists(of: contact, call),
+      "segments": (contact.segments ?? []).map { ["href": "/console/segments/\($0.segmentId)", "name": $0.name] },
       "seesTimeline": call.user.seesPersonal,
     ]
     if call.allows(SuppressionOperations.list) {
