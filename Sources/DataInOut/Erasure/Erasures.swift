@@ -46,7 +46,7 @@ package struct Erasures: Sendable {
   }
 
   /// Erases the contact at once, and leaves the rest to the hubs. The caller has to run it in a transaction. While an erasure of the contact is
-  /// under way, it is told again.
+  /// under way, that one is returned.
   /// - Throws: `RegistryError.contactUnknown`.
   package func erase(_ customer: CustomerID, _ originalID: String) async throws -> (
     erasure: Int64, names: [String], isNew: Bool
@@ -153,14 +153,11 @@ enum ErasureQueries {
      WHERE customer_id = $1::bigint AND erasure_id = $2::bigint
     """)
 
-  /// Steps look at many rows, and a table's may take longer than other statements.
-  static let unlimit = Statement("erasure.unlimit", .read, "SELECT set_config('statement_timeout', '0', true)")
-
   static let forget = Statement(
     "erasure.forget", .write,
     Portions.delete(
       from: "erasure", by: "created_at", before: "now() - interval '1 year'", "AND ended_at IS NOT NULL"))
 
   static let all: [Statement] =
-    steps.all + [add, underWay, find, failing, lock, advance, end, unlimit, forget]
+    steps.all + [add, underWay, find, failing, lock, advance, end, forget]
 }

@@ -98,8 +98,7 @@ package struct ImportWork: SteppedWork {
     var tries = 0
     while true {
       do {
-        return try await pool.transaction(of: customer.rawValue, limit: Self.limit) { transaction in
-          try await transaction.query(ImportStepQueries.unlimit)
+        return try await inStep(of: customer) { transaction in
           guard let row = try await transaction.query(ImportStepQueries.lock, customer.rawValue, number.rawValue).first
           else {
             return false
@@ -114,9 +113,6 @@ package struct ImportWork: SteppedWork {
       }
     }
   }
-
-  /// How long a statement may take: those that look at all rows of a file, or of a list, take seconds for each million.
-  private static let limit = Duration.seconds(3600)
 
   private static func isRaced(_ error: any Error) -> Bool {
     if error is Raced || ImportedDevices.isRaced(error) { return true }
@@ -240,16 +236,14 @@ package struct ImportWork: SteppedWork {
     private func merge() async throws {
       let row = try await transaction.query(
         ImportMergeQueries.merge(by: progress.identity), customer.rawValue, number.rawValue, progress.attempt,
-        progress.merged,
-        until, progress.moment, progress.mode.rawValue, progress.list, progress.segment, progress.isTrial,
-        progress.notesContacts, rejectHeadings)[0]
+        progress.merged, until, progress.moment, progress.mode.rawValue, progress.list, progress.segment,
+        progress.isTrial, progress.notesContacts, rejectHeadings)[0]
       let (added, updated, unchanged, duplicates, skipped, rejected, isRaced) = try row.decode(
         Int64.self, Int64.self, Int64.self, Int64.self, Int64.self, Int64.self, Bool.self)
       guard !isRaced else { throw Raced() }
       try await transaction.query(
         ImportStepQueries.advance, customer.rawValue, number.rawValue, until, added, updated, unchanged, duplicates,
-        skipped,
-        rejected)
+        skipped, rejected)
     }
 
     private func suppress() async throws {

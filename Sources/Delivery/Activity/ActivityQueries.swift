@@ -89,7 +89,7 @@ enum ActivityQueries {
                             WHERE contact.customer_id = $1::bigint AND contact.contact_id = c.contact_id
                            OFFSET 0) AS known
        CROSS JOIN LATERAL (
-         SELECT count(*) FILTER (WHERE state = '\(PushState.accepted.rawValue)') AS received, count(opened_at) AS opened,
+         SELECT count(*) FILTER (WHERE \(received)) AS received, count(opened_at) AS opened,
                 \(newest("settled_at", by: lastReceived, where: received)) AS received_at,
                 \(newest("opened_at IS NOT NULL", by: lastReceived, where: received)) AS received_opened,
                 \(newest("opened_at", by: "opened_at DESC", where: "opened_at IS NOT NULL")) AS opened_at
