@@ -24,7 +24,7 @@ package struct Segments: NumberedStore {
     ], size: "coalesce(octet_length(filter::text), 0) + coalesce(octet_length(text), 0)")
 
   package static let erasure = PersonalTable.Erasure.stays(
-    "Filters are the customer's own words. Those that name the person are told.")
+    "Filters are the customer's own words. The reply names those that name the person.")
 
   package static let initial = SegmentRequest(static: false)
 

@@ -29,7 +29,7 @@ package enum ContactOperations: ManagedOperations {
     numbers and names, each in alphabetical order. Without `query` all contacts, the newest first. A page can have fewer than `limit`, or \
     none, and still be followed by another one.
 
-    With `filter` those alone who meet it, in the same order. It is asked of one contact after the other: where few of millions meet it, a page \
+    With `filter`, only those who meet it, in the same order. It is asked of one contact after the other: where few of millions meet it, a page \
     takes long, and one that takes half a minute is refused.
 
     Letters from A to Z are compared without their case, but in original ids: these are found as they are typed, in lower case and in \

@@ -88,7 +88,7 @@ package enum SegmentOperations: ManagedOperations {
     .put, "/api/v1/segments/{id}/contacts", id: "changeSegmentContacts", .segments, "Change who is in a static segment",
     """
     Puts contacts into the segment, or takes them out of it, by their original ids: \(MembersRequest.maximumCount) at most in each \
-    of `add` and `remove`. Original ids that no contact has change nothing, and are told.
+    of `add` and `remove`. Original ids that no contact has change nothing, and the reply names them.
     """, at: id, body: .members,
     replies: .ok("What it did.", MembersReply.form), errors: [unknown], audit: "segment.change_contacts"
   ) { call, id, request in

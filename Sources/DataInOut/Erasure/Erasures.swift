@@ -68,7 +68,7 @@ package struct Erasures: Sendable {
     return (number, person.names, true)
   }
 
-  /// Erasures that do not get on, as their next steps fail again and again.
+  /// Erasures that are stuck, as their next steps fail again and again.
   package static func failing(_ customer: CustomerID, in database: any Querying) async throws -> [FailingErasure] {
     try await database.query(ErasureQueries.failing, customer.rawValue, Int32(RetryPolicy.mostStepFailures)).map {
       row in
@@ -94,7 +94,7 @@ package struct Erasures: Sendable {
   }
 }
 
-/// An erasure that does not get on.
+/// An erasure that is stuck.
 package struct FailingErasure: Sendable {
   package let number: ErasureID
   package let contact: ContactID
@@ -125,7 +125,7 @@ enum ErasureQueries {
 
   static let steps = StepQueries("erasure", while: "ended_at IS NULL")
 
-  /// Erasures that do not get on: those whose next step has failed `$2` times or more.
+  /// Erasures that are stuck: those whose next step has failed `$2` times or more.
   static let failing = Statement(
     "erasure.failing", .read,
     """

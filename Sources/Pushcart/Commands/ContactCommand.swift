@@ -17,7 +17,7 @@ struct ContactCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Look for contacts by the beginning of an original id, an e-mail address, a number or a name.",
       discussion: """
-        Without --query all contacts are listed, the newest first. --filter leaves those alone who meet it.
+        Without --query all contacts are listed, the newest first. With --filter, only those who meet it.
 
         Example: pushcart contact list --customer 1 --query lars --filter "country = 'SE'"
         """)
@@ -26,7 +26,7 @@ struct ContactCommand: AsyncParsableCommand {
     @Option(parsing: .unconditional, help: "How it begins. (default: all contacts)") var query: String?
     @Option(help: "Look at this alone. (default: at all of them)") var field: ContactSearchField?
     @Option(
-      parsing: .unconditional, help: "Those alone who meet this, a line or a tree as JSON.",
+      parsing: .unconditional, help: "Only contacts that meet this: a line of text, or a tree as JSON.",
       transform: { try Filter(textOrTree: $0) })
     var filter: Filter?
     @OptionGroup var paging: PageOptions<String>

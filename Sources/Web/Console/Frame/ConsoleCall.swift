@@ -95,7 +95,8 @@ struct ConsoleCall: Sendable {
     return id
   }
 
-  private var author: ChangeAuthor { .user(user.user, address: address) }
+  /// For the audit log.
+  var author: ChangeAuthor { .user(user.user, address: address) }
 
   private func require<Target, Body, Reply>(_ operation: Operation<Target, Body, Reply>) throws {
     let operation = AnyOperation(operation)

@@ -29,7 +29,7 @@ enum ImportFileOperations {
         .error("The file is not sent as CSV.", HTTPErrorResponse.notCSV),
         .error("The file broke off.", DataInOutError.brokenOff),
         .error(
-          "The import has ended, another request sends its file, too many files are on their way, or too much of others is not done.",
+          "The import has ended, another request sends its file, too many files are on their way, or other imports have too many rows that are not done.",
           DataInOutError.wrongState(ImportID(1), .finished, wanted: "given a file"), DataInOutError.overtaken,
           DataInOutError.tooManyUploads(limit: ImportUpload.atOnce),
           DataInOutError.tooMuchStaged(limit: ImportUpload.mostStaged)),
