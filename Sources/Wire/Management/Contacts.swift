@@ -105,10 +105,7 @@ public struct ContactDetails: APIObject, Equatable {
     "originalId": "Your own id of the user. It cannot change.",
     "listIds": "The lists that the contact is on, by their numbers.",
     "segments":
-      """
-    The segments that the contact is in now, of the customer's first \(mostSegments). One whose filter cannot be asked any more is left out, \
-    such as one that looks back further than pushes are kept. Only where one contact is shown.
-    """,
+      "The segments that it is in now, of the customer's first \(mostSegments), without those that look back further than pushes are kept. Only where one contact is shown.",
     "texts": .fields(
       ContactField.allCases.map { Schema.Field($0.name, .string(), isRequired: false, $0.meaning) }),
     "dateOfBirth": "A day, as in `1980-02-29`.",
