@@ -119,11 +119,7 @@ enum CarmaListOperations {
       responses: [.ok("The file has arrived.", CarmaBatchNumber.example)],
       errors: [
         ImportOperations.unknown, .error("The file broke off.", DataInOutError.brokenOff),
-        .error(
-          "The import has ended, another request sends its file, too many files are on their way, or other imports have too many rows that are not done.",
-          DataInOutError.wrongState(ImportID(1), .finished, wanted: "given a file"), DataInOutError.overtaken,
-          DataInOutError.tooManyUploads(limit: ImportUpload.atOnce),
-          DataInOutError.tooMuchStaged(limit: ImportUpload.mostStaged)),
+        ImportFileOperations.notTaken,
       ])
     operation.csvBody = "originalId;firstName\r\n1001;Lars\r\n"
     return operation
