@@ -72,17 +72,19 @@ struct Hub: Sendable {
       ], logger: logger)
     try await serve(
       first + [pool, reportPool, caches, parts.accessKeys.usage, parts.services],
-      [
-        runner(parts), parts.messages, outbox(parts),
-        StepRunner(
-          ImportWork(pool, suppressions: parts.suppressions, endpoints: settings.pushServices.endpoints), logger: logger
-        ),
-        StepRunner(ErasureWork(pool, PersonalTables.all), logger: logger),
-        ActivityRunner(pool, logger: logger),
-        NotificationRunner(pool, dispatcher: parts.dispatcher, vault: vault, logger: logger),
-        housekeeping, parts.readiness,
-      ]
+      work(parts) + [housekeeping, parts.readiness]
         + servers(try routes(parts, pins), whenListening: whenListening))
+  }
+
+  /// What a hub does that nobody asks it for at the moment.
+  private func work(_ parts: HubParts) -> [any Service] {
+    let (pool, endpoints) = (parts.pool, settings.pushServices.endpoints)
+    return [
+      runner(parts), parts.messages, outbox(parts),
+      StepRunner(ImportWork(pool, suppressions: parts.suppressions, endpoints: endpoints), logger: logger),
+      StepRunner(ErasureWork(pool, PersonalTables.all), logger: logger), ActivityRunner(pool, logger: logger),
+      NotificationRunner(pool, dispatcher: parts.dispatcher, vault: parts.vault, logger: logger),
+    ]
   }
 
   /// Few connections, since what runs on them may take long. So reports wait for each other, and nobody else for them. Exact counts, which take
