@@ -78,7 +78,7 @@ package struct Erasures: Sendable {
     }
   }
 
-  /// Deletes what tells of erasures that are long over.
+  /// Deletes the records of erasures that are long over.
   package static func forgetExpired(_ customer: CustomerID, in database: any Querying) async throws {
     try await database.deleteInPortions(ErasureQueries.forget, customer.rawValue)
   }

@@ -159,7 +159,7 @@ package struct StepRunner<Work: SteppedWork>: Service {
 
 /// An error that is a step's own fault: it is not expected to go away by itself.
 struct StepFault {
-  /// For the people of the customer, who are told no values, and nothing of the hub's tables.
+  /// For the people of the customer: without values, and without anything of the hub's tables.
   let sentence: String
 
   /// - Returns: `nil` for what is none: the database is away or too busy, or the hub stops.

@@ -163,7 +163,7 @@ extension PushCertificateFile {
       }
       guard purpose == .development ? isForDevelopment : isForProduction else {
         let other: Purpose = purpose == .development ? .production : .development
-        throw purpose.refusal("\(name) is for the \(other) environment, and belongs into \(other.field)")
+        throw purpose.refusal("\(name) is for the \(other) environment, and belongs in \(other.field)")
       }
     }
 
@@ -187,7 +187,7 @@ extension PushCertificateFile {
 
   private static func finding(otherThanPKCS12 bytes: [UInt8]) -> String {
     guard case .wrong(let file) = PEMFile(bytes) else {
-      return "This is a signing key (.p8), which belongs into signingKey"
+      return "This is a signing key (.p8), which belongs in signingKey"
     }
     return switch file {
     case .empty, .webPage: file.finding

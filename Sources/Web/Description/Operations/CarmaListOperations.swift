@@ -114,7 +114,7 @@ enum CarmaListOperations {
     var operation = APIOperation(
       method: .post, path: "/rest/{customerId}/lists/{listId}/recipients/{importId}", id: "sendCarmaImportFile",
       tag: .imports, security: .key(.backend), summary: "Send an import's file, in Carma's form",
-      description: "As `PUT /api/v1/imports/{id}/file`. A file that cannot be imported is told by its batch.",
+      description: "As `PUT /api/v1/imports/{id}/file`. If the file cannot be imported, its batch says so.",
       parameters: [customer, listID, .path("importId", .id, "The import's number.", example: 1)],
       responses: [.ok("The file has arrived.", CarmaBatchNumber.example)],
       errors: [
