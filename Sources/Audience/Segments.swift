@@ -143,8 +143,8 @@ extension Segments {
       let conditions = portion.map { FilterSQL(template: compiler.condition($0.filter.filter).sql, literals: []) }
       let row = try await row(
         customer, conditions.map { ($0, nil) }, literals: compiler.literals, originalID: originalID)
-      for (index, each) in portion.enumerated() where try row.column(index * 2, as: Bool.self) {
-        found.append(each.segment)
+      for (index, each) in portion.enumerated() {
+        if try row.column(index * 2, as: Bool.self) { found.append(each.segment) }
       }
     }
     return found
