@@ -98,9 +98,13 @@ struct ConsoleCall: Sendable {
   /// For the audit log.
   var author: ChangeAuthor { .user(user.user, address: address) }
 
-  private func require<Target, Body, Reply>(_ operation: Operation<Target, Body, Reply>) throws {
-    let operation = AnyOperation(operation)
+  /// - Throws: `HTTPErrorResponse` (403) if the user may not call it.
+  func require(_ operation: AnyOperation) throws {
     guard allows(operation) else { throw HTTPErrorResponse.refused(operation, to: role) }
+  }
+
+  private func require<Target, Body, Reply>(_ operation: Operation<Target, Body, Reply>) throws {
+    try require(AnyOperation(operation))
   }
 }
 
