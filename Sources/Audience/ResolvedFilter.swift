@@ -64,6 +64,22 @@ package struct ResolvedFilter: Sendable, Hashable {
     return ([filter] + inside).flatMap(\.conditions)
   }
 
+  /// How many conditions its SQL has, up to one more than it may have. Each segment that names several others multiplies them.
+  var size: Int {
+    var counted: [Int64: Int] = [:]
+    func count(_ filter: Filter, _ level: Int) -> Int {
+      var sum = filter.conditions.count
+      for case .number(let number) in filter.segmentReferences where level <= Segments.mostLevels {
+        guard case .filter(let inside)? = segments[number] else { continue }
+        let size = counted[number] ?? count(inside, level + 1)
+        counted[number] = size
+        sum = min(sum + size, Segments.mostConditions + 1)
+      }
+      return sum
+    }
+    return count(filter, 0)
+  }
+
   /// A text by which counts of the same filter are found: its line, and those of its segments.
   var identity: String {
     let inside = segments.sorted { $0.key < $1.key }.map { number, definition in

@@ -40,7 +40,10 @@ extension Segments {
         default: condition
         }
       }, found)
-    try checkSize(of: resolved, field)
+    guard resolved.size <= Self.mostConditions else {
+      throw RegistryError.invalid(
+        field: field, problem: "has more than \(Self.mostConditions) conditions with those of the segments in it")
+    }
     try await checkRetention(customer, resolved, field)
     return resolved
   }
@@ -101,25 +104,6 @@ extension Segments {
     let names = Dictionary(named: lists.map { ($0.name, $0.listId.rawValue) })
     try requireAll(references, "list", in: lists.map(\.listId.rawValue), names, field)
     return names
-  }
-
-  /// Bounds the SQL: each segment that names several others multiplies its size.
-  private func checkSize(of resolved: ResolvedFilter, _ field: String) throws(RegistryError) {
-    var counted: [Int64: Int] = [:]
-    func count(_ filter: Filter, _ level: Int) -> Int {
-      var sum = filter.conditions.count
-      for case .number(let number) in filter.segmentReferences where level <= Self.mostLevels {
-        guard case .filter(let inside)? = resolved.segments[number] else { continue }
-        let size = counted[number] ?? count(inside, level + 1)
-        counted[number] = size
-        sum = min(sum + size, Self.mostConditions + 1)
-      }
-      return sum
-    }
-    guard count(resolved.filter, 0) <= Self.mostConditions else {
-      throw .invalid(
-        field: field, problem: "has more than \(Self.mostConditions) conditions with those of the segments in it")
-    }
   }
 
   /// Refuses activity from further back than the ledger is kept, as it could not be counted.

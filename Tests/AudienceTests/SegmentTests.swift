@@ -234,6 +234,37 @@ import Wire
       _ = try await segments.changeContacts(customer, hand.segmentId, MembersRequest(add: ["a"]))
       let found = try await segments.containing(customer, originalID: "a")
       #expect(found.map(\.segmentId) == [hand.segmentId, both.segmentId])
+      await #expect(throws: RegistryError.contactUnknown(originalID: "c")) {
+        try await segments.containing(customer, originalID: "c")
+      }
+    }
+  }
+
+  @Test func `Segments that look back further than pushes are kept are left out of a contact's`() async throws {
+    try await withSegments { database, segments, customer in
+      try await Contacts(database.pool).add(customer, originalIDs: ["a"])
+      _ = try await add("A", "not received", to: segments, of: customer)
+      let kept = try await add("B", "not received within 7 days", to: segments, of: customer)
+      #expect(try await segments.containing(customer, originalID: "a").map(\.name) == ["A", "B"])
+      let forgetful = Segments(database.pool, retentionDays: 30)
+      #expect(try await forgetful.containing(customer, originalID: "a") == [kept])
+    }
+  }
+
+  @Test func `A contact's segments are asked in portions, and only the first hundred`() async throws {
+    try await withSegments { database, segments, customer in
+      try await Contacts(database.pool).add(customer, originalIDs: ["a"])
+      try await database.query("UPDATE contact SET country = '17'")
+      // A statement has a thousand conditions, so it takes sixteen of these segments.
+      let line = (1...60).map { "country = '\($0)'" }.joined(separator: " or ")
+      var wanted: [SegmentID] = []
+      for number in 1...ContactDetails.mostSegments + 1 {
+        let isMet = number % 3 == 0
+        let filter = isMet ? line : "not (\(line))"
+        let segment = try await add("\(number)", filter, to: segments, of: customer)
+        if isMet, number <= ContactDetails.mostSegments { wanted.append(segment.segmentId) }
+      }
+      #expect(try await segments.containing(customer, originalID: "a").map(\.segmentId) == wanted)
     }
   }
 

@@ -23,16 +23,11 @@ enum ImportStepQueries {
      WHERE \(one) AND state NOT IN ('finished', 'failed', 'cancelled')
     """)
 
-  /// What looks at all rows of a file takes longer than other statements.
-  static let unlimit = Statement(
-    "import.unlimit", .read, "SELECT set_config('statement_timeout', '0', true), set_config('work_mem', '64MB', true)")
-
   /// As `ImportQueries.brokeOff`, of a hub that is gone.
   static let expire = Statement(
     "import.expire", .write,
     """
-    UPDATE import SET state = 'waiting', lease_until = NULL, received = 0, expected = NULL, staged = 0
-     WHERE \(one) AND state = 'receiving' AND lease_until < now()
+    UPDATE import SET \(ImportQueries.waitsAgain) WHERE \(one) AND state = 'receiving' AND lease_until < now()
     """)
 
   private static let work = """
@@ -194,9 +189,8 @@ enum ImportStepQueries {
 
   static let all: [Statement] =
     steps.all + [
-      giveUp, unlimit, lock, expire, joinByHash, markDuplicates, markSameOriginalIDs, fileRows, noteChecked, endCheck,
-      beginMerging, refreshStatistics, advance, tokens, advanceTokens, hasGoodRows, othersOnList, removeFromList,
-      othersInSegment,
+      giveUp, lock, expire, joinByHash, markDuplicates, markSameOriginalIDs, fileRows, noteChecked, endCheck,
+      beginMerging, advance, tokens, advanceTokens, hasGoodRows, othersOnList, removeFromList, othersInSegment,
       removeFromSegment, end, clear, cleared,
     ]
 }

@@ -36,9 +36,7 @@ package struct ContactActivity: Sendable {
       guard try await transaction.query(ActivityQueries.turn, customer.rawValue)[0].decode(Bool.self) else {
         return false
       }
-      let (notes, _) = try await transaction.query(ActivityQueries.apply, customer.rawValue, portion)[0].decode(
-        Int.self, Int.self)
-      return notes > 0
+      return try await transaction.query(ActivityQueries.apply, customer.rawValue, portion)[0].decode(Int.self) > 0
     }
   }
 

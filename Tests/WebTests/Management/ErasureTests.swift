@@ -264,7 +264,7 @@ import Wire
     }
   }
 
-  @Test func `An erasure that does not get on is an alarm`() async throws {
+  @Test func `An erasure that is stuck is an alarm`() async throws {
     try await withManagementServer { managed in
       try await write(managed)
       let reply = try await managed.send("DELETE", Self.path)
@@ -283,7 +283,7 @@ import Wire
       try await fail(RetryPolicy.mostStepFailures)
       let alarm = try #require(try await alarms().first)
       #expect(alarm["reason"] == "The database refused it.")
-      #expect(alarm.string("title") == "The erasure of contact \(contact) does not get on")
+      #expect(alarm.string("title") == "The erasure of contact \(contact) is stuck")
       #expect(try await alarms(key: managed.otherKey) == [])
       try await finish(managed)
       #expect(try await alarms() == [])
