@@ -44,6 +44,16 @@ extension NumberedStore {
     return page.page(of: try rows.map { (try $0.reply(Reply.self), try $0.isBeyondPage) }, cursor: \.number)
   }
 
+  /// Reads everything that the customer has, in the order of numbers, a page at a time.
+  package func forEach(_ customer: CustomerID, _ body: (Reply) async throws -> Void) async throws {
+    var page = PageRequest<Reply.Number>(limit: PageRequest<Reply.Number>.limits.upperBound)
+    repeat {
+      let found = try await list(customer, page)
+      for thing in found.items { try await body(thing) }
+      page.after = found.next
+    } while page.after != nil
+  }
+
   /// - Throws: `RegistryError.numberUnknown`.
   package func find(_ customer: CustomerID, _ number: Reply.Number) async throws -> Reply {
     try await row(Self.table.find, customer, number)
