@@ -190,6 +190,28 @@ import Wire
       #expect(try await database.query("SELECT FROM erasure WHERE ended_at IS NOT NULL").count == 1)
     }
   }
+
+  @Test func `An erasure does not wait for the end of an import's long step, and is tried again`() async throws {
+    try await withDatabase { database in
+      let bench = try await ImportBench(database)
+      _ = try await bench.send(Array("originalId\na\nb\n".utf8))
+      try await database.query(
+        "INSERT INTO contact (customer_id, original_id) VALUES ($1, 'a')", bench.customer.rawValue)
+      let tables = ImportPersonalTables.all
+      _ = try await database.pool.transaction { try await Erasures($0, tables).erase(bench.customer, "a") }
+      let runner = runner(ErasureWork(database.pool, tables))
+      try await database.pool.transaction { step in
+        try await step.query(sql: "SELECT FROM import FOR NO KEY UPDATE")
+        // It returns, though the import's row is locked for longer.
+        #expect(await !runner.turn(of: bench.customer) { true })
+      }
+      let waiting = try await database.query("SELECT failures FROM erasure WHERE ended_at IS NULL")
+      #expect(try waiting.map { try $0.decode(Int32.self) } == [0])
+      _ = await runner.turn(of: bench.customer) { true }
+      #expect(try await database.query("SELECT FROM erasure WHERE ended_at IS NOT NULL").count == 1)
+      #expect(try await database.query("SELECT FROM import_row WHERE original_id = 'a'").isEmpty)
+    }
+  }
 }
 
 /// Imports before whose steps something else is done, which may fail.
