@@ -25,7 +25,7 @@ package struct ResolvedFilter: Sendable, Hashable {
   /// The one SQL that counts, lists, exports and freezes.
   package var sql: FilterSQL {
     var compiler = FilterCompiler(segments)
-    let condition = compiler.condition(filter)
+    let condition = compiler.whole(filter)
     return FilterSQL(template: dated(condition.sql), literals: compiler.literals, join: compiler.join)
   }
 
@@ -38,7 +38,7 @@ package struct ResolvedFilter: Sendable, Hashable {
   /// As `sql`, for `report.segment_contacts`, where segments inside are what they are at the time. It has the join of all filters.
   var reportSQL: FilterSQL {
     var compiler = FilterCompiler(segments, callsSegments: true)
-    let condition = compiler.condition(filter)
+    let condition = compiler.whole(filter)
     return FilterSQL(template: condition.sql, literals: compiler.literals)
   }
 
