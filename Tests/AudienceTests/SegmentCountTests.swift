@@ -119,6 +119,28 @@ import Wire
     }
   }
 
+  @Test func `A count keeps its lease however long one of its statements takes`() async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      try await Contacts(database.pool).add(customer, originalIDs: ["a"])
+      let filter = try await Segments(database.pool).resolve(customer, .everyone)
+      let counts = SegmentCounts(database.pool, lease: 1)
+      @Sendable func leaseEnd() async throws -> Double {
+        try await database.query("SELECT extract(epoch FROM lease_until)::float8 FROM segment_count")[0]
+          .decode(Double.self)
+      }
+      try await database.pool.transaction { transaction in
+        try await transaction.query(sql: "LOCK TABLE contact")
+        #expect(try await counts.exact(customer, filter).isUnfinished)
+        let first = try await leaseEnd()
+        try await waitUntil { try await leaseEnd() > first }
+      }
+      var reply = try await counts.exact(customer, filter)
+      while reply.isUnfinished { reply = try await counts.exact(customer, filter) }
+      #expect(reply.contacts == 1)
+    }
+  }
+
   @Test func `A count whose hub was killed is begun by the next one that is asked`() async throws {
     try await withDatabase { database in
       let customer = try await database.customer()
