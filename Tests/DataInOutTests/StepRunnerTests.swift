@@ -128,6 +128,21 @@ import Wire
     }
   }
 
+  @Test func `A failure after another hub's success is not the last of many in a row`() async throws {
+    try await withDatabase { database in
+      let bench = try await ImportBench(database)
+      let number = try await bench.send(Array("originalId\na\n".utf8)).importId
+      try await database.query("UPDATE import SET failures = $1", Int32(RetryPolicy.mostStepFailures - 1))
+      let work = PrecededWork(bench.work) { _ in
+        try await database.query("UPDATE import SET failures = 0")
+        throw PostgresError.misuse("x")
+      }
+      _ = await runner(work).turn(of: bench.customer) { true }
+      #expect(try await Imports(bench.pool).find(bench.customer, number).state == .checking)
+      #expect(try await failures(database) == 0)
+    }
+  }
+
   @Test func `A customer whose step takes long holds up nobody else`() async throws {
     try await withDatabase { database in
       let (slow, other) = (try await ImportBench(database), try await ImportBench(database))

@@ -51,10 +51,11 @@ extension SteppedWork {
   fileprivate func noteFailure(
     _ customer: CustomerID, _ number: Number, _ failures: Int, _ fault: StepFault, tryAgainAfter delay: Duration
   ) async throws {
-    try await pool.query(
+    let noted = try await pool.query(
       Self.queries.noteFailure, customer.rawValue, number.rawValue, Int32(failures - 1), fault.sentence,
       delay / .seconds(1))
-    if failures >= RetryPolicy.mostStepFailures {
+    // If another hub has counted meanwhile, so many failures were not in a row.
+    if !noted.isEmpty, failures >= RetryPolicy.mostStepFailures {
       try await giveUp(customer, number, after: failures, fault.sentence)
     }
   }
