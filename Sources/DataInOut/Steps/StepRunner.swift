@@ -112,7 +112,9 @@ package struct StepRunner<Work: SteppedWork>: Service {
       }
     } catch {
       if !Task.isCancelled {
-        logger.warning(
+        // Another step has locked what this one needs, which is no trouble, and can last.
+        logger.log(
+          level: DatabaseUnavailable(error) == .locked ? .debug : .warning,
           "could not go on with the \(work.name)s of a customer, trying again later",
           metadata: ["customer": "\(customer)", "error": "\(error)"])
       }
