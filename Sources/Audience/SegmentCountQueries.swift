@@ -82,10 +82,10 @@ enum SegmentCountQueries {
   static let snapshot = Statement(
     "segment.snapshot", .write, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
-  /// Lifts the time limit for the rest of the transaction, and gives it memory to hash a million contacts.
+  /// Lifts the time limit for the rest of the transaction, and gives each of its hashes the memory `$1`.
   static let unlimited = Statement(
     "segment.unlimited", .read,
-    "SELECT set_config('statement_timeout', '0', true), set_config('work_mem', '64MB', true)")
+    "SELECT set_config('statement_timeout', '0', true), set_config('work_mem', $1::text, true)")
 
   /// Deletes `$2` of the counts that were begun a day ago.
   static let forget = Statement(

@@ -170,7 +170,7 @@ package struct SegmentCounts: Sendable {
     let sql = filter.sql
     return try await pool.transaction(of: customer.rawValue, limit: Self.countLimit) { transaction in
       try await transaction.query(SegmentCountQueries.snapshot)
-      try await transaction.query(SegmentCountQueries.unlimited)
+      try await transaction.query(SegmentCountQueries.unlimited, Self.memory(lookUps: filter.lookUps))
       let (first, last, now) = try await transaction.query(SegmentCountQueries.bounds, customer.rawValue)[0].decode(
         Int64?.self, Int64?.self, Date.self)
       var count = ContactCount(asOf: now)
@@ -192,6 +192,10 @@ package struct SegmentCounts: Sendable {
       return count
     }
   }
+
+  /// As `work_mem` has it: memory to hash a million contacts, which look-ups share. Each of them may take it, so a filter of a thousand would
+  /// take all that the server has.
+  static func memory(lookUps: Int) -> String { "\(max(65_536 / max(lookUps, 1), 64))kB" }
 
   /// A count of all is done in about so many statements, of so many numbers at least; in one where each would read a sendout.
   private static let (portions, leastPortion): (Int64, Int64) = (20, 50_000)

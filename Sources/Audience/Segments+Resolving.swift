@@ -111,7 +111,7 @@ extension Segments {
           field: field, problem: "has more than \(most) conditions\(conditions) with those of the segments in it")
       }
     }
-    try check(Self.mostConditions, "") { _ in true }
+    try check(Self.mostConditions, "") { $0.operands.isEmpty }
     try check(Self.mostOfSendouts, " that name a sendout") { condition in
       if case .activity(let activity) = condition { activity.sendout != nil } else { false }
     }
@@ -140,12 +140,24 @@ extension Segments {
 }
 
 extension ResolvedFilter {
-  /// How many conditions of a kind there are, those of a segment as often as it is named.
+  /// How many of its nodes look for the contact in another table. PostgreSQL may hash what each of them finds there.
+  var lookUps: Int {
+    count(upTo: Segments.mostConditions) { node in
+      switch node {
+      case .list, .segment, .device: true
+      // All others read one row of the roll-up.
+      case .activity(let activity): activity.sendout != nil
+      case .everyone, .and, .or, .not, .compare, .birthday, .bucket: false
+      }
+    }
+  }
+
+  /// How many nodes of a kind there are, those of a segment as often as it is named.
   /// - Parameter most: beyond it nothing is counted.
   fileprivate func count(upTo most: Int, where isCounted: (Filter) -> Bool) -> Int {
     var counted: [Int64: Int] = [:]
     func count(_ filter: Filter, _ level: Int) -> Int {
-      var sum = filter.conditions.count(where: isCounted)
+      var sum = filter.all.count(where: isCounted)
       for case .number(let number) in filter.segmentReferences where level <= Segments.mostLevels {
         guard case .filter(let inside)? = segments[number] else { continue }
         let size = counted[number] ?? count(inside, level + 1)

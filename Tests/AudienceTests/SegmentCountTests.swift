@@ -119,6 +119,24 @@ import Wire
     }
   }
 
+  @Test func `The look-ups of a count share its memory`() async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      let list = try await ContactLists(database.pool).add(customer, name: "x").listId
+      let segments = Segments(database.pool)
+      _ = try await segments.add(
+        customer, SegmentRequest(name: "A", filter: try Filter(text: "in list \(list) or device(country = 'SE')")))
+      for (line, lookUps) in [
+        ("country = 'SE' or bucket(0, 10)", 0), ("in list \(list)", 1), ("received or has device", 1),
+        ("received sendout 7 or opened sendout 8", 2), ("in segment 'A' or not in segment 'A'", 6),
+      ] {
+        #expect(try await segments.resolve(customer, try Filter(text: line)).lookUps == lookUps, "\(line)")
+      }
+    }
+    let memory = [0, 1, 4, 1000, 5000].map { SegmentCounts.memory(lookUps: $0) }
+    #expect(memory == ["65536kB", "65536kB", "16384kB", "65kB", "64kB"])
+  }
+
   @Test func `A count keeps its lease however long one of its statements takes`() async throws {
     try await withDatabase { database in
       let customer = try await database.customer()
