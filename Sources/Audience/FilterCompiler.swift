@@ -27,15 +27,68 @@ struct FilterCompiler {
   private let segments: SegmentDefinitions
   /// Whether segments inside become a call of `report.segment_contacts`, so that later changes of them count.
   private let callsSegments: Bool
-  /// Whether it is for statements about one contact.
-  private let isOfOne: Bool
+  /// Whether activity is counted in the ledger, contact by contact: in statements about one contact, and of contacts with notes.
+  private var countsInLedger: Bool
   /// How many segments are around what is compiled. `Segments` refuses circles, so this is for a database that has one nonetheless.
   private var level = 0
 
   init(_ segments: SegmentDefinitions, callsSegments: Bool = false, ofOne isOfOne: Bool = false) {
     self.segments = segments
-    self.isOfOne = isOfOne
+    countsInLedger = isOfOne
     self.callsSegments = callsSegments
+  }
+
+  /// The condition of a whole filter.
+  ///
+  /// Whether a contact has a note is asked once, of all conditions that read the roll-up: to answer it, PostgreSQL hashes the notes, for which
+  /// it keeps to no limit. A million of them take 135 MB, and would take it for each condition. What else all contacts have to meet stands beside
+  /// it, where the planner finds it.
+  mutating func whole(_ filter: Filter) -> Condition {
+    let parts = parts(of: filter)
+    let rolledUp = parts.filter { readsRollUp($0) }
+    guard !countsInLedger, !rolledUp.isEmpty else { return condition(filter) }
+    join = ActivitySQL.join
+    var conditions: [Condition] = []
+    for part in parts where !readsRollUp(part) { conditions.append(condition(part)) }
+    countsInLedger = true
+    let byLedger = joined(rolledUp, "AND")
+    countsInLedger = false
+    let byRow = joined(rolledUp, "AND")
+    conditions.append(
+      Condition(
+        "(CASE WHEN \(ActivitySQL.hasChanged) THEN \(byLedger.sql) ELSE \(byRow.sql) END)",
+        isNullable: byLedger.isNullable || byRow.isNullable))
+    return Self.joined(conditions, "AND")
+  }
+
+  /// What all has to be met, those of segments inside as well.
+  private func parts(of filter: Filter, level: Int = 0) -> [Filter] {
+    switch filter {
+    case .and(let parts): return parts.flatMap { self.parts(of: $0, level: level) }
+    case .segment(let segment):
+      guard level < Segments.mostLevels, let inside = inside(segment) else { return [filter] }
+      return parts(of: inside, level: level + 1)
+    default: return [filter]
+    }
+  }
+
+  /// The filter of a segment that is compiled in place; nil for others.
+  private func inside(_ reference: FilterReference) -> Filter? {
+    guard !callsSegments, case .number(let number) = reference, case .filter(let filter)? = segments[number] else {
+      return nil
+    }
+    return filter
+  }
+
+  private func readsRollUp(_ filter: Filter, level: Int = 0) -> Bool {
+    filter.conditions.contains { condition in
+      switch condition {
+      case .activity(let activity): activity.sendout == nil
+      case .segment(let segment):
+        level < Segments.mostLevels && inside(segment).map { readsRollUp($0, level: level + 1) } == true
+      default: false
+      }
+    }
   }
 
   mutating func condition(_ filter: Filter) -> Condition {
@@ -59,7 +112,11 @@ struct FilterCompiler {
   private mutating func joined(_ parts: [Filter], _ word: String) -> Condition {
     var conditions: [Condition] = []
     for part in parts { conditions.append(condition(part)) }
-    return Condition(
+    return Self.joined(conditions, word)
+  }
+
+  private static func joined(_ conditions: [Condition], _ word: String) -> Condition {
+    Condition(
       "(\(conditions.map(\.sql).joined(separator: " \(word) ")))", isNullable: conditions.contains { $0.isNullable })
   }
 
@@ -91,13 +148,10 @@ struct FilterCompiler {
   }
 
   private mutating func activity(_ activity: FilterActivity) -> Condition {
-    if isOfOne {
-      return Condition(
-        ActivitySQL.conditionOfOne(activity, now: FilterSQL.nowMark) { self.integer($0) }, isNullable: false)
-    }
-    join = ActivitySQL.join
-    return Condition(
-      ActivitySQL.condition(activity, now: FilterSQL.nowMark) { self.integer($0) }, isNullable: false)
+    Condition(
+      countsInLedger
+        ? ActivitySQL.conditionOfOne(activity, now: FilterSQL.nowMark) { self.integer($0) }
+        : ActivitySQL.condition(activity, now: FilterSQL.nowMark) { self.integer($0) }, isNullable: false)
   }
 
   private mutating func birthday(_ field: FilterField, _ window: FilterWindow) -> Condition {

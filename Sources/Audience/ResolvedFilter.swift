@@ -25,7 +25,7 @@ package struct ResolvedFilter: Sendable, Hashable {
   /// The one SQL that counts, lists, exports and freezes.
   package var sql: FilterSQL {
     var compiler = FilterCompiler(segments)
-    let condition = compiler.condition(filter)
+    let condition = compiler.whole(filter)
     return FilterSQL(template: dated(condition.sql), literals: compiler.literals, join: compiler.join)
   }
 
@@ -38,7 +38,7 @@ package struct ResolvedFilter: Sendable, Hashable {
   /// As `sql`, for `report.segment_contacts`, where segments inside are what they are at the time. It has the join of all filters.
   var reportSQL: FilterSQL {
     var compiler = FilterCompiler(segments, callsSegments: true)
-    let condition = compiler.condition(filter)
+    let condition = compiler.whole(filter)
     return FilterSQL(template: condition.sql, literals: compiler.literals)
   }
 
@@ -64,21 +64,8 @@ package struct ResolvedFilter: Sendable, Hashable {
     return ([filter] + inside).flatMap(\.conditions)
   }
 
-  /// How many conditions its SQL has, up to one more than it may have. Each segment that names several others multiplies them.
-  var size: Int {
-    var counted: [Int64: Int] = [:]
-    func count(_ filter: Filter, _ level: Int) -> Int {
-      var sum = filter.conditions.count
-      for case .number(let number) in filter.segmentReferences where level <= Segments.mostLevels {
-        guard case .filter(let inside)? = segments[number] else { continue }
-        let size = counted[number] ?? count(inside, level + 1)
-        counted[number] = size
-        sum = min(sum + size, Segments.mostConditions + 1)
-      }
-      return sum
-    }
-    return count(filter, 0)
-  }
+  /// How many conditions its SQL has, up to one more than it may have.
+  var size: Int { count(upTo: Segments.mostConditions) { $0.operands.isEmpty } }
 
   /// A text by which counts of the same filter are found: its line, and those of its segments.
   var identity: String {

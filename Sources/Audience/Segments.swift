@@ -30,6 +30,8 @@ package struct Segments: NumberedStore {
 
   /// Most conditions of a filter, with those of the segments that it names.
   package static let mostConditions = 1000
+  /// Most of these that name a sendout. For each PostgreSQL keeps who has pushes of it in memory: 135 MB for a million contacts.
+  package static let mostOfSendouts = 16
   /// How deep an audience can nest segments. A segment's own filter can nest one level fewer.
   package static let mostLevels = 8
 

@@ -103,6 +103,31 @@ import Wire
       let wide = try await add("wide", many, to: segments, of: customer)
       let wider = (1...20).map { "in segment \(wide.segmentId) and bucket(0, \($0))" }.joined(separator: " or ")
       await #expect(throws: RegistryError.self) { try await self.add("wider", wider, to: segments, of: customer) }
+      // Each that names a sendout takes memory by the sendout's size.
+      let sendouts = (1...Segments.mostOfSendouts).map { "received sendout \($0) >= 2" }.joined(separator: " or ")
+      _ = try await add("of sendouts", sendouts, to: segments, of: customer)
+      let problem = """
+        has more than \(Segments.mostOfSendouts) conditions that name a sendout with those of the segments in it
+        """
+      await #expect(throws: RegistryError.invalid(field: "filter", problem: problem)) {
+        try await self.add("one more", "in segment 'of sendouts' or opened sendout 1", to: segments, of: customer)
+      }
+    }
+  }
+
+  @Test func `Which contacts have notes is asked once, however many conditions read the roll-up`() async throws {
+    try await withSegments { _, segments, customer in
+      _ = try await add("active", "country = 'NO' and received >= 2 within 7 days", to: segments, of: customer)
+      for line in [
+        "received", "received >= 3 or opened < 2 within 7 days or opened >= 1 of last 50",
+        "country = 'SE' and received >= 3 and not opened", "in segment 'active' and not in segment 'active'",
+        "has device or (in segment 'active' and opened)",
+      ] {
+        let sql = try await segments.resolve(customer, try Filter(text: line)).sql
+        #expect(sql.template.ranges(of: "FROM activity_change").count == 1 && !sql.join.isEmpty, "\(line)")
+      }
+      let others = try await segments.resolve(customer, try Filter(text: "country = 'SE' or received sendout 7")).sql
+      #expect(!others.template.contains("activity_change") && others.join.isEmpty)
     }
   }
 

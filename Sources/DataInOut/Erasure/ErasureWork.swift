@@ -23,10 +23,11 @@ package struct ErasureWork: SteppedWork {
 
   private static let start: [Int64] = [0, 0]
 
-  /// Erases the next portion.
+  /// Erases the next portion. A step of an import, whose row it needs, can take as long as the limit. So it gives its place to other customers
+  /// rather than waiting for that, and is tried again with the next scan.
   /// - Returns: whether there is more to do at once. It is false, too, if another hub is at it.
   package func step(_ customer: CustomerID, _ number: ErasureID) async throws -> Bool {
-    try await inStep(of: customer) { transaction in
+    try await inStep(of: customer, locks: .brief) { transaction in
       guard let row = try await transaction.query(ErasureQueries.lock, customer.rawValue, number.rawValue).first else {
         return false
       }

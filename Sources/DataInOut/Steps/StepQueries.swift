@@ -9,7 +9,7 @@ package struct StepQueries: Sendable {
   /// Those of the customer `$1`: numbers, and how often each has failed.
   let dueOf: Statement
   /// Notes that the next step of `$2` has failed once more than `$3` times, as `$4` says, and is tried again in `$5` seconds. No row if another
-  /// hub has noted that.
+  /// hub has noted that, or a success.
   let noteFailure: Statement
   /// Notes that a step of `$2` has succeeded.
   let noteSuccess: Statement

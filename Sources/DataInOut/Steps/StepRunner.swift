@@ -32,9 +32,9 @@ package protocol SteppedWork: Sendable {
 extension SteppedWork {
   /// Runs a step's transaction. A statement may look at all rows of a file, or of a list: it takes seconds for each million.
   func inStep<Outcome: Sendable>(
-    of customer: CustomerID, _ body: @Sendable (Transaction) async throws -> Outcome
+    of customer: CustomerID, locks: LockWait = .unlimited, _ body: @Sendable (Transaction) async throws -> Outcome
   ) async throws -> Outcome {
-    try await pool.transaction(of: customer.rawValue, limit: .seconds(3600)) { transaction in
+    try await pool.transaction(of: customer.rawValue, limit: .seconds(3600), locks: locks) { transaction in
       try await transaction.query(StepQueries.unlimited)
       return try await body(transaction)
     }
@@ -61,10 +61,11 @@ extension SteppedWork {
   fileprivate func noteFailure(
     _ customer: CustomerID, _ number: Number, _ failures: Int, _ fault: StepFault, tryAgainAfter delay: Duration
   ) async throws {
-    try await pool.query(
+    let noted = try await pool.query(
       Self.queries.noteFailure, customer.rawValue, number.rawValue, Int32(failures - 1), fault.sentence,
       delay / .seconds(1))
-    if failures >= RetryPolicy.mostStepFailures {
+    // If another hub has counted meanwhile, so many failures were not in a row.
+    if !noted.isEmpty, failures >= RetryPolicy.mostStepFailures {
       try await giveUp(customer, number, after: failures, fault.sentence)
     }
   }
@@ -121,7 +122,9 @@ package struct StepRunner<Work: SteppedWork>: Service {
       }
     } catch {
       if !Task.isCancelled {
-        logger.warning(
+        // Another step has locked what this one needs, which is no trouble, and can last.
+        logger.log(
+          level: DatabaseUnavailable(error) == .locked ? .debug : .warning,
           "could not go on with the \(work.name)s of a customer, trying again later",
           metadata: ["customer": "\(customer)", "error": "\(error)"])
       }

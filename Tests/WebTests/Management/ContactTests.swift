@@ -147,6 +147,9 @@ import Wire
       #expect(ids(try await list(swedes + [("query", "lars")])) == ["lars1", "lars3"])
       #expect(ids(try await list([("filter", "properties.visits >= 3"), ("query", "lars")])) == ["lars1"])
       #expect(ids(try await list([("filter", "country = 'XX'")])).isEmpty)
+      // What contacts received stands in a table of its own.
+      #expect(ids(try await list([("filter", "country = 'SE' and received = 0")])) == ["lars3", "mia", "lars1"])
+      #expect(ids(try await list([("filter", "opened < 1"), ("query", "lars")])) == ["lars1", "lars2", "lars3"])
       for further in [[], [("query", "lars")]] as [[(String, String)]] {
         var (found, after): ([String], String?) = ([], nil)
         repeat {
