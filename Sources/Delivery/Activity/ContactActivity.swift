@@ -128,7 +128,7 @@ public struct ActivityRunner: Service {
           } catch {
             guard !Task.isCancelled else { return false }
             // It may have taken too long.
-            portions[customer] = Self.portion(after: portion, thatTook: 2 * Self.portionTime)
+            portions[customer] = Self.portion(after: portion, thatTook: Self.portionTime * 2)
             // Until it is done, filters read more of the ledger, and are as exact.
             logger.error(
               "what contacts received could not be counted, trying again later",
