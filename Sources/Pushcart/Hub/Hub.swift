@@ -95,6 +95,7 @@ struct Hub: Sendable {
     reports.dedicatedConnections = 3
     reports.queueTimeout = .seconds(10)
     reports.plansOnce = false
+    reports.goesByKeys = true
     // None is sent behind another, which may take half a minute.
     reports.hungAfter = .zero
     reports.metricsName = "reports"
