@@ -59,7 +59,7 @@ import Wire
         "FreezeQueries.swift", "HistoryQueries.swift", "LedgerQueries.swift", "BatchQueries.swift",
         "MessageQueries.swift", "NumberedTable.swift", "PushAppQueries.swift", "ReportQueries.swift",
         "SealedColumn.swift", "Audiences.swift", "ContactSearch.swift", "ContactStore.swift", "ImportStepQueries.swift",
-        "StepQueries.swift", "Exports.swift", "Contacts.swift", "UserQueries.swift", "RegisterQueries.swift",
+        "StepQueries.swift", "ExportQueries.swift", "Contacts.swift", "UserQueries.swift", "RegisterQueries.swift",
         "ListedContacts.swift", "PersonalTable.swift",
         "HybridPersonalTables.swift", "RegistryPersonalTables.swift",
         "Listener.swift",

@@ -190,7 +190,8 @@ enum ImportStepQueries {
   static let all: [Statement] =
     steps.all + [
       giveUp, lock, expire, joinByHash, markDuplicates, markSameOriginalIDs, fileRows, noteChecked, endCheck,
-      beginMerging, advance, tokens, advanceTokens, hasGoodRows, othersOnList, removeFromList, othersInSegment,
+      beginMerging, refreshStatistics, advance, tokens, advanceTokens, hasGoodRows, othersOnList, removeFromList,
+      othersInSegment,
       removeFromSegment, end, clear, cleared,
     ]
 }
