@@ -5,7 +5,7 @@ package import Registry
 enum SegmentQueries {
   /// The segments with the numbers `$2` or the names `$3`, locked against removal until the transaction ends.
   static let named = Statement("segment.named", .write, select + " FOR KEY SHARE")
-  /// The same segments without a lock, for what only reads.
+  /// The segments with the numbers `$2` or the names `$3`, for what only reads.
   static let read = Statement("segment.read", .read, select)
 
   private static let select = """

@@ -2,9 +2,9 @@ package import Wire
 
 /// SQL of how often a contact was reached, over the row `contact`, and the row `activity` that `join` puts beside it. `$1` is the customer.
 ///
-/// Most contacts' numbers follow from their row in `contact_activity`. The ledger is read for those with changes that are not in that row
-/// yet (`hasChanged`), for those of whom it has too few moments, and for what happened after the moment that is asked about. So the answer is
-/// that of the ledger in every snapshot. Conditions that name a sendout are about the ledger alone.
+/// Most contacts' numbers follow from their row in `contact_activity`. The ledger is read in three cases: the row lacks changes (`hasChanged`),
+/// it has too few moments, or it has one after the moment that is asked about. So the answer is that of the ledger in every
+/// snapshot. Conditions that name a sendout are about the ledger alone.
 package enum ActivitySQL {
   /// What stands behind `contact` in FROM. A contact has one such row or none. Where no condition names it, the planner leaves the join out.
   package static let join =

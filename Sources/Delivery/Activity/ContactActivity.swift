@@ -35,7 +35,7 @@ package struct ContactActivity: Sendable {
     try await timedStep(customer, portion: portion) != nil
   }
 
-  /// The same.
+  /// A step that tells what it cost, so that the next portion can be as large as time allows.
   /// - Returns: how long the database counted; nil if there were no notes, or if another hub is at it.
   fileprivate func timedStep(_ customer: CustomerID, portion: Int64) async throws -> Duration? {
     try await transaction(customer) { transaction -> Duration? in
