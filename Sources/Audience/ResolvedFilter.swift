@@ -25,7 +25,7 @@ package struct ResolvedFilter: Sendable, Hashable {
   /// The one SQL that counts, lists, exports and freezes.
   package var sql: FilterSQL {
     var compiler = FilterCompiler(segments)
-    let condition = compiler.condition(filter)
+    let condition = compiler.whole(filter)
     return FilterSQL(template: dated(condition.sql), literals: compiler.literals, join: compiler.join)
   }
 
@@ -50,7 +50,7 @@ package struct ResolvedFilter: Sendable, Hashable {
   /// As `sql`, for `report.segment_contacts`, where segments inside are what they are at the time. It has the join of all filters.
   var reportSQL: FilterSQL {
     var compiler = FilterCompiler(segments, callsSegments: true)
-    let condition = compiler.condition(filter)
+    let condition = compiler.whole(filter)
     return FilterSQL(template: condition.sql, literals: compiler.literals)
   }
 
@@ -81,6 +81,9 @@ package struct ResolvedFilter: Sendable, Hashable {
     let inside = segments.values.compactMap { if case .filter(let filter) = $0 { filter } else { nil } }
     return ([filter] + inside).flatMap(\.conditions)
   }
+
+  /// How many conditions its SQL has, up to one more than it may have.
+  var size: Int { count(upTo: Segments.mostConditions) { $0.operands.isEmpty } }
 
   /// A text by which counts of the same filter are found: its line, and those of its segments.
   var identity: String {

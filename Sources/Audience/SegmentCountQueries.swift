@@ -82,10 +82,10 @@ enum SegmentCountQueries {
   static let snapshot = Statement(
     "segment.snapshot", .write, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
-  /// Lifts the time limit for the rest of the transaction, and gives it memory to hash a million contacts.
+  /// Lifts the time limit for the rest of the transaction, and gives each of its hashes the memory `$1`.
   static let unlimited = Statement(
     "segment.unlimited", .read,
-    "SELECT set_config('statement_timeout', '0', true), set_config('work_mem', '64MB', true)")
+    "SELECT set_config('statement_timeout', '0', true), set_config('work_mem', $1::text, true)")
 
   /// Deletes `$2` of the counts that were begun a day ago.
   static let forget = Statement(
@@ -123,11 +123,11 @@ enum SegmentCountQueries {
       LEFT JOIN segment_count ON customer_id = $1::bigint AND fingerprint = sha256(convert_to($2::text, 'UTF8'))
     """)
 
-  /// Notes that `$3` percent are counted, and extends the lease by `$4` seconds.
+  /// Notes that `$3` percent are counted at least, and extends the lease to `$4` seconds from now.
   static let progress = Statement(
     "segment_count.progress", .write,
     """
-    UPDATE segment_count SET percent = $3::int4, lease_until = now() + make_interval(secs => $4::int4)
+    UPDATE segment_count SET percent = greatest(percent, $3::int4), lease_until = now() + make_interval(secs => $4::int4)
      WHERE customer_id = $1::bigint AND fingerprint = sha256(convert_to($2::text, 'UTF8')) AND as_of IS NULL
     """)
 

@@ -13,8 +13,14 @@ package struct SegmentCounts: Sendable {
   /// For counts of all, so that estimates do not wait for them.
   private let countPermits = KeyedSemaphore<CustomerID>(1, mostWaiting: 20)
 
+  /// Seconds after which another hub may take over a count.
+  private let lease: Int32
+
   /// - Parameter database: for reads that may take long. A count of all takes a transaction of a pool.
-  package init(_ database: any Querying) { self.database = database }
+  package init(_ database: any Querying, lease: Int32 = 60) {
+    self.database = database
+    self.lease = lease
+  }
 
   /// A hash divides the contacts into `slices`; an index has those of the first `indexedSlices`.
   static let (slices, indexedSlices) = (1024, 64)
@@ -26,8 +32,6 @@ package struct SegmentCounts: Sendable {
   private static let estimateLimit = Duration.seconds(10)
   /// Seconds for which the count of a filter is returned again.
   private static let goodFor: Int32 = 60
-  /// Seconds after which another hub may take over a count.
-  private static let lease: Int32 = 60
   /// How long a count of all may take.
   private static let countLimit = Duration.seconds(600)
   /// How long a request waits for a count of all, before it replies how far that is.
@@ -85,7 +89,7 @@ package struct SegmentCounts: Sendable {
   package func exact(_ customer: CustomerID, _ filter: ResolvedFilter) async throws -> SegmentCountReply {
     let identity = filter.identity
     let row = try await database.query(
-      SegmentCountQueries.claim, customer.rawValue, identity, Self.goodFor, Self.lease)[0]
+      SegmentCountQueries.claim, customer.rawValue, identity, Self.goodFor, lease)[0]
     let (isClaimed, percent, result, asOf) = try row.decode(Bool.self, Int32?.self, JSONDocument?.self, Date?.self)
     if !isClaimed, let result, let asOf {
       return try await reply(try ContactCount(result, asOf), customer, filter)
@@ -126,13 +130,35 @@ package struct SegmentCounts: Sendable {
     -> ContactCount
   {
     do {
-      let count = try await countPermits.withPermit(customer) { try await counted(customer, filter, identity) }
+      let count = try await keepingLease(customer, identity) {
+        try await countPermits.withPermit(customer) { try await counted(customer, filter, identity) }
+      }
       try await database.query(
         SegmentCountQueries.finish, customer.rawValue, identity, JSONDocument(try count.json), count.asOf)
       return count
     } catch {
       _ = try? await database.query(SegmentCountQueries.fail, customer.rawValue, identity, "\(type(of: error))")
       throw error
+    }
+  }
+
+  /// Extends the lease as long as the count takes: it may wait for its turn, and a statement may read a whole sendout. Else whoever asks again
+  /// would begin another count beside it.
+  private func keepingLease(
+    _ customer: CustomerID, _ identity: String, _ count: @escaping @Sendable () async throws -> ContactCount
+  ) async throws -> ContactCount {
+    try await withThrowingTaskGroup(of: ContactCount?.self) { group in
+      group.addTask { try await count() }
+      group.addTask {
+        while (try? await Task.sleep(for: .seconds(lease) / 3)) != nil {
+          // Should it fail, the next one comes before the lease ends.
+          _ = try? await database.query(SegmentCountQueries.progress, customer.rawValue, identity, Int32(0), lease)
+        }
+        return nil
+      }
+      defer { group.cancelAll() }
+      while let count = try await group.next() { if let count { return count } }
+      throw CancellationError()
     }
   }
 
@@ -144,7 +170,7 @@ package struct SegmentCounts: Sendable {
     let sql = filter.sql
     return try await pool.transaction(of: customer.rawValue, limit: Self.countLimit) { transaction in
       try await transaction.query(SegmentCountQueries.snapshot)
-      try await transaction.query(SegmentCountQueries.unlimited)
+      try await transaction.query(SegmentCountQueries.unlimited, Self.memory(lookUps: filter.lookUps))
       let (first, last, now) = try await transaction.query(SegmentCountQueries.bounds, customer.rawValue)[0].decode(
         Int64?.self, Int64?.self, Date.self)
       var count = ContactCount(asOf: now)
@@ -161,11 +187,15 @@ package struct SegmentCounts: Sendable {
         from = end + 1
         let percent = Int32(Double(end - first) / Double(last - first) * 100)
         try await database.query(
-          SegmentCountQueries.progress, customer.rawValue, identity, min(percent, 99), Self.lease)
+          SegmentCountQueries.progress, customer.rawValue, identity, min(percent, 99), lease)
       }
       return count
     }
   }
+
+  /// As `work_mem` has it: memory to hash a million contacts, which look-ups share. Each of them may take it, so a filter of a thousand would
+  /// take all that the server has.
+  static func memory(lookUps: Int) -> String { "\(max(65_536 / max(lookUps, 1), 64))kB" }
 
   /// A count of all is done in about so many statements, of so many numbers at least; in one where each would read a sendout.
   private static let (portions, leastPortion): (Int64, Int64) = (20, 50_000)

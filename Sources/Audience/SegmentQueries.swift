@@ -5,7 +5,7 @@ package import Registry
 enum SegmentQueries {
   /// The segments with the numbers `$2` or the names `$3`, locked against removal until the transaction ends.
   static let named = Statement("segment.named", .write, select + " FOR KEY SHARE")
-  /// The same segments without a lock, for what only reads.
+  /// The segments with the numbers `$2` or the names `$3`, for what only reads.
   static let read = Statement("segment.read", .read, select)
 
   private static let select = """
@@ -32,7 +32,8 @@ enum SegmentQueries {
   static let all: [Statement] =
     [
       named, read, lockForRemoval, using, search(FilterCompiler.sample),
-      explain([(condition: .sample, value: "NULL::text")]),
+      // What explains one contact joins nothing.
+      explain([(condition: .everyone, value: "(\(FilterSQL.literalsMark))[1]")]),
     ]
     + SegmentMemberQueries.all + SegmentCountQueries.all + AudienceSampleQueries.all
 

@@ -103,22 +103,17 @@ extension Segments {
     return names
   }
 
-  /// Bounds the SQL: each segment that names several others multiplies its size.
+  /// Bounds the SQL, and the memory that it takes: each segment that names several others multiplies its size.
   private func checkSize(of resolved: ResolvedFilter, _ field: String) throws(RegistryError) {
-    var counted: [Int64: Int] = [:]
-    func count(_ filter: Filter, _ level: Int) -> Int {
-      var sum = filter.conditions.count
-      for case .number(let number) in filter.segmentReferences where level <= Self.mostLevels {
-        guard case .filter(let inside)? = resolved.segments[number] else { continue }
-        let size = counted[number] ?? count(inside, level + 1)
-        counted[number] = size
-        sum = min(sum + size, Self.mostConditions + 1)
+    func check(_ most: Int, _ conditions: String, _ isCounted: (Filter) -> Bool) throws(RegistryError) {
+      guard resolved.count(upTo: most, where: isCounted) <= most else {
+        throw .invalid(
+          field: field, problem: "has more than \(most) conditions\(conditions) with those of the segments in it")
       }
-      return sum
     }
-    guard count(resolved.filter, 0) <= Self.mostConditions else {
-      throw .invalid(
-        field: field, problem: "has more than \(Self.mostConditions) conditions with those of the segments in it")
+    try check(Self.mostConditions, "") { $0.operands.isEmpty }
+    try check(Self.mostOfSendouts, " that name a sendout") { condition in
+      if case .activity(let activity) = condition { activity.sendout != nil } else { false }
     }
   }
 
@@ -141,5 +136,36 @@ extension Segments {
           problem: "has `\(condition)`, which looks back further than the \(days) days that pushes are kept")
       }
     }
+  }
+}
+
+extension ResolvedFilter {
+  /// How many of its nodes look for the contact in another table. PostgreSQL may hash what each of them finds there.
+  var lookUps: Int {
+    count(upTo: Segments.mostConditions) { node in
+      switch node {
+      case .list, .segment, .device: true
+      // All others read one row of the roll-up.
+      case .activity(let activity): activity.sendout != nil
+      case .everyone, .and, .or, .not, .compare, .birthday, .bucket: false
+      }
+    }
+  }
+
+  /// How many nodes of a kind there are, those of a segment as often as it is named.
+  /// - Parameter most: beyond it nothing is counted.
+  func count(upTo most: Int, where isCounted: (Filter) -> Bool) -> Int {
+    var counted: [Int64: Int] = [:]
+    func count(_ filter: Filter, _ level: Int) -> Int {
+      var sum = filter.all.count(where: isCounted)
+      for case .number(let number) in filter.segmentReferences where level <= Segments.mostLevels {
+        guard case .filter(let inside)? = segments[number] else { continue }
+        let size = counted[number] ?? count(inside, level + 1)
+        counted[number] = size
+        sum = min(sum + size, most + 1)
+      }
+      return sum
+    }
+    return count(filter, 0)
   }
 }

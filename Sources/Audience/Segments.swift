@@ -24,12 +24,14 @@ package struct Segments: NumberedStore {
     ], size: "coalesce(octet_length(filter::text), 0) + coalesce(octet_length(text), 0)")
 
   package static let erasure = PersonalTable.Erasure.stays(
-    "Filters are the customer's own words. Those that name the person are told.")
+    "Filters are the customer's own words. The reply names those that name the person.")
 
   package static let initial = SegmentRequest(static: false)
 
   /// Most conditions of a filter, with those of the segments that it names.
   package static let mostConditions = 1000
+  /// Most of these that name a sendout. For each PostgreSQL keeps who has pushes of it in memory: 135 MB for a million contacts.
+  package static let mostOfSendouts = 16
   /// How deep an audience can nest segments. A segment's own filter can nest one level fewer.
   package static let mostLevels = 8
 
@@ -116,13 +118,36 @@ extension Segments {
     return page.page(of: try rows.map { try $0.reply(ContactDetails.self) }, cursor: \.contactId)
   }
 
-  /// The segments that a contact is in now, by number. It asks for each segment by itself: they are few.
+  /// The segments that a contact is in now, by number, of the customer's first `ContactDetails.mostSegments`. A segment whose filter cannot be
+  /// asked any more is left out: one that looks back further than pushes are kept, or one that segments inside have made too large.
   /// - Throws: `RegistryError.contactUnknown`, if the customer has a segment.
   package func containing(_ customer: CustomerID, originalID: String) async throws -> [SegmentReply] {
+    var asked: [(segment: SegmentReply, filter: ResolvedFilter)] = []
+    for segment in try await list(customer, PageRequest(limit: ContactDetails.mostSegments)).items {
+      do {
+        asked.append((segment, try await resolve(customer, .segment(.number(segment.segmentId.rawValue)))))
+      } catch RegistryError.invalid {
+        continue
+      }
+    }
     var found: [SegmentReply] = []
-    try await forEach(customer) { segment in
-      let filter = try await resolve(customer, .segment(.number(segment.segmentId.rawValue)))
-      if try await explain(customer, filter, originalID: originalID).result { found.append(segment) }
+    while !asked.isEmpty {
+      // One statement has no more conditions than one filter may have.
+      var size = 0
+      let portion = asked.prefix { each in
+        size += each.filter.size
+        return size <= Self.mostConditions
+      }
+      asked.removeFirst(portion.count)
+      var definitions: SegmentDefinitions = [:]
+      for each in portion { definitions.merge(each.filter.segments) { first, _ in first } }
+      var compiler = FilterCompiler(definitions, ofOne: true)
+      let conditions = portion.map { FilterSQL(template: compiler.condition($0.filter.filter).sql, literals: []) }
+      let row = try await row(
+        customer, conditions.map { ($0, nil) }, literals: compiler.literals, originalID: originalID)
+      for (index, each) in portion.enumerated() {
+        if try row.column(index * 2, as: Bool.self) { found.append(each.segment) }
+      }
     }
     return found
   }
@@ -140,17 +165,24 @@ extension Segments {
       nodes.append(
         (FilterSQL(template: filter.dated(condition.sql), literals: []), compiler.value(part).map(filter.dated)))
     }
-    guard !originalID.utf8.contains(0),
-      let row = try await database.query(
-        SegmentQueries.explain(nodes), customer.rawValue, compiler.literals, originalID
-      ).first
-    else { throw RegistryError.contactUnknown(originalID: originalID) }
+    let row = try await row(customer, nodes, literals: compiler.literals, originalID: originalID)
     let replies = try parts.enumerated().map { index, part in
       SegmentExplainReply.Node(
         text: part.text, result: try row.column(index * 2, as: Bool.self),
         value: try row.column(index * 2 + 1, as: String?.self))
     }
     return SegmentExplainReply(result: replies[0].result, nodes: replies, filter: filter.filter)
+  }
+
+  /// What a contact has of each of these conditions, as `SegmentQueries.explain` gives it.
+  /// - Throws: `RegistryError.contactUnknown`.
+  private func row(
+    _ customer: CustomerID, _ nodes: [(condition: FilterSQL, value: String?)], literals: [String], originalID: String
+  ) async throws -> Row {
+    guard !originalID.utf8.contains(0),
+      let row = try await database.query(SegmentQueries.explain(nodes), customer.rawValue, literals, originalID).first
+    else { throw RegistryError.contactUnknown(originalID: originalID) }
+    return row
   }
 
   /// Puts contacts into a static segment, and takes others out of it.

@@ -104,7 +104,7 @@ struct Alarms {
   private func erasures() async throws -> [AlarmReply] {
     try await Erasures.failing(customer, in: database).map { failing in
       AlarmReply(
-        kind: .erasure, title: "The erasure of contact \(failing.contact) does not get on", reason: failing.failure,
+        kind: .erasure, title: "The erasure of contact \(failing.contact) is stuck", reason: failing.failure,
         fix: """
           Look for erasure \(failing.number) in the hub's log, which has the whole error. The hub tries again every few minutes, and goes on \
           by itself once the cause is gone.

@@ -29,7 +29,7 @@ package enum ContactOperations: ManagedOperations {
     numbers and names, each in alphabetical order. Without `query` all contacts, the newest first. A page can have fewer than `limit`, or \
     none, and still be followed by another one.
 
-    With `filter` those alone who meet it, in the same order. It is asked of one contact after the other: where few of millions meet it, a page \
+    With `filter`, only those who meet it, in the same order. It is asked of one contact after the other: where few of millions meet it, a page \
     takes long, and one that takes half a minute is refused.
 
     Letters from A to Z are compared without their case, but in original ids: these are found as they are typed, in lower case and in \
@@ -58,11 +58,12 @@ package enum ContactOperations: ManagedOperations {
 
   package static let show = Operation(
     get: "/api/v1/contacts/{originalId}", id: "showContactDetails", .contacts, "Show a contact",
-    "With its properties, devices and lists, and with what happened with it.", at: originalID,
+    "With its properties, devices, lists and segments, and with what happened with it.", at: originalID,
     replies: .ok("The contact.", ContactDetails.form), errors: [unknown]
   ) { call, id, _ in
     var contact = try await ContactStore(call.database).find(call.customer, id)
     guard call.seesPersonal else { return contact.shown(to: call) }
+    contact.segments = try await call.segments(of: id)
     contact.timeline = try await call.parts.reports.read(
       .timeline, call.customer, contact: id, limit: ContactDetails.mostEvents
     ).rows.map { try ContactEvent(from: .object($0)) }
@@ -186,6 +187,7 @@ extension ContactDetails {
     contact.texts = ContactTexts()
     contact.dateOfBirth = nil
     contact.properties = nil
+    contact.segments = nil
     contact.timeline = nil
     return contact
   }

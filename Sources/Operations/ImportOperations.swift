@@ -13,6 +13,8 @@ extension APIOperation.Tag {
 }
 
 /// `/api/v1/imports`. Files come, and rejects leave, by routes of their own, as neither is JSON.
+///
+/// None is for users who see no personal fields: whom a file of addresses puts into a list says whose they are.
 package enum ImportOperations: ManagedOperations {
   package static let all = [
     AnyOperation(list), AnyOperation(add), AnyOperation(show), AnyOperation(start), AnyOperation(cancel),
@@ -34,7 +36,8 @@ package enum ImportOperations: ManagedOperations {
     was added is newer than the file, and stays. An import never lifts a suppression, and never revives a number that has opted out, or a \
     token that is invalid.
     """,
-    at: .none, body: .json(ImportRequest.form), replies: .created("The import.", ImportReply.form), audit: .addImport
+    showsPersonal: true, at: .none, body: .json(ImportRequest.form), replies: .created("The import.", ImportReply.form),
+    audit: .addImport
   ) { call, _, request in
     let new = try await Imports(call.database).add(call.customer, request)
     return Changed(new, .init("import \(new.importId)", after: new.audited))
@@ -53,7 +56,8 @@ package enum ImportOperations: ManagedOperations {
     what they are, and all rows are checked by it. A dry run leads back to the review, with its counts and rejects, so it can be \
     started again, or for real. Seven days after it was added, one that still waits is cancelled.
     """,
-    at: id, body: .json(ImportRequest.starting), replies: .ok("The import as it is now.", ImportReply.form),
+    showsPersonal: true, at: id, body: .json(ImportRequest.starting),
+    replies: .ok("The import as it is now.", ImportReply.form),
     errors: [
       unknown,
       .error(
@@ -68,7 +72,7 @@ package enum ImportOperations: ManagedOperations {
 
   package static let cancel = Operation(
     .post, "/api/v1/imports/{id}/cancel", id: "cancelImport", .imports, "Cancel an import",
-    "What is merged already stays, and the counts say how much that is.", at: id, body: .none,
+    "What is merged already stays, and the counts say how much that is.", showsPersonal: true, at: id, body: .none,
     replies: .ok("The import as it is now.", ImportReply.form), errors: [unknown, ended], audit: "import.cancel"
   ) { call, id, _ in
     let (before, after) = try await Imports(call.database).cancel(call.customer, id)

@@ -55,7 +55,7 @@ package enum ListOperations: ManagedOperations {
     .patch, "/api/v1/lists/{id}/members", id: "changeListMembers", .lists, "Change a list's members",
     """
     Puts contacts on the list, or takes them off it, by their original ids: \(MembersRequest.maximumCount) at most in each of \
-    `add` and `remove`. Nobody joins or leaves another list by it. Original ids that no contact has change nothing, and are told.
+    `add` and `remove`. Nobody joins or leaves another list by it. Original ids that no contact has change nothing, and the reply names them.
     """, at: id, body: .members,
     replies: .ok("What it did.", MembersReply.form), errors: [unknown], audit: "list.change_members"
   ) { call, id, request in

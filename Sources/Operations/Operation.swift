@@ -111,18 +111,19 @@ package struct Operation<Target: Sendable, Body: Sendable, Reply: APIObject>: Se
 
   /// An operation that changes something.
   /// - Parameters:
+  ///   - showsPersonal: whether its reply has personal fields of contacts, or what it does tells them.
   ///   - audit: what the audit log calls it, which its description says, too.
   ///   - change: runs in a transaction, which it must not leave for anything slow.
   package init(
     _ method: HTTPRequest.Method, _ path: String, id: String, _ tag: APIOperation.Tag, _ summary: String,
-    _ description: String, needs scope: AccessScope = .admin, roles: Set<Role>? = nil, at target: Parameters<Target>,
-    body: RequestBody<Body>, replies: Replies<Reply>, errors: [APIResponse] = [],
+    _ description: String, needs scope: AccessScope = .admin, roles: Set<Role>? = nil, showsPersonal: Bool = false,
+    at target: Parameters<Target>, body: RequestBody<Body>, replies: Replies<Reply>, errors: [APIResponse] = [],
     audit: AuditAction, outdates: HubCache? = nil, statementLimit: Duration? = nil,
     change: @escaping @Sendable (OperationCall, Target, Body) async throws -> Changed<Reply>
   ) {
     let description = "\(description)\n\nThe audit log has it as `\(audit.rawValue)`."
     self.init(
-      method, path, id, tag, summary, description, scope, roles, false, target, body, replies, errors, outdates,
+      method, path, id, tag, summary, description, scope, roles, showsPersonal, target, body, replies, errors, outdates,
       statementLimit, .change(audit, change))
   }
 

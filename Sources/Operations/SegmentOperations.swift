@@ -88,7 +88,7 @@ package enum SegmentOperations: ManagedOperations {
     .put, "/api/v1/segments/{id}/contacts", id: "changeSegmentContacts", .segments, "Change who is in a static segment",
     """
     Puts contacts into the segment, or takes them out of it, by their original ids: \(MembersRequest.maximumCount) at most in each \
-    of `add` and `remove`. Original ids that no contact has change nothing, and are told.
+    of `add` and `remove`. Original ids that no contact has change nothing, and the reply names them.
     """, at: id, body: .members,
     replies: .ok("What it did.", MembersReply.form), errors: [unknown], audit: "segment.change_contacts"
   ) { call, id, request in
@@ -153,6 +153,14 @@ extension OperationCall {
   /// - Throws: `RegistryError.invalid`.
   func resolve(_ filter: Filter) async throws -> ResolvedFilter {
     try await segments.resolve(customer, filter)
+  }
+
+  /// The segments that a contact is in.
+  /// - Throws: `RegistryError.contactUnknown`.
+  func segments(of originalID: String) async throws -> [ContactSegment] {
+    try await reading.containing(customer, originalID: originalID).map {
+      ContactSegment(segmentId: $0.segmentId, name: $0.name)
+    }
   }
 
   /// Makes sure that neither a filter or audience, nor a segment in it, asks for personal fields.

@@ -92,7 +92,7 @@ package enum AudienceSelection {
     """
   }
 
-  /// The same as `originalIDs` gives, of contacts that meet a filter, with its literals as `$4`.
+  /// The devices of contacts with the original ids `$3::text[]` that meet a filter, with its literals as `$4`.
   package static func originalIDsMeeting(_ filter: FilterSQL) -> String {
     "\(ofOriginalIDs(beside: filter.join)) AND \(filter.sql(literals: "$4::text[]"))"
   }

@@ -119,6 +119,46 @@ import Wire
     }
   }
 
+  @Test func `The look-ups of a count share its memory`() async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      let list = try await ContactLists(database.pool).add(customer, name: "x").listId
+      let segments = Segments(database.pool)
+      _ = try await segments.add(
+        customer, SegmentRequest(name: "A", filter: try Filter(text: "in list \(list) or device(country = 'SE')")))
+      for (line, lookUps) in [
+        ("country = 'SE' or bucket(0, 10)", 0), ("in list \(list)", 1), ("received or has device", 1),
+        ("received sendout 7 or opened sendout 8", 2), ("in segment 'A' or not in segment 'A'", 6),
+      ] {
+        #expect(try await segments.resolve(customer, try Filter(text: line)).lookUps == lookUps, "\(line)")
+      }
+    }
+    let memory = [0, 1, 4, 1000, 5000].map { SegmentCounts.memory(lookUps: $0) }
+    #expect(memory == ["65536kB", "65536kB", "16384kB", "65kB", "64kB"])
+  }
+
+  @Test func `A count keeps its lease however long one of its statements takes`() async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      try await Contacts(database.pool).add(customer, originalIDs: ["a"])
+      let filter = try await Segments(database.pool).resolve(customer, .everyone)
+      let counts = SegmentCounts(database.pool, lease: 1)
+      @Sendable func leaseEnd() async throws -> Double {
+        try await database.query("SELECT extract(epoch FROM lease_until)::float8 FROM segment_count")[0]
+          .decode(Double.self)
+      }
+      try await database.pool.transaction { transaction in
+        try await transaction.query(sql: "LOCK TABLE contact")
+        #expect(try await counts.exact(customer, filter).isUnfinished)
+        let first = try await leaseEnd()
+        try await waitUntil { try await leaseEnd() > first }
+      }
+      var reply = try await counts.exact(customer, filter)
+      while reply.isUnfinished { reply = try await counts.exact(customer, filter) }
+      #expect(reply.contacts == 1)
+    }
+  }
+
   @Test func `A count whose hub was killed is begun by the next one that is asked`() async throws {
     try await withDatabase { database in
       let customer = try await database.customer()

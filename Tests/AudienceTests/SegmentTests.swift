@@ -103,6 +103,31 @@ import Wire
       let wide = try await add("wide", many, to: segments, of: customer)
       let wider = (1...20).map { "in segment \(wide.segmentId) and bucket(0, \($0))" }.joined(separator: " or ")
       await #expect(throws: RegistryError.self) { try await self.add("wider", wider, to: segments, of: customer) }
+      // Each that names a sendout takes memory by the sendout's size.
+      let sendouts = (1...Segments.mostOfSendouts).map { "received sendout \($0) >= 2" }.joined(separator: " or ")
+      _ = try await add("of sendouts", sendouts, to: segments, of: customer)
+      let problem = """
+        has more than \(Segments.mostOfSendouts) conditions that name a sendout with those of the segments in it
+        """
+      await #expect(throws: RegistryError.invalid(field: "filter", problem: problem)) {
+        try await self.add("one more", "in segment 'of sendouts' or opened sendout 1", to: segments, of: customer)
+      }
+    }
+  }
+
+  @Test func `Which contacts have notes is asked once, however many conditions read the roll-up`() async throws {
+    try await withSegments { _, segments, customer in
+      _ = try await add("active", "country = 'NO' and received >= 2 within 7 days", to: segments, of: customer)
+      for line in [
+        "received", "received >= 3 or opened < 2 within 7 days or opened >= 1 of last 50",
+        "country = 'SE' and received >= 3 and not opened", "in segment 'active' and not in segment 'active'",
+        "has device or (in segment 'active' and opened)",
+      ] {
+        let sql = try await segments.resolve(customer, try Filter(text: line)).sql
+        #expect(sql.template.ranges(of: "FROM activity_change").count == 1 && !sql.join.isEmpty, "\(line)")
+      }
+      let others = try await segments.resolve(customer, try Filter(text: "country = 'SE' or received sendout 7")).sql
+      #expect(!others.template.contains("activity_change") && others.join.isEmpty)
     }
   }
 
@@ -234,6 +259,37 @@ import Wire
       _ = try await segments.changeContacts(customer, hand.segmentId, MembersRequest(add: ["a"]))
       let found = try await segments.containing(customer, originalID: "a")
       #expect(found.map(\.segmentId) == [hand.segmentId, both.segmentId])
+      await #expect(throws: RegistryError.contactUnknown(originalID: "c")) {
+        try await segments.containing(customer, originalID: "c")
+      }
+    }
+  }
+
+  @Test func `Segments that look back further than pushes are kept are left out of a contact's`() async throws {
+    try await withSegments { database, segments, customer in
+      try await Contacts(database.pool).add(customer, originalIDs: ["a"])
+      _ = try await add("A", "not received", to: segments, of: customer)
+      let kept = try await add("B", "not received within 7 days", to: segments, of: customer)
+      #expect(try await segments.containing(customer, originalID: "a").map(\.name) == ["A", "B"])
+      let forgetful = Segments(database.pool, retentionDays: 30)
+      #expect(try await forgetful.containing(customer, originalID: "a") == [kept])
+    }
+  }
+
+  @Test func `A contact's segments are asked in portions, and only the first hundred`() async throws {
+    try await withSegments { database, segments, customer in
+      try await Contacts(database.pool).add(customer, originalIDs: ["a"])
+      try await database.query("UPDATE contact SET country = '17'")
+      // A statement has a thousand conditions, so it takes sixteen of these segments.
+      let line = (1...60).map { "country = '\($0)'" }.joined(separator: " or ")
+      var wanted: [SegmentID] = []
+      for number in 1...ContactDetails.mostSegments + 1 {
+        let isMet = number % 3 == 0
+        let filter = isMet ? line : "not (\(line))"
+        let segment = try await add("\(number)", filter, to: segments, of: customer)
+        if isMet, number <= ContactDetails.mostSegments { wanted.append(segment.segmentId) }
+      }
+      #expect(try await segments.containing(customer, originalID: "a").map(\.segmentId) == wanted)
     }
   }
 

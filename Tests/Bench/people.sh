@@ -62,9 +62,11 @@ SELECT customer_id, sendout_id, date_trunc('hour', opened_at), 0, count(*), coun
 FROM push WHERE customer_id = :c AND opened_at IS NOT NULL GROUP BY 1, 2, 3;
 INSERT INTO day_count (customer_id, day, sent, opened)
 SELECT customer_id, (started_at AT TIME ZONE 'UTC')::date, sum(sent), sum(opened)
-FROM sendout JOIN push_batch USING (customer_id, sendout_id) WHERE customer_id = :c GROUP BY 1, 2;
+FROM sendout JOIN push_batch USING (customer_id, sendout_id) WHERE customer_id = :c GROUP BY 1, 2
+ON CONFLICT (customer_id, day) DO UPDATE SET sent = excluded.sent, opened = excluded.opened;
 UPDATE sendout SET all_counted = true WHERE customer_id = :c;
-INSERT INTO day_progress (customer_id, last_device) SELECT customer_id, max(device_id) FROM device WHERE customer_id = :c GROUP BY 1;
+INSERT INTO day_progress (customer_id, last_device) SELECT customer_id, max(device_id) FROM device WHERE customer_id = :c GROUP BY 1
+ON CONFLICT (customer_id) DO UPDATE SET last_device = excluded.last_device;
 SELECT definition FROM yardstick.index \gexec
 END
   "$PUSHCART" recount --customer $PEOPLE_CUSTOMER >/dev/null

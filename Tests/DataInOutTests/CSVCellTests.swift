@@ -40,7 +40,7 @@ import Wire
     }
   }
 
-  @Test func `PostgreSQL writes cells of exports and reports by the same rule`() async throws {
+  @Test func `PostgreSQL writes cells of reports by the same rule`() async throws {
     try await withDatabase { database in
       for (text, cell) in Self.table {
         let row = try await database.query("SELECT report.cell($1::text), report.exact($2::text)", text, cell)[0]
@@ -50,6 +50,29 @@ import Wire
       }
       let none = try await database.query("SELECT report.cell(NULL) IS NULL AND report.exact(NULL) IS NULL")[0]
       #expect(try none.decode(Bool.self))
+    }
+  }
+
+  @Test func `Cells of a row that PostgreSQL has copied get the same apostrophes, and others none`() async throws {
+    try await withDatabase { database in
+      for (text, cell) in Self.table where !text.utf8.isEmpty {
+        let row = try await database.pool.transaction { transaction in
+          _ = try await transaction.query(
+            sql: "SELECT set_config('pushcart.literals', array[$1::text]::text, true)", text)
+          var copied: [UInt8] = []
+          try await transaction.copyOut(
+            "COPY (SELECT t, t, t FROM (SELECT (current_setting('pushcart.literals')::text[])[1] AS t) AS one) TO STDOUT (FORMAT csv)"
+          ) { copied += $0 }
+          return copied
+        }
+        var line: [UInt8] = []
+        CSVCell.append(cells: row[...], isGuarded: [true, false], to: &line)
+        var reader = CSVReader(delimiter: UInt8(ascii: ","), line: 1)
+        var cells: [[UInt8]] = []
+        try reader.read(line) { cells += $0.texts.map { Array($0.utf8) } }
+        try reader.finish { cells += $0.texts.map { Array($0.utf8) } }
+        #expect(cells == [Array(cell.utf8), Array(text.utf8), Array(text.utf8)], "\(text.debugDescription)")
+      }
     }
   }
 

@@ -128,6 +128,21 @@ import Wire
     }
   }
 
+  @Test func `A failure after another hub's success is not the last of many in a row`() async throws {
+    try await withDatabase { database in
+      let bench = try await ImportBench(database)
+      let number = try await bench.send(Array("originalId\na\n".utf8)).importId
+      try await database.query("UPDATE import SET failures = $1", Int32(RetryPolicy.mostStepFailures - 1))
+      let work = PrecededWork(bench.work) { _ in
+        try await database.query("UPDATE import SET failures = 0")
+        throw PostgresError.misuse("x")
+      }
+      _ = await runner(work).turn(of: bench.customer) { true }
+      #expect(try await Imports(bench.pool).find(bench.customer, number).state == .checking)
+      #expect(try await failures(database) == 0)
+    }
+  }
+
   @Test func `A customer whose step takes long holds up nobody else`() async throws {
     try await withDatabase { database in
       let (slow, other) = (try await ImportBench(database), try await ImportBench(database))
@@ -188,6 +203,28 @@ import Wire
       _ = await runner(ErasureWork(database.pool, tables("NULL::bigint[]"))).turn(of: customer) { true }
       #expect(try await Erasures.failing(customer, in: database.pool).isEmpty)
       #expect(try await database.query("SELECT FROM erasure WHERE ended_at IS NOT NULL").count == 1)
+    }
+  }
+
+  @Test func `An erasure does not wait for the end of an import's long step, and is tried again`() async throws {
+    try await withDatabase { database in
+      let bench = try await ImportBench(database)
+      _ = try await bench.send(Array("originalId\na\nb\n".utf8))
+      try await database.query(
+        "INSERT INTO contact (customer_id, original_id) VALUES ($1, 'a')", bench.customer.rawValue)
+      let tables = ImportPersonalTables.all
+      _ = try await database.pool.transaction { try await Erasures($0, tables).erase(bench.customer, "a") }
+      let runner = runner(ErasureWork(database.pool, tables))
+      try await database.pool.transaction { step in
+        try await step.query(sql: "SELECT FROM import FOR NO KEY UPDATE")
+        // It returns, though the import's row is locked for longer.
+        #expect(await !runner.turn(of: bench.customer) { true })
+      }
+      let waiting = try await database.query("SELECT failures FROM erasure WHERE ended_at IS NULL")
+      #expect(try waiting.map { try $0.decode(Int32.self) } == [0])
+      _ = await runner.turn(of: bench.customer) { true }
+      #expect(try await database.query("SELECT FROM erasure WHERE ended_at IS NOT NULL").count == 1)
+      #expect(try await database.query("SELECT FROM import_row WHERE original_id = 'a'").isEmpty)
     }
   }
 }

@@ -243,6 +243,17 @@ import Wire
     }
   }
 
+  @Test(
+    arguments: [
+      (2000, Duration.milliseconds(100), 2000), (2000, .milliseconds(600), 1000), (2000, .seconds(60), 20),
+      (20, .seconds(60), 20), (20, .milliseconds(30), 200), (20, .zero, 2000),
+    ] as [(Int64, Duration, Int64)])
+  func `A portion of contacts with long histories is smaller, so that no other customer waits for it`(
+    portion: Int64, time: Duration, next: Int64
+  ) {
+    #expect(ActivityRunner.portion(after: portion, thatTook: time) == next)
+  }
+
   @Test func `The row of an erased contact goes, though a hub counted it meanwhile`() async throws {
     try await withSendingBench { bench in
       try await bench.addDevices(2)

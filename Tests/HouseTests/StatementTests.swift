@@ -60,8 +60,8 @@ import Wire
         "BatchQueries.swift", "RuledClaimQueries.swift", "MessageQueries.swift", "ToldPushes.swift",
         "NumberedTable.swift", "PushAppQueries.swift", "ReportQueries.swift",
         "SealedColumn.swift", "Audiences.swift", "ContactSearch.swift", "ContactStore.swift", "ImportStepQueries.swift",
-        "StepQueries.swift",
-        "UserQueries.swift", "RegisterQueries.swift", "ListedContacts.swift", "PersonalTable.swift",
+        "StepQueries.swift", "ExportQueries.swift", "Contacts.swift", "UserQueries.swift", "RegisterQueries.swift",
+        "ListedContacts.swift", "PersonalTable.swift",
         "HybridPersonalTables.swift", "RegistryPersonalTables.swift", "OverlapQueries.swift", "AudienceSamples.swift",
         "Listener.swift",
       ])

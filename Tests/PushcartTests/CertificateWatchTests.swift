@@ -150,7 +150,7 @@ import Wire
         ["app", "update", "a.b", "--development-certificate", production, "--certificate-password-file", password]
           + customer)
       #expect(swapped.status == 1)
-      #expect(swapped.errors.contains("belongs into productionCertificate"), "\(swapped.errors)")
+      #expect(swapped.errors.contains("belongs in productionCertificate"), "\(swapped.errors)")
     }
   }
 }

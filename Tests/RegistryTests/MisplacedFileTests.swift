@@ -58,10 +58,10 @@ import Wire
       for text in [file, "\u{FEFF}\r\n \(file)\n"] { expect(start, Array(text.utf8), field) }
     }
     if field != .googleAccount {
-      expect("This is a Google service account, which belongs into", Array(Self.googleAccount.utf8), field)
+      expect("This is a Google service account, which belongs in", Array(Self.googleAccount.utf8), field)
     }
     if field != .huaweiAccount {
-      expect("This is a Huawei service account, which belongs into", Array(Self.huaweiAccount.utf8), field)
+      expect("This is a Huawei service account, which belongs in", Array(Self.huaweiAccount.utf8), field)
     }
     // As scripts upload it.
     if field == .productionCertificate {

@@ -163,7 +163,7 @@ import Wire
       expect(field, "is for the app com.acme.app, and not for com.acme.other") {
         try read(good, appID: "com.acme.other")
       }
-      expect("developmentCertificate", "is for the production environment, and belongs into productionCertificate") {
+      expect("developmentCertificate", "is for the production environment, and belongs in productionCertificate") {
         try read(good, for: .development)
       }
       expect(field, "holds no private key") { try read(files.p12(["-nokeys"])) }
@@ -176,7 +176,7 @@ import Wire
       for name in ["own.cer", "own.pem"] {
         expect(field, "This is a certificate without its private key") { try read(Secret(bytes: files.bytes(name))) }
       }
-      expect(field, "This is a signing key (.p8), which belongs into signingKey") {
+      expect(field, "This is a signing key (.p8), which belongs in signingKey") {
         try read(try #require(NewPushApp.ios().service[.signingKey]))
       }
       let both = try files.bytes("own.pem") + files.bytes("own.key")

@@ -1,6 +1,6 @@
 /// Cells of CSV that no spreadsheet takes for a formula.
 ///
-/// The rule is that of `report.cell` in `sql/migrations/0009_reports.sql`, by which PostgreSQL writes cells of exports and reports: an apostrophe
+/// The rule is that of `report.cell` in `sql/migrations/0009_reports.sql`, by which PostgreSQL writes cells of reports: an apostrophe
 /// stands before a text that begins with `=`, `+`, `-`, `@`, a tab or a CR, and before such a text that has apostrophes already. So one
 /// apostrophe can be taken off again (`exact`, as `report.exact`). A test holds both against each other.
 package enum CSVCell {
@@ -15,6 +15,32 @@ package enum CSVCell {
       csv.append(byte)
     }
     if needsQuotes { csv.append(UInt8(ascii: "\"")) }
+  }
+
+  /// Appends a row as PostgreSQL's COPY writes it, with commas between cells, and quotes where a cell needs them.
+  /// - Parameter isGuarded: of each cell in order, whether a spreadsheet could take it for a formula; cells without a value here cannot.
+  static func append(cells row: ArraySlice<UInt8>, isGuarded: [Bool], to csv: inout [UInt8]) {
+    guard isGuarded.contains(true) else { return csv.append(contentsOf: row) }
+    row.withUnsafeBufferPointer { row in
+      var (written, cell, isStart, isQuoted) = (0, 0, true, false)
+      for place in row.indices {
+        if isStart, cell < isGuarded.count {
+          isStart = false
+          let text = row[place] == UInt8(ascii: "\"") ? place + 1 : place
+          if isGuarded[cell], isFormula(UnsafeBufferPointer(rebasing: row[text...])) {
+            csv.append(contentsOf: row[written..<text])
+            csv.append(apostrophe)
+            written = text
+          }
+        }
+        switch row[place] {
+        case UInt8(ascii: "\""): isQuoted.toggle()
+        case UInt8(ascii: ",") where !isQuoted: (cell, isStart) = (cell + 1, true)
+        default: break
+        }
+      }
+      csv.append(contentsOf: row[written...])
+    }
   }
 
   /// The text of a cell that was read: without the apostrophe before what is a formula.

@@ -21,15 +21,13 @@ package struct ErasureWork: SteppedWork {
   /// An erasure is never given up. One whose step has failed too often has an alarm (`Erasures.failing`).
   package func giveUp(_ customer: CustomerID, _ number: ErasureID, after failures: Int, _ fault: String) {}
 
-  /// How long a statement may take: a step looks at all rows of an import, of which there can be fifty million.
-  private static let limit = Duration.seconds(3600)
   private static let start: [Int64] = [0, 0]
 
-  /// Erases the next portion.
+  /// Erases the next portion. A step of an import, whose row it needs, can take as long as the limit. So it gives its place to other customers
+  /// rather than waiting for that, and is tried again with the next scan.
   /// - Returns: whether there is more to do at once. It is false, too, if another hub is at it.
   package func step(_ customer: CustomerID, _ number: ErasureID) async throws -> Bool {
-    try await pool.transaction(of: customer.rawValue, limit: Self.limit) { transaction in
-      try await transaction.query(ErasureQueries.unlimit)
+    try await inStep(of: customer, locks: .brief) { transaction in
       guard let row = try await transaction.query(ErasureQueries.lock, customer.rawValue, number.rawValue).first else {
         return false
       }

@@ -46,7 +46,7 @@ package struct Erasures: Sendable {
   }
 
   /// Erases the contact at once, and leaves the rest to the hubs. The caller has to run it in a transaction. While an erasure of the contact is
-  /// under way, it is told again.
+  /// under way, that one is returned.
   /// - Throws: `RegistryError.contactUnknown`.
   package func erase(_ customer: CustomerID, _ originalID: String) async throws -> (
     erasure: Int64, names: [String], isNew: Bool
@@ -68,7 +68,7 @@ package struct Erasures: Sendable {
     return (number, person.names, true)
   }
 
-  /// Erasures that do not get on, as their next steps fail again and again.
+  /// Erasures that are stuck, as their next steps fail again and again.
   package static func failing(_ customer: CustomerID, in database: any Querying) async throws -> [FailingErasure] {
     try await database.query(ErasureQueries.failing, customer.rawValue, Int32(RetryPolicy.mostStepFailures)).map {
       row in
@@ -78,7 +78,7 @@ package struct Erasures: Sendable {
     }
   }
 
-  /// Deletes what tells of erasures that are long over.
+  /// Deletes the records of erasures that are long over.
   package static func forgetExpired(_ customer: CustomerID, in database: any Querying) async throws {
     try await database.deleteInPortions(ErasureQueries.forget, customer.rawValue)
   }
@@ -94,7 +94,7 @@ package struct Erasures: Sendable {
   }
 }
 
-/// An erasure that does not get on.
+/// An erasure that is stuck.
 package struct FailingErasure: Sendable {
   package let number: ErasureID
   package let contact: ContactID
@@ -125,7 +125,7 @@ enum ErasureQueries {
 
   static let steps = StepQueries("erasure", while: "ended_at IS NULL")
 
-  /// Erasures that do not get on: those whose next step has failed `$2` times or more.
+  /// Erasures that are stuck: those whose next step has failed `$2` times or more.
   static let failing = Statement(
     "erasure.failing", .read,
     """
@@ -153,14 +153,11 @@ enum ErasureQueries {
      WHERE customer_id = $1::bigint AND erasure_id = $2::bigint
     """)
 
-  /// Steps look at many rows, and a table's may take longer than other statements.
-  static let unlimit = Statement("erasure.unlimit", .read, "SELECT set_config('statement_timeout', '0', true)")
-
   static let forget = Statement(
     "erasure.forget", .write,
     Portions.delete(
       from: "erasure", by: "created_at", before: "now() - interval '1 year'", "AND ended_at IS NOT NULL"))
 
   static let all: [Statement] =
-    steps.all + [add, underWay, find, failing, lock, advance, end, unlimit, forget]
+    steps.all + [add, underWay, find, failing, lock, advance, end, forget]
 }

@@ -118,23 +118,11 @@ struct ImportHeadings {
         }
         // Checked when the import was made.
         columns.append(target.flatMap { ImportColumn($0) } ?? .ignored)
-      } else if heading.utf8.allSatisfy({ $0 == UInt8(ascii: " ") }) {
-        columns.append(.ignored)
-      } else if let column = ImportColumn(heading: heading) {
+      } else if let column = try Self.column(heading, request.others ?? .refuse) {
         columns.append(column)
       } else {
-        switch request.others ?? .refuse {
-        case .skip: columns.append(.ignored)
-        case .properties:
-          guard PropertyRule.allows(name: heading) else {
-            throw UnusableFile(
-              "The heading \(Self.shown(heading)) is too long for a property's name. Say by columns what it is.")
-          }
-          columns.append(.property(key))
-        case .refuse:
-          columns.append(.ignored)
-          unknown.append(Self.shown(heading))
-        }
+        columns.append(.ignored)
+        unknown.append(Self.shown(heading))
       }
     }
     guard unknown.isEmpty else {
@@ -148,6 +136,29 @@ struct ImportHeadings {
       throw UnusableFile(
         "No column has the heading \(Self.shown(name.text)), which columns names. Write it as the file has it.")
     }
+    self.headings = headings
+    self.columns = columns
+    try require(request.identity ?? .originalId)
+  }
+
+  /// What a heading means that `columns` of the request does not name; `nil` for one that is refused.
+  private static func column(_ heading: String, _ others: ImportOthers) throws(UnusableFile) -> ImportColumn? {
+    if heading.utf8.allSatisfy({ $0 == UInt8(ascii: " ") }) { return .ignored }
+    if let column = ImportColumn(heading: heading) { return column }
+    switch others {
+    case .skip: return .ignored
+    case .properties:
+      guard PropertyRule.allows(name: heading) else {
+        throw UnusableFile(
+          "The heading \(shown(heading)) is too long for a property's name. Say by columns what it is.")
+      }
+      return .property(UTF8String(heading))
+    case .refuse: return nil
+    }
+  }
+
+  /// Makes sure that no two columns are the same, that rows say whom they are about, and that properties are not too many.
+  private func require(_ identity: ImportIdentity) throws(UnusableFile) {
     var seen: [ImportColumn: Int] = [:]
     for (place, column) in columns.enumerated() where column != .ignored {
       if let other = seen.updateValue(place, forKey: column) {
@@ -156,7 +167,6 @@ struct ImportHeadings {
         )
       }
     }
-    let identity = request.identity ?? .originalId
     guard seen[identity.column] != nil else {
       throw UnusableFile("No column is \(identity.rawValue), which says whom a row is about. Name it in columns.")
     }
@@ -164,8 +174,6 @@ struct ImportHeadings {
       throw UnusableFile(
         "More than \(PropertyRule.count) columns are properties. Say null for some of them in columns.")
     }
-    self.headings = headings
-    self.columns = columns
   }
 
   /// What the columns of a file in review seem to be: by `columns` of the request, by their headings, or nothing.

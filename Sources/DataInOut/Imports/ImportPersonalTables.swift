@@ -34,9 +34,9 @@ package enum ImportPersonalTables {
 
   /// Of one import in each portion, whose row is locked as for a merge. Rows of the person count as rejected from now on, and bring nobody back.
   ///
-  /// Whom the rows of a review are about, nobody knows before its columns are chosen. So it is cancelled if a row has an address of the
-  /// person, in whatever case, or if a cell is another name, unless its column is known to be something else. Its other rows go as those of
-  /// all imports that were cancelled.
+  /// Before its columns are chosen, nobody knows whom the rows of a review are about. So it is cancelled if a row has an address of the
+  /// person, in whatever case. It is cancelled for a cell that is another name, too, unless its column is known to be something else. Its
+  /// other rows go as those of all imports that were cancelled.
   private static let rejectRows = Statement(
     "erasure.import_row", .write,
     """

@@ -145,9 +145,10 @@ enum ImportQueries {
   static let brokeOff = Statement(
     "import.broke_off", .write,
     """
-    UPDATE import SET state = 'waiting', lease_until = NULL, received = 0, expected = NULL, staged = 0
-     WHERE \(one) AND attempt = $3::int4 AND state = 'receiving'
+    UPDATE import SET \(waitsAgain) WHERE \(one) AND attempt = $3::int4 AND state = 'receiving'
     """)
+
+  static let waitsAgain = "state = 'waiting', lease_until = NULL, received = 0, expected = NULL, staged = 0"
 
   // MARK: Forgetting
 
@@ -177,16 +178,15 @@ enum ImportQueries {
 
   static let all: [Statement] = [
     add, find, list, segment, cancel, request, reviewed, start, problems, rejects, begin, extend, relax, received,
-    brokeOff,
-    forgetRejects, forgetSamples, forgetReviews, forget,
+    brokeOff, forgetRejects, forgetSamples, forgetReviews, forget,
   ]
 }
 
 /// Every statement of this room, so that a test can prepare each of them on a real server.
 package enum DataInOutStatements {
   package static let all: [Statement] =
-    ImportQueries.all + ImportStepQueries.all + ImportMergeQueries.all + ImportPersonalTables.statements
-    + ErasureQueries.all + ExportQueries.all
+    [StepQueries.unlimited] + ImportQueries.all + ImportStepQueries.all + ImportMergeQueries.all
+    + ImportPersonalTables.statements + ErasureQueries.all + ExportQueries.all
   /// What copies rows, which cannot be prepared.
   package static let copies = [ImportQueries.copy]
 }

@@ -31,16 +31,11 @@ enum ImportStepQueries {
     \(told)
     """)
 
-  /// What looks at all rows of a file takes longer than other statements.
-  static let unlimit = Statement(
-    "import.unlimit", .read, "SELECT set_config('statement_timeout', '0', true), set_config('work_mem', '64MB', true)")
-
   /// As `ImportQueries.brokeOff`, of a hub that is gone.
   static let expire = Statement(
     "import.expire", .write,
     """
-    UPDATE import SET state = 'waiting', lease_until = NULL, received = 0, expected = NULL, staged = 0
-     WHERE \(one) AND state = 'receiving' AND lease_until < now()
+    UPDATE import SET \(ImportQueries.waitsAgain) WHERE \(one) AND state = 'receiving' AND lease_until < now()
     """)
 
   private static let work = """
@@ -100,6 +95,10 @@ enum ImportStepQueries {
   /// The rows that were checked anew are those that count.
   static let endCheck = Statement(
     "import.end_check", .write, "UPDATE import SET attempt = attempt + 1, checked = NULL WHERE \(one)")
+
+  /// Has the planner look at the contacts and at who belongs to what.
+  static let refreshStatistics = Statement(
+    "import.refresh_statistics", .write, "SELECT refresh_statistics('contact', 'list_member', 'segment_member')")
 
   static let beginMerging = Statement(
     "import.begin_merging", .write, "UPDATE import SET state = 'merging' WHERE \(one) AND state = 'checking'")
@@ -201,8 +200,9 @@ enum ImportStepQueries {
 
   static let all: [Statement] =
     steps.all + [
-      giveUp, unlimit, lock, expire, joinByHash, markDuplicates, markSameOriginalIDs, fileRows, noteChecked, endCheck,
-      beginMerging, advance, tokens, advanceTokens, hasGoodRows, othersOnList, removeFromList, othersInSegment,
+      giveUp, lock, expire, joinByHash, markDuplicates, markSameOriginalIDs, fileRows, noteChecked, endCheck,
+      beginMerging, refreshStatistics, advance, tokens, advanceTokens, hasGoodRows, othersOnList, removeFromList,
+      othersInSegment,
       removeFromSegment, end, clear, cleared,
     ]
 }

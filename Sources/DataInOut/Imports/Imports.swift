@@ -15,6 +15,9 @@ package struct Imports: Sendable {
   /// Most rejects in one reply.
   package static let rejectPage = 10_000
 
+  /// What a column of a file can be, as `columns` names it, but for properties.
+  package static let targets = ImportColumn.targets
+
   /// Makes an import that waits for its file.
   /// - Throws: `DataInOutError.invalid`; `RegistryError.customerUnknown`.
   package func add(_ customer: CustomerID, _ request: ImportRequest) async throws -> ImportReply {
@@ -252,9 +255,4 @@ package struct ImportReject: Sendable {
   package let problem: String
   /// As it was in the file.
   package let row: String
-}
-
-/// What a column of a file can be, as `columns` names it, but for properties.
-package enum ImportTargets {
-  package static let all = ImportColumn.targets
 }

@@ -4,12 +4,12 @@ import Postgres
 ///
 /// The table has the columns `failures`, `failing_since`, `try_at` and `failure`. Its key is the customer, and a number that is named for it.
 package struct StepQueries: Sendable {
-  /// What all customers' rows have to do now: customers and numbers.
+  /// The rows that are due: customers and numbers.
   let due: Statement
-  /// What those of the customer `$1` have to do now: numbers, and how often each has failed.
+  /// Those of the customer `$1`: numbers, and how often each has failed.
   let dueOf: Statement
   /// Notes that the next step of `$2` has failed once more than `$3` times, as `$4` says, and is tried again in `$5` seconds. No row if another
-  /// hub has noted that.
+  /// hub has noted that, or a success.
   let noteFailure: Statement
   /// Notes that a step of `$2` has succeeded.
   let noteSuccess: Statement
@@ -40,6 +40,11 @@ package struct StepQueries: Sendable {
        WHERE \(one) AND failures > 0
       """)
   }
+
+  /// Lifts the time limit for the rest of the transaction, and gives it memory to hash many rows.
+  static let unlimited = Statement(
+    "step.unlimited", .read,
+    "SELECT set_config('statement_timeout', '0', true), set_config('work_mem', '64MB', true)")
 
   var all: [Statement] { [due, dueOf, noteFailure, noteSuccess] }
 }

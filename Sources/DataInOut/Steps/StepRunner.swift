@@ -30,7 +30,17 @@ package protocol SteppedWork: Sendable {
 }
 
 extension SteppedWork {
-  /// What all customers' rows have to do now.
+  /// Runs a step's transaction. A statement may look at all rows of a file, or of a list: it takes seconds for each million.
+  func inStep<Outcome: Sendable>(
+    of customer: CustomerID, locks: LockWait = .unlimited, _ body: @Sendable (Transaction) async throws -> Outcome
+  ) async throws -> Outcome {
+    try await pool.transaction(of: customer.rawValue, limit: .seconds(3600), locks: locks) { transaction in
+      try await transaction.query(StepQueries.unlimited)
+      return try await body(transaction)
+    }
+  }
+
+  /// The rows of all customers that are due.
   /// - Throws: `PostgresError`.
   package func due() async throws -> [(customer: CustomerID, number: Number)] {
     try await pool.query(Self.queries.due).map { row in
@@ -39,7 +49,7 @@ extension SteppedWork {
     }
   }
 
-  /// What the customer's rows have to do now, the oldest first, and how often the next step of each has failed in a row.
+  /// The customer's rows that are due, the oldest first, and how often the next step of each has failed in a row.
   fileprivate func due(of customer: CustomerID) async throws -> [(number: Number, failures: Int)] {
     try await pool.query(Self.queries.dueOf, customer.rawValue).map { row in
       let (number, failures) = try row.decode(Int64.self, Int32.self)
@@ -51,10 +61,11 @@ extension SteppedWork {
   fileprivate func noteFailure(
     _ customer: CustomerID, _ number: Number, _ failures: Int, _ fault: StepFault, tryAgainAfter delay: Duration
   ) async throws {
-    try await pool.query(
+    let noted = try await pool.query(
       Self.queries.noteFailure, customer.rawValue, number.rawValue, Int32(failures - 1), fault.sentence,
       delay / .seconds(1))
-    if failures >= RetryPolicy.mostStepFailures {
+    // If another hub has counted meanwhile, so many failures were not in a row.
+    if !noted.isEmpty, failures >= RetryPolicy.mostStepFailures {
       try await giveUp(customer, number, after: failures, fault.sentence)
     }
   }
@@ -111,7 +122,9 @@ package struct StepRunner<Work: SteppedWork>: Service {
       }
     } catch {
       if !Task.isCancelled {
-        logger.warning(
+        // Another step has locked what this one needs, which is no trouble, and can last.
+        logger.log(
+          level: DatabaseUnavailable(error) == .locked ? .debug : .warning,
           "could not go on with the \(work.name)s of a customer, trying again later",
           metadata: ["customer": "\(customer)", "error": "\(error)"])
       }
@@ -149,7 +162,7 @@ package struct StepRunner<Work: SteppedWork>: Service {
 
 /// An error that is a step's own fault: it is not expected to go away by itself.
 struct StepFault {
-  /// For the people of the customer, who are told no values, and nothing of the hub's tables.
+  /// For the people of the customer: without values, and without anything of the hub's tables.
   let sentence: String
 
   /// - Returns: `nil` for what is none: the database is away or too busy, or the hub stops.

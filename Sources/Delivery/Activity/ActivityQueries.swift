@@ -48,7 +48,7 @@ enum ActivityQueries {
     "activity.unlimited", .read,
     "SELECT set_config('statement_timeout', '0', true), set_config('plan_cache_mode', 'force_custom_plan', true)")
 
-  /// Takes the oldest notes, of about `$2` contacts, and counts these anew. Returns how many notes it took, and how many contacts there were.
+  /// Takes the oldest notes, of about `$2` contacts, and counts these anew. Returns how many notes it took.
   static let apply = Statement(
     "activity.apply", .write,
     """
@@ -63,7 +63,7 @@ enum ActivityQueries {
       RETURNING 1),
     concerned AS MATERIALIZED (SELECT DISTINCT unnest(contact_ids) AS contact_id FROM taken),
     \(count)
-    SELECT (SELECT count(*) FROM gone), (SELECT count(*) FROM concerned)
+    SELECT count(*) FROM gone
     """)
 
   /// Counts the next `$3` contacts behind the number `$2` anew. Returns the last one's number, NULL for none, and how many there were.
@@ -89,7 +89,7 @@ enum ActivityQueries {
                             WHERE contact.customer_id = $1::bigint AND contact.contact_id = c.contact_id
                            OFFSET 0) AS known
        CROSS JOIN LATERAL (
-         SELECT count(*) FILTER (WHERE state = '\(PushState.accepted.rawValue)') AS received, count(opened_at) AS opened,
+         SELECT count(*) FILTER (WHERE \(received)) AS received, count(opened_at) AS opened,
                 \(newest("settled_at", by: lastReceived, where: received)) AS received_at,
                 \(newest("opened_at IS NOT NULL", by: lastReceived, where: received)) AS received_opened,
                 \(newest("opened_at", by: "opened_at DESC", where: "opened_at IS NOT NULL")) AS opened_at

@@ -2,9 +2,9 @@ package import Wire
 
 /// SQL of how often a contact was reached, over the row `contact`, and the row `activity` that `join` puts beside it. `$1` is the customer.
 ///
-/// Most contacts' numbers follow from their row in `contact_activity`. The ledger is read for those with changes that are not in that row
-/// yet, for those of whom it has too few moments, and for what happened after the moment that is asked about. So the answer is that of the
-/// ledger in every snapshot. Conditions that name a sendout are about the ledger alone.
+/// Most contacts' numbers follow from their row in `contact_activity`. The ledger is read in three cases: the row lacks changes (`hasChanged`),
+/// it has too few moments, or it has one after the moment that is asked about. So the answer is that of the ledger in every
+/// snapshot. Conditions that name a sendout are about the ledger alone.
 package enum ActivitySQL {
   /// What stands behind `contact` in FROM. A contact has one such row or none. Where no condition names it, the planner leaves the join out.
   package static let join =
@@ -17,17 +17,18 @@ package enum ActivitySQL {
                        OFFSET 0) AS activity ON true
     """
 
-  /// That the contact's pushes are as many as the filter wants. It is never NULL.
+  /// That the contact's pushes are as many as the filter wants, by the roll-up where it names no sendout. It is never NULL, and right for
+  /// contacts without notes, which `hasChanged` tells: others are counted by `conditionOfOne`.
   /// - Parameters:
   ///   - literal: gives the SQL of a number.
   ///   - now: SQL of the moment.
   package static func condition(_ activity: FilterActivity, now: String, _ literal: (Int64) -> String) -> String {
     guard activity.sendout == nil else { return ofSendout(activity, now: now, literal) }
     let rolledUp = RolledUp(activity, now: now, literal)
-    let inLedger = (rolledUp.lacking + [hasChanged]).joined(separator: " OR ")
+    guard !rolledUp.lacking.isEmpty else { return "(\(rolledUp.condition))" }
     return """
-      (CASE WHEN \(inLedger)
-            THEN \(count(activity, now: now, literal)) \(activity.op.sql) \(literal(Int64(activity.count)))
+      (CASE WHEN \(rolledUp.lacking.joined(separator: " OR "))
+            THEN \(conditionOfOne(activity, now: now, literal))
             ELSE \(rolledUp.condition) END)
       """
   }
@@ -35,8 +36,8 @@ package enum ActivitySQL {
   /// That the contact's row is older than the ledger.
   ///
   /// The planner takes an array that is put together and taken apart again for ten contacts, whatever it knows of the table. Were it to expect
-  /// more than fit into work_mem, it would not hash them, and look through all of them for each contact.
-  private static let hasChanged = """
+  /// more than fit into work_mem, it would not hash them, and look through all of them for each contact. So it stands once in a statement.
+  package static let hasChanged = """
     contact.contact_id IN (
       SELECT unnest(changed.contact_ids)
         FROM (SELECT array_agg(one.contact_id) AS contact_ids

@@ -14,7 +14,7 @@ package struct ContactActivity: Sendable {
   /// every row has to be made anew.
   package static let newest = 32
 
-  /// How many contacts are counted in a commit, about. It takes some tenths of a second.
+  /// How many contacts are counted in a commit at most, about. It takes some tenths of a second.
   package static let portion: Int64 = 2000
   /// How long a portion may take.
   private static let limit = Duration.seconds(600)
@@ -32,13 +32,19 @@ package struct ContactActivity: Sendable {
   /// - Parameter portion: about how many contacts.
   /// - Returns: whether there were notes. It is false, too, if another hub is at it.
   package func step(_ customer: CustomerID, portion: Int64 = ContactActivity.portion) async throws -> Bool {
-    try await transaction(customer) { transaction in
+    try await timedStep(customer, portion: portion) != nil
+  }
+
+  /// A step that tells what it cost, so that the next portion can be as large as time allows.
+  /// - Returns: how long the database counted; nil if there were no notes, or if another hub is at it.
+  fileprivate func timedStep(_ customer: CustomerID, portion: Int64) async throws -> Duration? {
+    try await transaction(customer) { transaction -> Duration? in
       guard try await transaction.query(ActivityQueries.turn, customer.rawValue)[0].decode(Bool.self) else {
-        return false
+        return nil
       }
-      let (notes, _) = try await transaction.query(ActivityQueries.apply, customer.rawValue, portion)[0].decode(
-        Int.self, Int.self)
-      return notes > 0
+      let start = ContinuousClock.now
+      let notes = try await transaction.query(ActivityQueries.apply, customer.rawValue, portion)[0].decode(Int.self)
+      return notes > 0 ? start.duration(to: .now) : nil
     }
   }
 
@@ -68,12 +74,18 @@ package struct ContactActivity: Sendable {
 
 /// The service that keeps contacts' activity up; any number of hubs can run it. It asks every second which customers have notes, and gives
 /// each a turn of some portions. It works for half of the time at most, so that what people wait for has the other half.
+///
+/// Contacts with long histories take longer, so their customer's portions become smaller, and nobody's turn takes much more than a second.
 public struct ActivityRunner: Service {
   private let activity: ContactActivity
   private let scanEvery: Duration
   private let logger: Logger
   /// How many portions a customer has in a turn.
   private static let turn = 4
+  /// How long a portion is to take at most.
+  private static let portionTime = Duration.milliseconds(300)
+  /// How many contacts a portion has at least. A note is taken as a whole.
+  private static let leastPortion: Int64 = 20
 
   package init(_ pool: Pool, scanEvery: Duration = .seconds(1), logger: Logger) {
     activity = ContactActivity(pool)
@@ -83,32 +95,48 @@ public struct ActivityRunner: Service {
 
   public func run() async throws {
     await cancelWhenGracefulShutdown {
+      var portions: [CustomerID: Int64] = [:]
       while !Task.isCancelled {
         let start = ContinuousClock.now
-        let hasMore = await round()
+        let hasMore = await round(&portions)
         let worked = ContinuousClock.now - start
         try? await Task.sleep(for: hasMore ? worked : max(worked, scanEvery))
       }
     }
   }
 
+  /// How many contacts the next portion of a customer has, after one that took so long.
+  static func portion(after portion: Int64, thatTook time: Duration) -> Int64 {
+    let wanted = Double(portion) * (portionTime / max(time, .milliseconds(1)))
+    return Int64(min(max(wanted, Double(leastPortion)), Double(ContactActivity.portion)))
+  }
+
   /// Gives each customer a turn.
+  /// - Parameter portions: how many contacts each customer's next portion has.
   /// - Returns: whether somebody may have more to do.
-  private func round() async -> Bool {
+  private func round(_ portions: inout [CustomerID: Int64]) async -> Bool {
     var hasMore = false
     do {
       for customer in try await activity.due() where !Task.isCancelled {
-        do {
-          var steps = 0
-          while steps < Self.turn, try await activity.step(customer) { steps += 1 }
-          if steps == Self.turn { hasMore = true }
-        } catch {
-          guard !Task.isCancelled else { return false }
-          // Until it is done, filters read more of the ledger, and are as exact.
-          logger.error(
-            "what contacts received could not be counted, trying again later",
-            metadata: ["customer": "\(customer)", "error": "\(error)"])
+        var steps = 0
+        while steps < Self.turn {
+          let portion = portions[customer] ?? ContactActivity.portion
+          do {
+            guard let time = try await activity.timedStep(customer, portion: portion) else { break }
+            portions[customer] = Self.portion(after: portion, thatTook: time)
+            steps += 1
+          } catch {
+            guard !Task.isCancelled else { return false }
+            // It may have taken too long.
+            portions[customer] = Self.portion(after: portion, thatTook: Self.portionTime * 2)
+            // Until it is done, filters read more of the ledger, and are as exact.
+            logger.error(
+              "what contacts received could not be counted, trying again later",
+              metadata: ["customer": "\(customer)", "error": "\(error)"])
+            break
+          }
         }
+        if steps == Self.turn { hasMore = true }
       }
     } catch {
       guard !Task.isCancelled else { return false }

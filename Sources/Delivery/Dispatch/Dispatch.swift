@@ -97,8 +97,8 @@ final class Dispatch: Sendable {
     }
   }
 
-  /// How long outcomes of messages gather while nobody waits until they are written, or for their capacity. They come a few at a time, and writing a few
-  /// costs most of what writing many does.
+  /// How long outcomes of messages gather while nobody waits until they are written, or for their capacity. They come a few at a time, and
+  /// writing a few costs most of what writing many does.
   private static let pauseBetweenWrites = Duration.milliseconds(4)
 
   func run() async -> DispatchResult {

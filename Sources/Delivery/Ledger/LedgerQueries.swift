@@ -128,9 +128,9 @@ enum LedgerQueries {
 
   /// Requeues claimed batches whose lease has expired, but the batches `$4`. Their queued pushes up to the write-ahead mark are
   /// uncertain: the policy `$3` says whether they are sent again (`resend`) or not (`skip`). With the app `$5` of a fallback it is about
-  /// pushes to that alone, and others are sent again. The others never left. In a cancelled sendout the
-  /// former stay uncertain, whatever the policy, and the latter are cancelled, with the statuses of their messages. Returns how many batches there were, and how many
-  /// uncertain pushes.
+  /// pushes to that alone, and others are sent again. The others never left. In a cancelled sendout the former stay uncertain, whatever the
+  /// policy, and the latter are cancelled, with the statuses of their messages. Returns how many batches there were, and how many uncertain
+  /// pushes.
   static let requeueLost = Statement(
     "ledger.requeue_lost", .write,
     """

@@ -83,11 +83,12 @@ struct ConnectionSettings {
     }
     let theirs = values.first { $0.keyword == "options" }?.value ?? ambientOptions
     let limit = "-c statement_timeout=\(configuration.statementTimeout.wholeMilliseconds)"
-    let plans =
-      configuration.plansOnce && isShared ? "-c plan_cache_mode=force_generic_plan -c random_page_cost=1.1" : nil
+    let plansOnce = configuration.plansOnce && isShared
+    let plans = plansOnce ? "-c plan_cache_mode=force_generic_plan" : nil
+    let costs = plansOnce || configuration.goesByKeys ? "-c random_page_cost=1.1" : nil
     // The last one wins. Citus takes no plan that was made without the parameters, so there the connection string has to say `auto`.
     // Compiling the 500 expressions of a view with eight parts took 14 s, for rows that a millisecond gave.
-    set("options", ["-c jit=off", plans, theirs, limit].compactMap(\.self).joined(separator: " "))
+    set("options", ["-c jit=off", plans, costs, theirs, limit].compactMap(\.self).joined(separator: " "))
     set("client_encoding", "UTF8")
     default_("fallback_application_name", configuration.applicationName)
     // A peer that has vanished is noticed half a minute after it fails to acknowledge something. When nothing was sent,

@@ -162,8 +162,8 @@ public final class Pool: Querying, Service {
 public enum LockWait: Sendable {
   /// As long as its statements may run.
   case unlimited
-  /// Two seconds for each lock; then it fails with `ServerError.lockNotAvailable`. It is for requests: who waits holds one of the few
-  /// connections that there are, and the client can repeat what it asked for.
+  /// Two seconds for each lock; then it fails with `ServerError.lockNotAvailable`. It is for requests, which the client can repeat, and for
+  /// steps that are tried again: who waits holds one of the few connections that there are.
   case brief
 }
 

@@ -21,10 +21,13 @@ public struct PoolConfiguration: Sendable {
   public var statementTimeout: Duration = .seconds(30)
   /// Whether shared connections plan each statement once, whatever its parameters (`plan_cache_mode = force_generic_plan`). The
   /// connection string's `options` can set another mode, which wins. The server would plan many statements anew each time. For short
-  /// ones on partitioned tables that costs more than running them. It is for statements that go by keys; what runs in transactions, such as a freeze, is planned for its parameters. Their pages are
-  /// mostly in memory, so a page by an index is planned to cost hardly more than one in a row (`random_page_cost`). Else a plan made
-  /// while a table is small reads all of it until the next plan.
+  /// ones on partitioned tables that costs more than running them. It is for statements that go by keys (`goesByKeys`); what runs in
+  /// transactions, such as a freeze, is planned for its parameters.
   public var plansOnce = false
+  /// Whether statements mostly look rows up by keys. Pages of indexes are mostly in memory, so a page by an index is planned to cost hardly more
+  /// than one in a row (`random_page_cost`). Else a plan made while a table is small reads all of it until the next plan, and the first page of
+  /// a list reads and sorts a whole table. Where plans are made once, shared connections do in any case.
+  public var goesByKeys = false
   /// The connections' name in `pg_stat_activity`.
   public var applicationName = "pushcart"
   /// The pool's name in metrics: the label `pool` of its gauges.

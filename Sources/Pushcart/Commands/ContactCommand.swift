@@ -17,7 +17,7 @@ struct ContactCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Look for contacts by the beginning of an original id, an e-mail address, a number or a name.",
       discussion: """
-        Without --query all contacts are listed, the newest first. --filter leaves those alone who meet it.
+        Without --query all contacts are listed, the newest first. With --filter, only those who meet it.
 
         Example: pushcart contact list --customer 1 --query lars --filter "country = 'SE'"
         """)
@@ -26,7 +26,7 @@ struct ContactCommand: AsyncParsableCommand {
     @Option(parsing: .unconditional, help: "How it begins. (default: all contacts)") var query: String?
     @Option(help: "Look at this alone. (default: at all of them)") var field: ContactSearchField?
     @Option(
-      parsing: .unconditional, help: "Those alone who meet this, a line or a tree as JSON.",
+      parsing: .unconditional, help: "Only contacts that meet this: a line of text, or a tree as JSON.",
       transform: { try Filter(textOrTree: $0) })
     var filter: Filter?
     @OptionGroup var paging: PageOptions<String>
@@ -45,7 +45,7 @@ struct ContactCommand: AsyncParsableCommand {
   struct Show: OneContactCommand {
     static let operation = ContactOperations.show
     static let configuration = CommandConfiguration(
-      abstract: "Show a contact with its devices, its lists and what happened with it.",
+      abstract: "Show a contact with its devices, lists and segments, and what happened with it.",
       discussion: "Example: pushcart contact show lars@example.com --customer 1")
 
     @OptionGroup var which: OriginalIDOptions
@@ -215,6 +215,7 @@ extension ContactDetails {
     for field in ContactField.allCases { if let text = texts[field] { fields.add(field.name, text) } }
     if let dateOfBirth { fields.add("dateOfBirth", dateOfBirth) }
     if !listIds.isEmpty { fields.add("listIds", lists) }
+    for segment in segments ?? [] { fields.add("segments", "\(segment.segmentId) \(segment.name)") }
     for (name, value) in (properties ?? [:]).sorted(by: { $0.key < $1.key }) {
       fields.add("properties.\(name)", value.text ?? String(decoding: value.json, as: UTF8.self))
     }

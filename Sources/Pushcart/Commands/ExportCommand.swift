@@ -21,7 +21,8 @@ struct ExportCommand: ManagementCommand {
   @Argument(help: "What to export.") var subject: ExportRequest.Subject
   @Option(help: "Number of the customer.") var customer: CustomerID
   @Option(
-    parsing: .unconditional, help: "Whose rows, as a line or a tree in JSON. (default: everybody's)",
+    parsing: .unconditional,
+    help: "Only of contacts that meet this: a line of text, or a tree as JSON. (default: of all)",
     transform: { try Filter(textOrTree: $0) })
   var filter: Filter?
   @Option(help: "Number of the sendout, of pushes.") var sendout: SendoutID?

@@ -73,17 +73,19 @@ struct Hub: Sendable {
       ], logger: logger)
     try await serve(
       first + [pool, reportPool, caches, parts.accessKeys.usage, parts.services],
-      [
-        runner(parts), parts.messages, outbox(parts), webhooks(parts),
-        StepRunner(
-          ImportWork(pool, suppressions: parts.suppressions, endpoints: settings.pushServices.endpoints), logger: logger
-        ),
-        StepRunner(ErasureWork(pool, PersonalTables.all), logger: logger),
-        ActivityRunner(pool, logger: logger),
-        NotificationRunner(pool, dispatcher: parts.dispatcher, vault: vault, logger: logger),
-        housekeeping, parts.readiness,
-      ]
+      work(parts) + [housekeeping, parts.readiness]
         + servers(try routes(parts, pins), whenListening: whenListening))
+  }
+
+  /// What a hub does that nobody asks it for at the moment.
+  private func work(_ parts: HubParts) -> [any Service] {
+    let (pool, endpoints) = (parts.pool, settings.pushServices.endpoints)
+    return [
+      runner(parts), parts.messages, outbox(parts), webhooks(parts),
+      StepRunner(ImportWork(pool, suppressions: parts.suppressions, endpoints: endpoints), logger: logger),
+      StepRunner(ErasureWork(pool, PersonalTables.all), logger: logger), ActivityRunner(pool, logger: logger),
+      NotificationRunner(pool, dispatcher: parts.dispatcher, vault: parts.vault, logger: logger),
+    ]
   }
 
   /// Few connections, since what runs on them may take long. So reports wait for each other, and nobody else for them. Exact counts, which take
@@ -94,6 +96,7 @@ struct Hub: Sendable {
     reports.dedicatedConnections = 3
     reports.queueTimeout = .seconds(10)
     reports.plansOnce = false
+    reports.goesByKeys = true
     // None is sent behind another, which may take half a minute.
     reports.hungAfter = .zero
     reports.metricsName = "reports"
@@ -153,122 +156,6 @@ struct Hub: Sendable {
   private func webhooks(_ parts: HubParts) -> WebhookRunner {
     WebhookRunner(
       parts.pool, vault: parts.vault, bodies: EventBodies(parts.pool), logger: logger, post: parts.services.poster.post)
-  }
-
-  private func routes(_ parts: HubParts, _ pins: PINs) throws -> HubRoutes {
-    let (pool, vault) = (parts.pool, parts.vault)
-    let replyBudget = ReplyBudget()
-    let authenticator = Authenticator(
-      parts.accessKeys, requestsPerKey: settings.requestsPerKey, replyBudget: replyBudget)
-    let contacts = ContactLookup(parts.requestDatabase)
-    let devices = Devices(parts.requestDatabase)
-    let identities = IdentityVerifier(parts.requestDatabase, vault: vault)
-    let credentials = PushCredentialVault(pool, vault: vault)
-    let registrations = RegistrationBatcher(
-      pool, endpoints: settings.pushServices.endpoints)
-    let messageService = MessageService(
-      pool, dispatcher: parts.dispatcher, messages: parts.messages, apps: parts.pushApps, credentials: credentials,
-      registrations: registrations, limits: parts.customerLimits)
-    let hybridMessages = HybridMessages(
-      pool, messages: messageService, apps: parts.pushApps, hybridApps: parts.hybridApps, registrations: registrations)
-    let sms = SMSChannel(
-      apps: parts.pushApps, credentials: credentials, services: parts.services,
-      reports: DeliveryReports(parts.requestDatabase), isSigned: parts.smsAddresses.isSigned)
-    let hybrid = HybridRoutes(
-      verifier: MACVerifier(parts.hybridApps, publicURL: settings.publicURL),
-      phones: PhoneRegistrations(
-        pool, pins: pins,
-        delivery: PINDelivery(messageService, apps: parts.pushApps) { call, customer in
-          let isPlaced = try await sms.call(
-            call.number, text: call.text, code: call.pin, language: call.language, of: customer)
-          if isPlaced == false { throw HybridError.callFailed }
-          return isPlaced != nil
-        },
-        pushApps: parts.pushApps, registrations: registrations),
-      messages: PhoneMessages(pool) { app, number, confirmation in
-        _ = try await hybridMessages.confirm(
-          app.customer, appID: app.appID, number: number, updateIDs: confirmation.updates.map(\.description),
-          status: confirmation.status, readAt: confirmation.readAt)
-      }, replyBudget: replyBudget)
-    let management = ManagementRoutes(
-      authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault),
-      parts: OperationParts(
-        database: pool, slowReads: parts.reportPool, vault: vault, smsRule: settings.pushServices.endpoints.sms,
-        webhookRule: settings.pushServices.endpoints.webhook, retentionDays: settings.retentionDays,
-        statusAddresses: { _ in parts.smsAddresses },
-        suppressionKey: { _ in parts.suppressions },
-        checkCredentials: CredentialCheck(credentials, services: parts.services).check,
-        messages: { messageService }),
-      messages: messageService, upload: ImportUpload(pool, endpoints: settings.pushServices.endpoints),
-      exports: Exports(parts.reportPool, retentionDays: settings.retentionDays),
-      pushApps: parts.pushApps, hybridApps: parts.hybridApps)
-    return HubRoutes(
-      carma: CarmaRoutes(
-        authenticator: authenticator, pushApps: parts.pushApps, registrations: registrations,
-        contacts: contacts, devices: devices, identities: identities),
-      carmaLists: CarmaListRoutes(
-        authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault),
-        listed: ListedContacts(parts.requestDatabase, slowReads: parts.reportPool, key: parts.suppressions),
-        lists: ContactLists(parts.requestDatabase), sendouts: SendoutStore(parts.requestDatabase),
-        suppressionKey: parts.suppressions),
-      carmaTriggers: CarmaTriggerRoutes(
-        authenticator: authenticator, pushApps: parts.pushApps, triggers: Triggers(parts.requestDatabase),
-        messages: messageService),
-      carmaImports: CarmaImportRoutes(
-        authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault), database: pool,
-        upload: ImportUpload(pool, endpoints: settings.pushServices.endpoints)),
-      hybrid: hybrid,
-      softphone: SoftphoneRoutes(
-        authenticator: authenticator, pushApps: parts.pushApps, messages: messageService,
-        reports: TokenReports(
-          pushApps: parts.pushApps, registrations: registrations, contacts: contacts, devices: devices,
-          customers: Customers(parts.requestDatabase), identities: identities),
-        settings: settings.softphone),
-      gateway: GatewayRoutes(authenticator: authenticator, messages: hybridMessages),
-      geoIP: GeoIPRoutes(countries: settings.countries, authenticate: hybrid.authenticate),
-      dataTree: DataTreeRoutes(
-        authenticator: authenticator, tree: DataTree(pool, reading: parts.reportPool),
-        subscriptions: SubscriptionStore(pool, vault: vault),
-        webhooks: WebhookStore(pool, vault: vault), rule: settings.pushServices.endpoints.webhook,
-        replies: IdempotentReplies(pool, vault: vault)),
-      management: management,
-      console: ConsoleRoutes(
-        management: management, users: consoleUsers(parts), consoleURL: settings.consoleURL,
-        publicURL: settings.publicURL, commands: OperationNames.commands),
-      pages: pages(parts),
-      unsubscribe: UnsubscribeRoutes(
-        Suppressions(parts.requestDatabase, key: parts.suppressions), customers: Customers(parts.requestDatabase),
-        signer: parts.signer, settings: settings.pages),
-      smsStatus: SMSStatusRoutes(sms, parts.smsAddresses),
-      description: try DescriptionRoutes(publicURL: settings.publicURL),
-      health: HealthRoutes(unavailableReason: parts.readiness.unavailableReason), metrics: metricsRoutes)
-  }
-
-  private func consoleUsers(_ parts: HubParts) -> ConsoleUsers {
-    ConsoleUsers(
-      signIn: ConsoleSignIn(parts.pool, vault: parts.vault, passwords: Passwords()),
-      sessions: Sessions(parts.requestDatabase),
-      openID: settings.openID.map {
-        OpenIDSignIn(
-          parts.pool, vault: parts.vault, settings: $0, consoleURL: settings.consoleURL, logger: logger,
-          fetch: parts.services.openID.answer)
-      })
-  }
-
-  private func pages(_ parts: HubParts) -> PageRoutes {
-    // A phone may wait for two statements: the one under way, and then the one that answers it.
-    let database = parts.pool.limited(to: .seconds(2))
-    let pages = RichPageService(
-      database, templates: PageTemplateCache(database), links: parts.links, vault: parts.vault, logger: logger)
-    return PageRoutes(pages, opens: Opens(database), signer: parts.signer, settings: settings.pages)
-  }
-
-  private var metricsRoutes: MetricsRoutes {
-    let process = ProcessFigures()
-    return MetricsRoutes { [metrics] in
-      process.read()
-      return (PrometheusText.contentType, PrometheusText.write(metrics))
-    }
   }
 
   /// A hub on a schema that is not its own would damage data, so it does not start.

@@ -11,8 +11,8 @@ import ServiceLifecycle
 import Subscriptions
 import Wire
 
-/// Makes partitions and counts what happened by day every five minutes. Hourly it deletes what is too old, customer by customer and in portions. It looks as often at the
-/// ends of push certificates, and warns of them daily. Once a day it counts devices.
+/// Makes partitions and counts what happened by day every five minutes. Hourly it deletes what is too old, customer by customer and in portions.
+/// It looks as often at the ends of push certificates, and warns of them daily. Once a day it counts devices.
 struct Housekeeping: Service {
   private let customers: Customers
   private let replies: IdempotentReplies

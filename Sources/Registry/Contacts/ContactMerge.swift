@@ -57,9 +57,13 @@ package enum ContactMerge {
 
   /// Whether the contact would have more properties than it may.
   package static func isTooLarge(_ contact: String, by row: String) -> String {
+    // Together they are shorter than one after the other, which costs less to tell than merging them.
     """
-    (\(row).properties IS NOT NULL AND octet_length(
-          merged_properties(coalesce(\(contact).properties, '{}'), \(row).properties)::text) > \(Contact.maximumPropertiesSize))
+    (\(row).properties IS NOT NULL
+          AND octet_length(coalesce(\(contact).properties::text, '')) + octet_length(\(row).properties::text)
+            > \(Contact.maximumPropertiesSize)
+          AND octet_length(merged_properties(coalesce(\(contact).properties, '{}'), \(row).properties)::text)
+            > \(Contact.maximumPropertiesSize))
     """
   }
 

@@ -206,55 +206,55 @@ private struct SearchPlace: CustomStringConvertible {
 
 /// Statements that list contacts without properties and devices. Columns have the names of the reply's fields.
 enum ContactSearchQueries {
-  /// The columns of `ContactDetails` without properties and devices, of the row `contact`.
+  /// The columns of `ContactDetails` without properties and devices, of the row `contact`. What filters join has `contact_id`, too.
   static let columns =
     """
-    contact_id, original_id,
+    contact.contact_id, contact.original_id,
       ARRAY(SELECT list_id FROM list_member
              WHERE customer_id = $1::bigint AND contact_id = contact.contact_id ORDER BY list_id) AS list_ids,
-      \(ContactField.allCases.map(\.column).joined(separator: ", ")),
-      to_char(date_of_birth, 'YYYY-MM-DD') AS date_of_birth, created_at, updated_at
+      \(ContactField.allCases.map { "contact.\($0.column)" }.joined(separator: ", ")),
+      to_char(contact.date_of_birth, 'YYYY-MM-DD') AS date_of_birth, contact.created_at, contact.updated_at
     """
 
   /// The contacts of one key up to `$2`, in the order of keys and numbers, from behind the key `$3` and the contact `$4`, at most `$5`. With
   /// all keys of each, "" where there is none.
   static func statement(_ key: SearchKey) -> Statement { statements[key.rawValue] }
 
-  private static let statements = SearchKey.allCases.map { search($0, "") }
+  private static let statements = SearchKey.allCases.map { search($0) }
 
   /// As `statement`, of those who meet a filter with the literals `$6`.
   static func statement(_ key: SearchKey, meeting filter: FilterSQL) -> Statement {
-    search(key, " AND \(filter.sql(literals: "$6::text[]"))")
+    search(key, beside: filter.join, where: " AND \(filter.sql(literals: "$6::text[]"))")
   }
 
-  private static func search(_ key: SearchKey, _ condition: String) -> Statement {
+  private static func search(_ key: SearchKey, beside join: String = "", where condition: String = "") -> Statement {
     Statement(
       "contact.search_\(key.name)\(condition.isEmpty ? "" : "_meeting")", .read,
       """
       SELECT \(columns), ARRAY[\(SearchKey.allCases.map { "coalesce(\($0.sql), '')" }.joined(separator: ", "))] AS search_keys
-        FROM contact
-       WHERE customer_id = $1::bigint AND \(key.condition) AND \(key.sql) < $2::text
-         AND (\(key.sql), contact_id) > ($3::text, $4::bigint)\(condition)
-       ORDER BY \(key.sql), contact_id
+        FROM contact \(join)
+       WHERE contact.customer_id = $1::bigint AND \(key.condition) AND \(key.sql) < $2::text
+         AND (\(key.sql), contact.contact_id) > ($3::text, $4::bigint)\(condition)
+       ORDER BY \(key.sql), contact.contact_id
        LIMIT $5::bigint
       """)
   }
 
   /// The newest first, from behind `$2`.
-  static let newest = latest("")
+  static let newest = latest()
 
   /// As `newest`, of those who meet a filter with the literals `$4`.
   static func newest(meeting filter: FilterSQL) -> Statement {
-    latest(" AND \(filter.sql(literals: "$4::text[]"))")
+    latest(beside: filter.join, where: " AND \(filter.sql(literals: "$4::text[]"))")
   }
 
-  private static func latest(_ condition: String) -> Statement {
+  private static func latest(beside join: String = "", where condition: String = "") -> Statement {
     Statement(
       "contact.newest\(condition.isEmpty ? "" : "_meeting")", .read,
       """
-      SELECT \(columns) FROM contact
-       WHERE customer_id = $1::bigint AND contact_id < $2::bigint\(condition)
-       ORDER BY contact_id DESC LIMIT $3::bigint
+      SELECT \(columns) FROM contact \(join)
+       WHERE contact.customer_id = $1::bigint AND contact.contact_id < $2::bigint\(condition)
+       ORDER BY contact.contact_id DESC LIMIT $3::bigint
       """)
   }
 

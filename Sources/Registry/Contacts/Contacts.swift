@@ -102,7 +102,7 @@ enum ContactQueries {
   /// `findOldest` says which: to sort each contact's devices would cost all contacts a tenth more.
   static let findMany = findMany("contact.find_many", "LIMIT \(Device.maximumOfContact + 1)")
 
-  /// The same with the oldest devices of each contact.
+  /// The contacts `$2` with their oldest devices, as many as are told.
   static let findOldest = findMany("contact.find_oldest", "ORDER BY device_id + 0 LIMIT \(Device.maximumOfContact)")
 
   private static func findMany(_ name: String, _ choice: String) -> Statement {

@@ -24,8 +24,13 @@ public struct FilterSQL: Sendable, Hashable {
   /// Of no contact.
   package static let nobody = FilterSQL(template: "false", literals: [])
 
-  /// A condition for tests, which prepare every statement.
-  package static let sample = FilterSQL(template: "(contact.original_id = (\(literalsMark))[1])", literals: ["lars"])
+  /// A condition for tests, which prepare every statement: it needs its join, whose rows have the columns of every tenant's table.
+  package static let sample = FilterSQL(
+    template: "(contact.original_id = (\(literalsMark))[1] AND joined.contact_id IS NOT NULL)", literals: ["lars"],
+    join: """
+      LEFT JOIN (SELECT customer_id, contact_id FROM contact WHERE customer_id = $1::bigint) AS joined
+             ON joined.customer_id = $1::bigint AND joined.contact_id = contact.contact_id
+      """)
 
   /// - Parameters:
   ///   - literals: what `literals` are in the statement, as in `$3::text[]`.

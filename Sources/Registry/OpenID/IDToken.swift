@@ -99,8 +99,8 @@ struct IDToken: Sendable {
   /// - Parameter id: `nil` finds the only key that fits.
   static func key(_ id: String?, for algorithm: String, among keys: [JSONValue]) -> JSONValue? {
     let fitting = keys.filter { key in
-      guard key["kty"]?.text == keyType(of: algorithm), (key["use"] ?? .string("sig")).text == "sig",
-        (key["alg"] ?? .string(algorithm)).text == algorithm
+      guard key["kty"] == .string(keyType(of: algorithm)), (key["use"] ?? "sig") == "sig",
+        (key["alg"] ?? .string(algorithm)) == .string(algorithm)
       else { return false }
       guard let id else { return true }
       return key["kid"]?.text?.hasSameBytes(as: id) == true

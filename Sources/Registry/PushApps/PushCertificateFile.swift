@@ -19,6 +19,15 @@ struct PushCertificateFile {
 
     var field: String { "\(rawValue)Certificate" }
     var kind: PushCredential.Kind { self == .development ? .apnsDevelopmentCertificate : .apnsProductionCertificate }
+
+    /// - Parameter finding: what the file is instead.
+    fileprivate func refusal(_ finding: String) -> RegistryError {
+      .credential(
+        field: field,
+        sentence:
+          "\(finding): upload the .p12 file that Keychain Access exports of the app's push certificate and its "
+          + "private key together.")
+    }
   }
 
   /// No such file is nearly as long, in bytes.
@@ -38,66 +47,61 @@ struct PushCertificateFile {
   init(
     _ file: Secret, password: Secret?, for purpose: Purpose, appID: String, now: Date = Date()
   ) throws(RegistryError) {
-    func refuse(_ finding: String) -> RegistryError {
-      .credential(
-        field: purpose.field,
-        sentence:
-          "\(finding): upload the .p12 file that Keychain Access exports of the app's push certificate and its "
-          + "private key together.")
+    let bytes = try Self.pkcs12(file, for: purpose)
+    let contents = try Self.contents(of: bytes, password: password, for: purpose)
+    guard let key = contents.privateKey else { throw purpose.refusal("This .p12 file holds no private key") }
+    guard !contents.certificates.isEmpty else {
+      throw purpose.refusal("This .p12 file holds a private key and no certificate")
     }
-    guard file.bytes.count <= Self.maximumLength / 3 * 4 else { throw refuse("This is too long to be a .p12 file") }
-    let bytes = Self.decoded(file.bytes)
-    switch MisplacedFile(bytes) {
-    case .pkcs12: break
-    case let other?: throw refuse(other.finding(insteadOf: "a .p12 file"))
-    case nil: throw refuse(Self.finding(otherThanPKCS12: bytes))
-    }
-    let contents: PKCS12File
-    do {
-      contents = try PKCS12File(bytes, password: password?.text ?? "")
-    } catch .wrongPassword {
-      throw .credential(field: "certificatePassword", sentence: "It does not open the file in \(purpose.field).")
-    } catch {
-      throw refuse("This .p12 file is damaged or cut off, or does not hold one key")
-    }
-    guard let key = contents.privateKey else {
-      throw refuse("This .p12 file holds no private key")
-    }
-    guard !contents.certificates.isEmpty else { throw refuse("This .p12 file holds a private key and no certificate") }
     guard let publicKey = Self.publicKey(of: key) else {
-      throw refuse("The private key in this .p12 file is neither an RSA key of 2048 bits or more nor one of P-256")
+      throw purpose.refusal(
+        "The private key in this .p12 file is neither an RSA key of 2048 bits or more nor one of P-256")
     }
     let certificates = contents.certificates.compactMap { der in
       (try? Certificate(derEncoded: der)).map { (der: der, certificate: $0) }
     }
-    guard let leaf = certificates.first(where: { $0.certificate.publicKey == publicKey.key })
-    else { throw refuse("The private key in this .p12 file belongs to none of its certificates") }
-
+    guard let leaf = certificates.first(where: { $0.certificate.publicKey == publicKey.key }) else {
+      throw purpose.refusal("The private key in this .p12 file belongs to none of its certificates")
+    }
     guard PKCS12File.isIntact(bytes, password: password?.text ?? "") else {
-      throw refuse("This .p12 file is damaged, or has no authentication code")
+      throw purpose.refusal("This .p12 file is damaged, or has no authentication code")
     }
-
     let subject = Subject(leaf.certificate)
-    let name = "“\(subject.commonName)”"
-    guard subject.isForDevelopment || subject.isForProduction else {
-      throw refuse("\(name) is no certificate for push, which Apple makes under Certificates, Identifiers & Profiles")
-    }
-    guard subject.topics.contains(appID) else {
-      throw refuse("\(name) is for the app \(subject.topics.first ?? "without a bundle id"), and not for \(appID)")
-    }
-    guard purpose == .development ? subject.isForDevelopment : subject.isForProduction else {
-      let other: Purpose = purpose == .development ? .production : .development
-      throw refuse("\(name) is for the \(other) environment, and belongs into \(other.field)")
-    }
+    try subject.require(purpose, appID: appID)
     notAfter = leaf.certificate.notValidAfter
     guard notAfter > now else {
-      throw refuse("\(name) expired on \(notAfter.formatted(.iso8601.year().month().day()))")
+      throw purpose.refusal("\(subject.name) expired on \(notAfter.formatted(.iso8601.year().month().day()))")
     }
     certificate = PushCertificate(
       name: subject.commonName, topics: subject.topics, isForDevelopment: subject.isForDevelopment,
       isForProduction: subject.isForProduction,
       chain: [Data(leaf.der)] + certificates.filter { $0.der != leaf.der }.map { Data($0.der) }, privateKey: Data(key))
     fingerprint = SHA256.hash(data: publicKey.der).fingerprint
+  }
+
+  /// The bytes of a .p12 file, whose contents may still be anything.
+  private static func pkcs12(_ file: Secret, for purpose: Purpose) throws(RegistryError) -> [UInt8] {
+    guard file.bytes.count <= maximumLength / 3 * 4 else {
+      throw purpose.refusal("This is too long to be a .p12 file")
+    }
+    let bytes = decoded(file.bytes)
+    switch MisplacedFile(bytes) {
+    case .pkcs12: return bytes
+    case let other?: throw purpose.refusal(other.finding(insteadOf: "a .p12 file"))
+    case nil: throw purpose.refusal(finding(otherThanPKCS12: bytes))
+    }
+  }
+
+  private static func contents(
+    of bytes: [UInt8], password: Secret?, for purpose: Purpose
+  ) throws(RegistryError) -> PKCS12File {
+    do {
+      return try PKCS12File(bytes, password: password?.text ?? "")
+    } catch .wrongPassword {
+      throw .credential(field: "certificatePassword", sentence: "It does not open the file in \(purpose.field).")
+    } catch {
+      throw purpose.refusal("This .p12 file is damaged or cut off, or does not hold one key")
+    }
   }
 
   /// The key, and its SubjectPublicKeyInfo in DER.
@@ -145,6 +149,24 @@ extension PushCertificateFile {
       self.topics = topics.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
     }
 
+    /// For people.
+    var name: String { "“\(commonName)”" }
+
+    /// Makes sure that Apple made the certificate for this app and this environment.
+    func require(_ purpose: Purpose, appID: String) throws(RegistryError) {
+      guard isForDevelopment || isForProduction else {
+        throw purpose.refusal(
+          "\(name) is no certificate for push, which Apple makes under Certificates, Identifiers & Profiles")
+      }
+      guard topics.contains(appID) else {
+        throw purpose.refusal("\(name) is for the app \(topics.first ?? "without a bundle id"), and not for \(appID)")
+      }
+      guard purpose == .development ? isForDevelopment : isForProduction else {
+        let other: Purpose = purpose == .development ? .production : .development
+        throw purpose.refusal("\(name) is for the \(other) environment, and belongs in \(other.field)")
+      }
+    }
+
     /// The topics in a sequence of each topic and the list of what it is for, or the only one.
     private static func texts(in value: ArraySlice<UInt8>) -> [String] {
       guard let node = try? DER.parse(value) else { return [] }
@@ -165,7 +187,7 @@ extension PushCertificateFile {
 
   private static func finding(otherThanPKCS12 bytes: [UInt8]) -> String {
     guard case .wrong(let file) = PEMFile(bytes) else {
-      return "This is a signing key (.p8), which belongs into signingKey"
+      return "This is a signing key (.p8), which belongs in signingKey"
     }
     return switch file {
     case .empty, .webPage: file.finding

@@ -34,8 +34,8 @@ extension MessageService {
   /// Accepts a message to one device, and waits for the push service's verdict. A token that is not registered works at once, unless the
   /// push service has said that it is dead. There is no task if caches have all that the message needs.
   ///
-  /// Once there is a verdict, the message is in the ledger, but for one to a dead token, and what came of it soon is. Passing failures are tried again meanwhile.
-  /// What has no verdict in time is `.unavailable`, and goes on by its time to live.
+  /// Once there is a verdict, the message is in the ledger, but for one to a dead token, and what came of it soon is. Passing failures are
+  /// tried again meanwhile. What has no verdict in time is `.unavailable`, and goes on by its time to live.
   /// - Parameters:
   ///   - limit: how long to wait at most.
   ///   - answer: called once, from any thread, with what became of the message. It fails with `SendoutError.appWithoutCredentials`,

@@ -39,7 +39,7 @@ public struct CarmaImportRoutes: RouteSet {
     return try JSONReply.make(.ok, CarmaImport(id: new.importId))
   }
 
-  /// A file that cannot be imported is told by its batch.
+  /// If the file cannot be imported, its batch says so.
   private func receive(_ access: Access, _ request: Request, _ context: WebRequestContext) async throws -> Response {
     let (list, number): (ListID, ImportID) = (try context.number("listId"), try context.number("importId"))
     guard try await Imports(database).find(access.customer, number).listId == list else {

@@ -37,7 +37,7 @@ struct ProgressMonitor {
     case body(request: Int, received: Int)
     /// To take the reply to the request with this number; so many bytes were taken so far.
     case reply(request: Int, taken: Int)
-    /// The same of a reply that is made as it is taken.
+    /// To take more of the reply to the request with this number, which is made as it is taken; so many bytes were taken so far.
     case stream(request: Int, taken: Int)
   }
 

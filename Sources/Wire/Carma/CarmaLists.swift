@@ -311,7 +311,7 @@ public struct CarmaContactBody: Sendable, Equatable {
     properties = (properties ?? [:]).merging(members) { $1 }
   }
 
-  /// The same as a change of the management API.
+  /// What it asks for, as a request of the management API.
   public var request: ContactRequest {
     let birth: String? =
       switch dateOfBirth {

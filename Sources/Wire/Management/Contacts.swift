@@ -3,6 +3,7 @@ public struct ContactDetails: APIObject, Equatable {
   public var contactId: ContactID
   public var originalId: String
   public var listIds: [ListID]
+  public var segments: [ContactSegment]?
   public var texts: ContactTexts
   public var dateOfBirth: String?
   public var properties: [UTF8String: JSONValue]?
@@ -12,13 +13,14 @@ public struct ContactDetails: APIObject, Equatable {
   public var timeline: [ContactEvent]?
 
   public init(
-    contactId: ContactID, originalId: String, listIds: [ListID] = [], texts: ContactTexts = ContactTexts(),
-    dateOfBirth: String? = nil, properties: [UTF8String: JSONValue]? = nil, createdAt: Timestamp, updatedAt: Timestamp,
-    devices: [DeviceDetails]? = nil, timeline: [ContactEvent]? = nil
+    contactId: ContactID, originalId: String, listIds: [ListID] = [], segments: [ContactSegment]? = nil,
+    texts: ContactTexts = ContactTexts(), dateOfBirth: String? = nil, properties: [UTF8String: JSONValue]? = nil,
+    createdAt: Timestamp, updatedAt: Timestamp, devices: [DeviceDetails]? = nil, timeline: [ContactEvent]? = nil
   ) {
     self.contactId = contactId
     self.originalId = originalId
     self.listIds = listIds
+    self.segments = segments
     self.texts = texts
     self.dateOfBirth = dateOfBirth
     self.properties = properties
@@ -33,7 +35,9 @@ public struct ContactDetails: APIObject, Equatable {
     self.init(
       contactId: try body.decode(ContactID.self, forKey: .contactId),
       originalId: try body.decode(String.self, forKey: .originalId),
-      listIds: try body.decode([ListID].self, forKey: .listIds), texts: try ContactTexts(from: decoder),
+      listIds: try body.decode([ListID].self, forKey: .listIds),
+      segments: try body.decodeIfPresent([ContactSegment].self, forKey: .segments),
+      texts: try ContactTexts(from: decoder),
       dateOfBirth: try body.decodeIfPresent(String.self, forKey: .dateOfBirth),
       properties: try body.decodeIfPresent([UTF8String: JSONValue].self, forKey: .properties),
       createdAt: try body.decode(Timestamp.self, forKey: .createdAt),
@@ -47,6 +51,7 @@ public struct ContactDetails: APIObject, Equatable {
     try body.encode(contactId, forKey: .contactId)
     try body.encode(originalId, forKey: .originalId)
     try body.encode(listIds, forKey: .listIds)
+    try body.encodeIfPresent(segments, forKey: .segments)
     try texts.encode(to: encoder)
     try body.encodeIfPresent(dateOfBirth, forKey: .dateOfBirth)
     try body.encodeIfPresent(properties, forKey: .properties)
@@ -57,7 +62,7 @@ public struct ContactDetails: APIObject, Equatable {
   }
 
   private enum CodingKeys: String, CodingKey {
-    case contactId, originalId, listIds, dateOfBirth, properties, createdAt, updatedAt, devices, timeline
+    case contactId, originalId, listIds, segments, dateOfBirth, properties, createdAt, updatedAt, devices, timeline
   }
 
   /// First, middle and last name as people read them; `nil` if none is known.
@@ -68,6 +73,8 @@ public struct ContactDetails: APIObject, Equatable {
 
   /// Most events that are shown with a contact.
   public static let mostEvents = 100
+  /// Most segments that are asked whether a contact is in them.
+  public static let mostSegments = 100
 
   public static let schemaName: String? = "ContactDetails"
   public static let schemaDescription = "A user of the customer's apps."
@@ -76,12 +83,13 @@ public struct ContactDetails: APIObject, Equatable {
     texts[.firstName] = "Lars"
     texts[.emailAddress] = "lars@example.com"
     return ContactDetails(
-      contactId: ContactID(1), originalId: "lars@example.com", texts: texts, createdAt: .example, updatedAt: .example,
-      devices: [.example], timeline: [.example])
+      contactId: ContactID(1), originalId: "lars@example.com", segments: [.example], texts: texts, createdAt: .example,
+      updatedAt: .example, devices: [.example], timeline: [.example])
   }()
   /// After a change.
   public static let changedExample: ContactDetails = {
     var contact = example
+    contact.segments = nil
     contact.timeline = nil
     return contact
   }()
@@ -96,6 +104,8 @@ public struct ContactDetails: APIObject, Equatable {
     "contactId": "The contact's number.",
     "originalId": "Your own id of the user. It cannot change.",
     "listIds": "The lists that the contact is on, by their numbers.",
+    "segments":
+      "The segments that it is in now, of the customer's first \(mostSegments), without those that look back further than pushes are kept. Only where one contact is shown.",
     "texts": .fields(
       ContactField.allCases.map { Schema.Field($0.name, .string(), isRequired: false, $0.meaning) }),
     "dateOfBirth": "A day, as in `1980-02-29`.",
@@ -105,6 +115,26 @@ public struct ContactDetails: APIObject, Equatable {
     "devices": "Its devices, valid or not, the oldest first, at most 1,000. Lists of contacts leave them out.",
     "timeline":
       "What happened with it, the newest first, at most \(mostEvents). The report `timeline` has more. Only where one contact is shown.",
+  ]
+}
+
+/// A segment that a contact is in.
+public struct ContactSegment: APIObject, Equatable {
+  public var segmentId: SegmentID
+  public var name: String
+
+  public init(segmentId: SegmentID, name: String) {
+    self.segmentId = segmentId
+    self.name = name
+  }
+
+  public static let schemaName: String? = "ContactSegment"
+  public static let schemaDescription = "A segment that a contact is in."
+  public static let example = ContactSegment(segmentId: SegmentID(3), name: "Nordic regulars")
+
+  public static let fieldTable: FieldTable = [
+    "segmentId": "The segment's number.",
+    "name": "Its name.",
   ]
 }
 
@@ -136,76 +166,6 @@ public struct ContactEvent: APIObject, Equatable {
     "detail": "More about it, such as why a device was invalidated.",
     "deviceId": "The device.",
     "sendoutId": "The sendout of the push.",
-  ]
-}
-
-/// Body of `PATCH /api/v1/contacts/{originalId}`, and of `PUT`.
-public struct ContactRequest: APIRequest, Equatable {
-  public var listIds: [ListID]?
-  public var texts: ContactTexts
-  public var dateOfBirth: String?
-  public var properties: [UTF8String: JSONValue]?
-
-  public init(
-    listIds: [ListID]? = nil, texts: ContactTexts = ContactTexts(), dateOfBirth: String? = nil,
-    properties: [UTF8String: JSONValue]? = nil
-  ) {
-    self.listIds = listIds
-    self.texts = texts
-    self.dateOfBirth = dateOfBirth
-    self.properties = properties
-  }
-
-  public init(from decoder: any Decoder) throws {
-    let body = try decoder.container(keyedBy: CodingKeys.self)
-    self.init(
-      listIds: try body.decodeIfPresent([ListID].self, forKey: .listIds), texts: try ContactTexts(from: decoder),
-      dateOfBirth: try body.decodeIfPresent(String.self, forKey: .dateOfBirth),
-      properties: try body.decodeIfPresent([UTF8String: JSONValue].self, forKey: .properties))
-  }
-
-  public func encode(to encoder: any Encoder) throws {
-    var body = encoder.container(keyedBy: CodingKeys.self)
-    try body.encodeIfPresent(listIds, forKey: .listIds)
-    try texts.encode(to: encoder)
-    try body.encodeIfPresent(dateOfBirth, forKey: .dateOfBirth)
-    try body.encodeIfPresent(properties, forKey: .properties)
-  }
-
-  /// Most lists that a request names.
-  public static let maximumLists = 1000
-
-  public enum CodingKeys: String, CodingKey, CaseIterable { case listIds, dateOfBirth, properties }
-
-  public static let schemaName: String? = "ContactChangeRequest"
-  public static let schemaDescription = "What to change about a contact. Absent fields stay as they are."
-  public static let example: ContactRequest = {
-    var texts = ContactTexts()
-    texts[.city] = "Lund"
-    return ContactRequest(texts: texts)
-  }()
-  public static var form: BodyForm<Self> {
-    BodyForm(schemaName, schemaDescription, isChange: true, example: example)
-  }
-  /// Of a contact as a whole.
-  public static let whole = BodyForm<Self>(
-    "ContactRequest", "What is known of a contact. Fields that are absent are removed.",
-    example: {
-      var texts = ContactTexts()
-      (texts[.firstName], texts[.city]) = ("Lars", "Malmö")
-      return ContactRequest(texts: texts, properties: ["food": "fish"])
-    }())
-
-  public static let fieldTable: FieldTable = [
-    "listIds": FieldDescription(
-      "The lists that the contact is on from now on, and on no other.", limits: 0...Int64(maximumLists)),
-    "texts": .fields(
-      ContactField.allCases.map { field in
-        FieldDescription(field.meaning, limits: 0...Int64(ContactField.maximum), isRemovable: true)
-          .field(field.name, String?.schema, allowsNull: true, isChange: true)
-      }),
-    "dateOfBirth": FieldDescription("A day, as in `1980-02-29`.", limits: 1...10, isRemovable: true),
-    "properties": "Properties to set, by their names: texts, numbers, true or false. Null removes one; others stay.",
   ]
 }
 
@@ -297,23 +257,4 @@ public struct DeviceDetails: APIObject, Equatable {
 /// What of contacts a search looks at.
 public enum ContactSearchField: String, Codable, Sendable, Hashable, CaseIterable, SchemaProviding {
   case originalId, emailAddress, mobileNumber, name
-}
-
-extension ContactRequest {
-  /// The properties as a flat JSON object, as registrations have it; `nil` if there are none.
-  /// - Throws: `JSONProblem`, naming the property that cannot be one.
-  public func propertiesJSON() throws(JSONProblem) -> String? {
-    guard let properties else { return nil }
-    let json = JSONValue.object(["properties": .object(properties)]).json
-    let read = json.withUnsafeBytes { bytes in
-      Result { () throws(JSONProblem) -> String? in
-        try JSONReader.read(bytes) { reader throws(JSONProblem) in
-          var text: String?
-          try reader.object { reader, _ throws(JSONProblem) in text = try reader.properties() }
-          return text
-        }
-      }
-    }
-    return try read.get()
-  }
 }

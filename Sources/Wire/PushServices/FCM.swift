@@ -38,7 +38,7 @@ extension PushService {
         finding: "This is a google-services.json of Firebase, which belongs inside the app and signs in nobody"),
       KnownFile(
         type: "service_account", isKeyFile: true,
-        finding: "This is a Google service account, which belongs into serviceAccount of a Firebase app"),
+        finding: "This is a Google service account, which belongs in serviceAccount of a Firebase app"),
     ],
     guide: "A Firebase or Android app takes a Google service account's key file.",
     examples: [

@@ -45,7 +45,7 @@ extension PushService {
     files: [
       KnownFile(
         members: ["sub_account"], isKeyFile: true,
-        finding: "This is a Huawei service account, which belongs into serviceAccount of a Huawei app"),
+        finding: "This is a Huawei service account, which belongs in serviceAccount of a Huawei app"),
       KnownFile(
         members: ["agcgw", "app_info"],
         finding: "This is an agconnect-services.json of Huawei, which belongs inside the app and signs in nobody"),

@@ -38,6 +38,7 @@ import Wire
     "import start": [(["1"], ["999999"])],
     "import rejects": [(["1"], ["999999"])],
     "export": [(["contacts"], ["contacts"])],
+    "recount": [([], [])],
     "app check": [(["1"], ["999999"]), (["com.secretive.app/ios"], ["com.nothing/ios"])],
     "sms set": [
       (

@@ -109,7 +109,7 @@ import Wire
       #expect(!taken.output.contains("yfWPiYE"))
       let check = try await pushcart(bench).run("app", "check", "new.acme.com", "--customer", "\(bench.customer)")
       #expect(check.status == 0 && check.output.contains("unasked"), "\(check)")
-      #expect(try await pushcart(bench).run("check").output.contains("2 are of the web, where only a push tells"))
+      #expect(try await pushcart(bench).run("check").output.contains("2 are of the web, where only a push shows"))
       #expect(bench.simulator.webPush.count == 0)
     }
   }

@@ -20,7 +20,10 @@ import Testing
           }
           let waiting = Statement(
             "test.waiting", .read,
-            "SELECT count(*) FROM \(TestDatabase.locks) WHERE NOT granted AND relation = 'push'::regclass")
+            """
+            SELECT count(*) FROM \(TestDatabase.locks) JOIN \(TestDatabase.activity) USING (pid)
+             WHERE NOT granted AND relation = 'push'::regclass AND query LIKE '%report.%'
+            """)
           try await waitUntil { try await observer.query(waiting)[0].decode(Int.self) >= 1 }
           for number in 1...8 {
             let put = try await hub.server.send(

@@ -1,3 +1,4 @@
+import Audience
 import Postgres
 import Registry
 import Support
@@ -39,12 +40,20 @@ import Wire
     }
   }
 
+  /// Adds a segment that the contact is in by its name.
+  private func addSegment(_ console: ConsoleServer) async throws {
+    _ = try await Segments(console.database.pool).add(
+      console.customer, SegmentRequest(name: "<i>Larses", filter: try Filter(text: "firstName = '<b>Lars'")))
+  }
+
   @Test func `A contact shows its fields and devices, never a token`() async throws {
     try await withConsole { console in
       try await settle(console)
+      try await addSegment(console)
       let browser = try await console.browser(.marketer)
       let page = try await browser.get("/console/contacts/1").text
       #expect(page.contains("iPhone17,1") && page.contains("com.acme.app") && page.contains("fish"))
+      #expect(page.contains(#"<a href="/console/segments/1"><bdi>&lt;i&gt;Larses</bdi></a>"#))
       #expect(!page.contains("secret-token") && page.contains(#"href="/console/contacts/1/message""#))
       #expect(try await browser.get("/console/contacts/2").status == 404)
     }
@@ -53,12 +62,13 @@ import Wire
   @Test func `Who may not see personal fields sees none, and finds nobody by them`() async throws {
     try await withConsole { console in
       try await settle(console)
+      try await addSegment(console)
       let browser = try await console.browser(.analyst)
       for path in ["/console/contacts", "/console/contacts?query=lars", "/console/contacts/1"] {
         let page = try await browser.get(path).text
         #expect(page.contains("lars@example.com"), "\(path)")
         #expect(!page.contains("&lt;b&gt;Lars") && !page.contains("Lars@Example.com"), "\(path)")
-        #expect(!page.contains("fish"), "\(path)")
+        #expect(!page.contains("fish") && !page.contains("Larses"), "\(path)")
       }
       #expect(!(try await browser.get("/console/contacts?query=%3Cb").text).contains("/console/contacts/1"))
       #expect(try await browser.get("/console/contacts/1/edit").status == 403)

@@ -174,7 +174,21 @@ import Wire
         let sent = try await browser.upload("/console/imports/new", [("mode", "upsert")], files: [("file", Self.file)])
         #expect(sent.status == 403, "\(role)")
       }
-      #expect(try await console.database.query("SELECT FROM import").count == 1)
+      // By whom a file of addresses finds, a marketer would learn whose they are.
+      let blind = try await console.browser(.marketer, "blind@example.com", seesPersonal: false)
+      for page in ["/console/imports", "/console/imports/new", path, "\(path)/rejects"] {
+        #expect(try await blind.get(page).status == 403, "\(page)")
+      }
+      _ = try await blind.get("/console/account")
+      for action in ["/console/imports/new", "\(path)/file"] {
+        let sent = try await blind.upload(action, [("mode", "upsert")], files: [("file", Self.file)])
+        #expect(sent.status == 403, "\(action)")
+      }
+      for action in ["\(path)/start", "\(path)/cancel"] {
+        #expect(try await blind.post(action, [("mode", "upsert")]).status == 403, "\(action)")
+      }
+      let states = try await console.database.query("SELECT state FROM import").map { try $0.decode(String.self) }
+      #expect(states == ["review"])
     }
   }
 

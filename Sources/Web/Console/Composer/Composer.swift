@@ -105,10 +105,10 @@ struct Composer: Sendable {
     let options = options(request)
     let method = draft == nil ? "POST" : "PUT"
     let url = call.parts.consoleURL + "/api/v1/sendouts" + (draft.map { "/\($0.sendoutId)" } ?? "")
-    let body = String(decoding: json, as: UTF8.self).replacing(each: "'", with: #"'\''"#)
+    let body = call.parts.quoted(String(decoding: json, as: UTF8.self))
     return ConsoleLink(
       api: """
-        curl -X \(method) -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' \(url) -d '\(body)'
+        curl -X \(method) -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' \(url) -d \(body)
         """,
       command: draft.map { "pushcart sendout change \($0.sendoutId) --customer \(call.customer) \(options)" }
         ?? "pushcart send --draft --customer \(call.customer) \(options)")

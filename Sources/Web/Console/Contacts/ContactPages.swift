@@ -5,10 +5,10 @@ import Registry
 import Sendouts
 import Wire
 
-/// Contacts: the search, one contact with its timeline, and what can be done to it.
+/// Contacts: the search, one contact with its timeline, its changes and its suppressions.
 enum ContactPages {
-  static let pages = [search, contact, edit, message]
-  static let actions = [change, send, retire, suppress, lift]
+  static let pages = [search, contact, edit]
+  static let actions = [change, retire, suppress, lift]
 
   private static let path = "/console/contacts"
   /// Most events of a timeline at first, and at all.
@@ -99,6 +99,7 @@ enum ContactPages {
       "mayErase": ErasurePages.isOpen(to: call), "seesData": call.allows(ContactOperations.data),
       "mayChange": mayChange, "maySend": mayChange && contact.devices?.contains { $0.invalidatedAt == nil } == true,
       "apps": apps(of: contact, call), "lists": try await lists(of: contact, call),
+      "segments": (contact.segments ?? []).map { ["href": "/console/segments/\($0.segmentId)", "name": $0.name] },
       "seesTimeline": call.user.seesPersonal,
     ]
     if call.allows(SuppressionOperations.list) {
@@ -286,52 +287,5 @@ enum ContactPages {
     return .see(
       "/console/contacts/\(id)",
       notice: done.lifted.isEmpty ? "Nothing named the contact by its original id." : "It is sent to again.")
-  }
-
-  // MARK: A message
-
-  private static let message = ConsolePage(
-    path: "/console/contacts/{id}/message", title: "Send a message", section: .contacts,
-    reads: [AnyOperation(ContactOperations.show), AnyOperation(ContactOperations.change)]
-  ) { call in
-    guard call.user.seesPersonal else { throw HTTPErrorResponse.personalRefused }
-    let contact = try await call.read(ContactOperations.show, try await originalID(call))
-    let apps = Set((contact.devices ?? []).filter { $0.invalidatedAt == nil }.map { UTF8String($0.appId) }).sorted()
-    var fields = messageFields
-    fields[0].kind = .choices(apps.map { FormField.Choice($0.text) })
-    return ConsoleView(
-      title: "Send a message", template: "contact-message",
-      values: [
-        "id": contact.contactId, "originalId": contact.originalId, "name": contact.fullName ?? "",
-        "hasApps": !apps.isEmpty, "form": call.formView(fields, all: ["appIds": apps.count == 1 ? [apps[0].text] : []]),
-      ])
-  }
-
-  private static let messageFields = [
-    FormField(
-      "appIds", label: "Apps", kind: .choices([]), hint: "The message goes to all valid devices in them.",
-      isRequired: true),
-    FormField(
-      "alert", label: "Text", kind: .area(rows: 3), hint: "It can name fields, as in {{firstName}}.", isRequired: true),
-    FormField("info", label: "Further text", kind: .area(rows: 2), hint: "Shown below the text, where there is room."),
-    FormField("reference", label: "Your name for it", hint: "Shown in lists of messages.", limits: 1...200),
-  ]
-
-  private static let send = ConsoleAction(
-    path: "/console/contacts/{id}/message", operation: AnyOperation(MessageOperations.send), fields: messageFields,
-    form: "/console/contacts/{id}/message"
-  ) { call in
-    guard call.user.seesPersonal else { throw HTTPErrorResponse.personalRefused }
-    let contact = try await call.read(ContactOperations.show, try await originalID(call))
-    let apps = call.form.all("appIds")
-    guard !apps.isEmpty else { throw HTTPErrorResponse.badRequest("appIds is missing: tick an app.") }
-    guard let alert = call.form.text("alert") else {
-      throw HTTPErrorResponse.badRequest("alert is empty: write what the push says.")
-    }
-    let request = MessageRequest(
-      appIds: apps, to: MessageTarget(originalId: contact.originalId),
-      message: MessageBody(alert: alert, info: call.form.text("info")), reference: call.form.text("reference"))
-    let sent = try await call.send(request)
-    return .see("/console/messages/\(sent.messageId)", notice: "The message is on its way.")
   }
 }

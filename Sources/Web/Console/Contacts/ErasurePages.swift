@@ -50,13 +50,13 @@ enum ErasurePages {
       throw HTTPErrorResponse.badRequest("\(confirmation.name) is another one. Nothing was erased.")
     }
     let reply = try await call.change(ContactOperations.erase, originalID, ())
-    return .see("/console/contacts", notice: told(reply))
+    return .see("/console/contacts", notice: notice(of: reply))
   }
 
   /// Most filters that one sentence names.
   private static let mostNamed = 5
 
-  private static func told(_ reply: ErasureReply) -> String {
+  private static func notice(of reply: ErasureReply) -> String {
     let done = "Contact \(reply.contactId) is erased. What else is stored follows within moments."
     guard !reply.filters.isEmpty else { return done }
     let others = reply.filters.count - mostNamed

@@ -25,8 +25,7 @@ struct MemberForms<Owner: NumberedReply>: Sendable {
   var actions: [ConsoleAction] {
     [
       ConsoleAction(path: paths[0], operation: AnyOperation(operation), fields: fields, form: page) { call in
-        let ids = (call.form.text("add") ?? "").split(separator: "\n").map { String($0.trimmed) }
-        return try await change(call, MembersRequest(add: ids.filter { !$0.isEmpty }))
+        try await change(call, MembersRequest(add: call.form.lines("add")))
       },
       ConsoleAction(
         path: paths[1], operation: AnyOperation(operation),
@@ -69,6 +68,6 @@ extension MembersReply {
       sentences.append(
         "No contact has the original id \(first.prefix(80))\(others > 0 ? ", nor \(others) others of these" : "").")
     }
-    return sentences.isEmpty ? "Nothing has changed: that is so already." : sentences.joined(separator: " ")
+    return sentences.isEmpty ? "Nothing has changed: it was so already." : sentences.joined(separator: " ")
   }
 }

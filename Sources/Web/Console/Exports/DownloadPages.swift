@@ -67,11 +67,14 @@ enum DownloadPages {
     }
   }
 
+  /// What links to the form say of it already.
+  private static let given = ["what", "filter", "segment", "sendout"]
+
   private static let form = ConsolePage(
     path: path, title: "Exports", section: .contacts, reads: [operation, AnyOperation(SegmentOperations.list)],
-    query: ["what", "filter", "segment", "sendout"]
+    query: given
   ) { call in
-    let given = Dictionary(uniqueKeysWithValues: ["what", "filter", "segment", "sendout"].map { ($0, call.given($0)) })
+    let given = Dictionary(uniqueKeysWithValues: given.map { ($0, call.given($0)) })
     let typed = call.form.isEmpty ? FormValues(given.compactMap { name, value in value.map { (name, $0) } }) : call.form
     let request = try? request(typed)
     return ConsoleView(
@@ -102,7 +105,7 @@ enum DownloadPages {
     if !parts.isEmpty { request.filter = parts.count == 1 ? parts[0] : .and(parts) }
     request.sendout = try form.number("sendout")
     request.columns = form.text("columns").map { text in
-      text.split(separator: ",", omittingEmptySubsequences: false).map { String($0.trimmed) }
+      text.split(atEach: ",").map { String($0.trimmed) }
     }
     request.format = try form.choice("format") ?? .csv
     request.isExact = form.flag("exact")
@@ -150,7 +153,7 @@ extension ConsoleCall {
   /// Begins an export, and notes that in the audit log before its first row leaves.
   fileprivate func export(_ request: ExportRequest) async throws -> ExportPages {
     let pages = try await parts.exports.begin(customer, request)
-    _ = try await parts.replies.change(customer, by: .user(user.user, address: address)) { change in
+    _ = try await parts.replies.change(customer, by: author) { change in
       try await change.record(.other(.export), request.subject.rawValue, after: pages.audited)
       return pages.audited
     }

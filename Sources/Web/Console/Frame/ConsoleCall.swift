@@ -95,12 +95,49 @@ struct ConsoleCall: Sendable {
     return id
   }
 
-  private var author: ChangeAuthor { .user(user.user, address: address) }
+  /// For the audit log.
+  var author: ChangeAuthor { .user(user.user, address: address) }
 
-  private func require<Target, Body, Reply>(_ operation: Operation<Target, Body, Reply>) throws {
-    let operation = AnyOperation(operation)
+  /// - Throws: `HTTPErrorResponse` (403) if the user may not call it.
+  func require(_ operation: AnyOperation) throws {
     guard allows(operation) else { throw HTTPErrorResponse.refused(operation, to: role) }
   }
+
+  private func require<Target, Body, Reply>(_ operation: Operation<Target, Body, Reply>) throws {
+    try require(AnyOperation(operation))
+  }
+}
+
+// MARK: - What pages have in common
+
+extension ConsoleCall {
+  /// A text of the query; `nil` if it is absent or empty, as an empty field of a search form is.
+  func given(_ name: String) -> String? { query.value(name).flatMap { $0.isEmpty ? nil : $0 } }
+
+  /// One of an enumeration in the query; `nil` if absent or empty.
+  /// - Throws: `HTTPErrorResponse` (400), naming the parameter.
+  func given<Choice: RawRepresentable<String> & CaseIterable>(_ name: String, _: Choice.Type) throws -> Choice? {
+    given(name) == nil ? nil : try query.choice(name, Choice.self)
+  }
+
+  /// The page that begins behind this number.
+  /// - Throws: `HTTPErrorResponse` (400), naming the parameter.
+  func page<ID: Identifier>(_: ID.Type, limit: Int) throws -> PageRequest<ID> {
+    PageRequest(after: try query.integer("after", in: 1...Int64.max).map { ID($0) }, limit: limit)
+  }
+
+  /// The first pages of parts that stand together, for `{{>_tabs}}`: those that the user may see.
+  func tabs(_ parts: [[ConsolePage]], _ current: String) -> [[String: Any]] {
+    parts.compactMap(\.first).filter { $0.isOpen(to: role, seesPersonal: user.seesPersonal) }.map { page in
+      ["title": page.title, "href": page.path, "isCurrent": page.path == current]
+    }
+  }
+
+  /// Why an act of the page was refused, for `{{>_errors}}`.
+  var refusals: [[String: Any]] { refusal.map { [["id": "", "text": $0.sentence]] } ?? [] }
+
+  /// A text as SQL has it, for the query behind a page.
+  func sqlText(_ text: String) -> String { "'" + text.replacing(each: "'", with: "''") + "'" }
 }
 
 /// The requests and commands behind a page, while it is made.

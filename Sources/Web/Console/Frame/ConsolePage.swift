@@ -93,6 +93,21 @@ struct ConsoleView {
     self.init(title: "", template: "")
     self.download = download
   }
+
+  /// A secret that is shown this once. It is the reply to the POST that made it, which nothing stores.
+  /// - Parameters:
+  ///   - use: a line that uses it, if there is one.
+  ///   - back: where to go on.
+  static func secret(
+    _ title: String, label: String, _ secret: String, use: String?, note: String? = nil, back: String,
+    _ backText: String
+  ) -> ConsoleView {
+    ConsoleView(
+      title: title, template: "secret",
+      values: [
+        "label": label, "secret": secret, "use": use ?? "", "note": note ?? "", "back": back, "backText": backText,
+      ])
+  }
 }
 
 /// A file that a browser saves.

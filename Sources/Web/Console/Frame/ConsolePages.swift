@@ -6,7 +6,8 @@ enum ConsolePages {
   private static let parts: [(pages: [ConsolePage], actions: [ConsoleAction])] = [
     (OverviewPages.pages, OverviewPages.actions),
     (SendoutPages.pages, SendoutPages.actions), (ComposerPages.pages, ComposerPages.actions),
-    (ContactPages.pages, ContactPages.actions), (ErasurePages.pages, ErasurePages.actions),
+    (ContactPages.pages, ContactPages.actions), (ContactMessagePages.pages, ContactMessagePages.actions),
+    (ErasurePages.pages, ErasurePages.actions),
     (ListPages.pages, ListPages.actions),
     (ImportPages.pages, ImportPages.actions), (DownloadPages.pages, DownloadPages.actions),
     (SuppressionPages.pages, SuppressionPages.actions),

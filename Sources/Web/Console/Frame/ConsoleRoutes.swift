@@ -128,8 +128,7 @@ public struct ConsoleRoutes: RouteSet {
   }
 
   private static func require(_ page: ConsolePage, _ call: ConsoleCall) throws {
-    guard let refused = page.reads.first(where: { !call.allows($0) }) else { return }
-    throw HTTPErrorResponse.refused(refused, to: call.role)
+    for operation in page.reads { try call.require(operation) }
   }
 
   // MARK: Actions
@@ -148,7 +147,7 @@ public struct ConsoleRoutes: RouteSet {
     }
     guard visit.has(call.user.csrfToken, in: form) else { return sendAgain(action, form, call, visit) }
     do {
-      guard call.allows(action.operation) else { throw HTTPErrorResponse.refused(action.operation, to: call.role) }
+      try call.require(action.operation)
       if let missing = form.text(Self.left) {
         throw HTTPErrorResponse.badRequest(
           "\(missing) has to be given again: it was not kept while nobody was signed in.")
@@ -176,7 +175,7 @@ public struct ConsoleRoutes: RouteSet {
   ) async throws -> Response {
     var call = try await self.call(visit, for: action.path, knowing: ["part"])
     do {
-      guard call.allows(action.operation) else { throw HTTPErrorResponse.refused(action.operation, to: call.role) }
+      try call.require(action.operation)
       var parts = try await visit.upload(upTo: Self.largestUpload, token: call.user.csrfToken)
       let (fields, file) = try await parts.fields(upTo: 64 * 1024)
       call.form = FormValues(fields)
@@ -240,7 +239,7 @@ public struct ConsoleRoutes: RouteSet {
     let call = try await call(
       visit, for: action.path, knowing: action.fields.map(\.name) + ["part"], form: FormValues(sent))
     do {
-      guard call.allows(action.operation) else { throw HTTPErrorResponse.refused(action.operation, to: call.role) }
+      try call.require(action.operation)
       let page = ConsolePages.all.first { $0.path == action.form }
       let back = page.map { filled($0.path, call.path) } ?? "/console"
       let view = ConsoleView(
@@ -299,8 +298,7 @@ extension ManagementRoutes {
     ConsoleParts(
       operations: operations.parts, replies: operations.endpoint.replies, messages: messages.messages,
       upload: imports.upload, exports: exports.exports, consoleURL: consoleURL, publicURL: publicURL,
-      commands: commands,
-      forget: operations.forget)
+      commands: commands, forget: operations.forget)
   }
 }
 

@@ -83,7 +83,7 @@ struct ImportReview {
   }
 
   private static func choices(chosen: String?) -> [[String: Any]] {
-    let all = [("", "Skip it"), (property, "A property, named")] + ImportTargets.all.map { ($0, label(of: $0)) }
+    let all = [("", "Skip it"), (property, "A property, named")] + Imports.targets.map { ($0, label(of: $0)) }
     return all.map { value, label in
       ["value": value, "label": label, "isSelected": chosen.map { $0.hasSameBytes(as: value) } ?? false]
     }

@@ -98,23 +98,3 @@ extension PushState {
     return ["tone": tone, "text": rawValue.inWords]
   }
 }
-
-extension ConsoleCall {
-  /// A text of the query; `nil` if it is absent or empty, as an empty field of a search form is.
-  func given(_ name: String) -> String? { query.value(name).flatMap { $0.isEmpty ? nil : $0 } }
-
-  /// One of an enumeration in the query; `nil` if absent or empty.
-  /// - Throws: `HTTPErrorResponse` (400), naming the parameter.
-  func given<Choice: RawRepresentable<String> & CaseIterable>(_ name: String, _: Choice.Type) throws -> Choice? {
-    given(name) == nil ? nil : try query.choice(name, Choice.self)
-  }
-
-  /// The page that begins behind this number.
-  /// - Throws: `HTTPErrorResponse` (400), naming the parameter.
-  func page<ID: Identifier>(_: ID.Type, limit: Int) throws -> PageRequest<ID> {
-    PageRequest(after: try query.integer("after", in: 1...Int64.max).map { ID($0) }, limit: limit)
-  }
-
-  /// A text as SQL has it, for the query behind a page.
-  func sqlText(_ text: String) -> String { "'" + text.replacing(each: "'", with: "''") + "'" }
-}

@@ -114,16 +114,12 @@ enum CarmaListOperations {
     var operation = APIOperation(
       method: .post, path: "/rest/{customerId}/lists/{listId}/recipients/{importId}", id: "sendCarmaImportFile",
       tag: .imports, security: .key(.backend), summary: "Send an import's file, in Carma's form",
-      description: "As `PUT /api/v1/imports/{id}/file`. A file that cannot be imported is told by its batch.",
+      description: "As `PUT /api/v1/imports/{id}/file`. If the file cannot be imported, its batch says so.",
       parameters: [customer, listID, .path("importId", .id, "The import's number.", example: 1)],
       responses: [.ok("The file has arrived.", CarmaBatchNumber.example)],
       errors: [
         ImportOperations.unknown, .error("The file broke off.", DataInOutError.brokenOff),
-        .error(
-          "The import has ended, another request sends its file, too many files are on their way, or too much of others is not done.",
-          DataInOutError.wrongState(ImportID(1), .finished, wanted: "given a file"), DataInOutError.overtaken,
-          DataInOutError.tooManyUploads(limit: ImportUpload.atOnce),
-          DataInOutError.tooMuchStaged(limit: ImportUpload.mostStaged)),
+        ImportFileOperations.notTaken,
       ])
     operation.csvBody = "originalId;firstName\r\n1001;Lars\r\n"
     return operation

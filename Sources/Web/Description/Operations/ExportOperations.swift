@@ -7,28 +7,21 @@ import Wire
 enum ExportOperations {
   static let all: [APIOperation] = [
     export(
-      .contacts, id: "exportContacts", "Export contacts",
-      "`columns` are originalId, the contact's fields, dateOfBirth, properties with a name, contactId, createdAt and updatedAt.",
-      [], example: "originalId,firstName\nlars@example.com,Lars\n"),
+      .contacts, id: "exportContacts", "Export contacts", "A property is a column, too, as in `properties.colour`.", [],
+      example: "originalId,firstName\nlars@example.com,Lars\n"),
     export(
       .devices, id: "exportDevices", "Export devices",
-      """
-      Valid devices alone. `columns` are originalId, deviceToken, appId, appType and sandboxToken, which an import reads, and deviceId, \
-      manufacturer, model, osVersion, country, timezone, locale and registeredAt.
-      """, [],
+      "Only valid devices. The usual columns are the first five, which an import reads.", [],
       example: "originalId,deviceToken,appId,appType,sandboxToken\nlars@example.com,0a1b,com.acme.app,1,false\n"),
     export(
       .pushes, id: "exportPushes", "Export pushes",
-      """
-      `columns` are originalId, sendoutId, pushNo, deviceId, state, reason, attempts, sentAt, settledAt, openedAt, delivery and deliveryReason. \
-      Pushes of people who were erased have no originalId.
-      """,
-      [.query("sendout", .integer(1...Int64.max), "Those of this sendout alone.", example: 7)],
+      "Pushes of people who were erased have no `originalId`.",
+      [.query("sendout", .integer(1...Int64.max), "Only those of this sendout.", example: 7)],
       example: "originalId,sendoutId,pushNo,state\nlars@example.com,7,1,accepted\n"),
   ]
 
   private static func export(
-    _ subject: ExportRequest.Subject, id: String, _ summary: String, _ columns: String, _ parameters: [APIParameter],
+    _ subject: ExportRequest.Subject, id: String, _ summary: String, _ note: String, _ parameters: [APIParameter],
     example: String
   ) -> APIOperation {
     APIOperation(
@@ -39,7 +32,7 @@ enum ExportOperations {
         breaks off ends without its last chunk. An import reads a file of contacts or devices back. A customer has \(Exports.atOnce) exports at a \
         time; a client that takes no byte for a minute is cut off.
 
-        \(columns)
+        `columns` are \(subject.columns.joined(separator: ", ")). \(note)
         """,
       parameters: [
         .query("filter", .string(), "Of whom: a line of text, or a tree as JSON.", example: "country = 'SE'"),

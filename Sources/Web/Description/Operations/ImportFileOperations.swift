@@ -28,15 +28,18 @@ enum ImportFileOperations {
         ImportOperations.unknown,
         .error("The file is not sent as CSV.", HTTPErrorResponse.notCSV),
         .error("The file broke off.", DataInOutError.brokenOff),
-        .error(
-          "The import has ended, another request sends its file, too many files are on their way, or too much of others is not done.",
-          DataInOutError.wrongState(ImportID(1), .finished, wanted: "given a file"), DataInOutError.overtaken,
-          DataInOutError.tooManyUploads(limit: ImportUpload.atOnce),
-          DataInOutError.tooMuchStaged(limit: ImportUpload.mostStaged)),
+        notTaken,
       ])
     operation.csvBody = "Kundnr;E-mail;Färg\r\n1001;lars@example.com;röd\r\n"
     return operation
   }()
+
+  /// Why a file is not taken at the moment.
+  static let notTaken = APIResponse.error(
+    "The import has ended, another request sends its file, too many files are on their way, or other imports have too many rows that are not done.",
+    DataInOutError.wrongState(ImportID(1), .finished, wanted: "given a file"), DataInOutError.overtaken,
+    DataInOutError.tooManyUploads(limit: ImportUpload.atOnce),
+    DataInOutError.tooMuchStaged(limit: ImportUpload.mostStaged))
 
   private static let rejects = APIOperation(
     method: .get, path: "/api/v1/imports/{id}/rejects", id: "showImportRejects", tag: .imports, security: .key(.admin),
