@@ -9,7 +9,7 @@ CREATE VIEW sendout_contacts AS
          bool_or(p.opened_at IS NOT NULL) AS opened,
          CASE WHEN bool_and(p.state = 'skipped' OR p.state = 'cancelled' AND p.reason = 'no_winner')
               THEN min(split_part(p.reason, ' ', 1)) FILTER (WHERE p.settled_at > s.frozen_at) END AS left_out_later,
-         s.rules IS NOT NULL AS is_planned
+         s.rules IS NOT NULL OR s.campaign::text <> '{}' AS is_planned
     FROM sendout s
     JOIN push p ON p.customer_id = s.customer_id AND p.sendout_id = s.sendout_id
    WHERE s.kind = 'broadcast' AND s.folded_at IS NULL

@@ -94,7 +94,9 @@ public struct Retention: Sendable {
       guard let isPlanned = try row?.decode(Bool.self) else { return }
       let ledger = Ledger(database)
       // Of other sendouts the totals say all, unless somebody was left out.
-      if isPlanned { try await ledger.foldContacts(of: key) } else if try await ledger.counts(key).skipped > 0 {
+      if isPlanned {
+        try await ledger.foldContacts(of: key)
+      } else if try await ledger.counts(key).skipped > 0 {
         try await ledger.foldContacts(of: key)
       }
       try await database.query(RetentionQueries.markFolded, key.customer.rawValue, key.sendout.rawValue)
@@ -102,7 +104,9 @@ public struct Retention: Sendable {
   }
 
   /// How many days the customer keeps what has ended; nil for ever.
-  private func limit(of customer: Customer) -> Int32? { [days, customer.settings.retentionDays].compactMap(\.self).min() }
+  private func limit(of customer: Customer) -> Int32? {
+    [days, customer.settings.retentionDays].compactMap(\.self).min()
+  }
 
   /// Cancels what has been paused for longer than the customer keeps what has ended.
   private func cancelForgotten(_ customer: CustomerID, after limit: Int32) async throws {

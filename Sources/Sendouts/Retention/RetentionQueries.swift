@@ -4,7 +4,8 @@ import Postgres
 /// Statements of retention. The first three are functions of the schema's owner, since a hub may not change the schema.
 enum RetentionQueries {
   static let all: [Statement] = [
-    makePartitions, analyze, dropPartitions, forgotten, explainEnd, unfolded, lockUnfolded, markFolded, expired, markExpired,
+    makePartitions, analyze, dropPartitions, forgotten, explainEnd, unfolded, lockUnfolded, markFolded, expired,
+    markExpired,
   ]
 
   /// Returns the partitions that were made, and what hinders others.
