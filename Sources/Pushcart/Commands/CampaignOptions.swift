@@ -55,8 +55,14 @@ struct CampaignOptions: ParsableArguments {
     if repeatEvery == nil, !repeatOn.isEmpty || repeatUntil != nil {
       throw ValidationError("--repeat-on and --repeat-until belong to --repeat-every.")
     }
+    if repeatEvery != nil, startAt == nil, localTime == nil {
+      throw ValidationError("--repeat-every needs --start-at or --local-time, which says when the first time is.")
+    }
     if winnerAfterMinutes == nil, winnerUndecided != nil {
       throw ValidationError("--winner-undecided belongs to --winner-after-minutes.")
+    }
+    if winnerAfterMinutes != nil, variants == nil {
+      throw ValidationError("--winner-after-minutes needs --variants, of which one can win.")
     }
     // With a file it is checked once that is read.
     guard variants == nil else { return }
