@@ -44,6 +44,14 @@ extension SendoutCommand {
     var customer: CustomerID { named.customer }
     var target: SendoutID { named.sendout }
     var options: ManagementOptions { named.options }
+
+    func validate() throws {
+      let most = SendoutTestRequest.fieldTable.maximum(of: "originalIds")
+      guard (1...most).contains(originalIDs.count) else {
+        throw ValidationError("--to takes 1 to \(most) original ids.")
+      }
+    }
+
     var body: SendoutTestRequest {
       SendoutTestRequest(originalIds: originalIDs, variant: variant, language: language)
     }

@@ -29,6 +29,8 @@ import Wire
       let sent = try await pushcart.run(send + ["--all", "--start-at", "\(due)", "--late-minutes", "5"] + customer)
       let first = "Sendout 1, x, to com.acme.app (ios): "
       #expect(sent.output.hasPrefix("\(first)scheduled\nStarts at \(due.forPeople) (UTC)\n"), "\(sent.errors)")
+      let listed = try await pushcart.run(["sendout", "list", "--state", "scheduled"] + customer)
+      #expect(listed.output.contains("scheduled  ") && listed.output.contains(due.forPeople), "\(listed)")
       let back = try await pushcart.run(["sendout", "unschedule", "1"] + customer)
       #expect(back.output.hasPrefix("\(first)draft\n"), "\(back.errors)")
       let digest = try #require(
@@ -131,6 +133,8 @@ import Wire
       #expect(unknown.status == 1 && unknown.output == "Unknown: nobody\n", "\(unknown)")
       let variant = try await pushcart.run(test + ["user1@example.com", "--variant", "B"] + customer)
       #expect(variant.status == 1 && variant.errors.contains("variant names no variant of this sendout"))
+      let many = try await pushcart.run(test + (1...21).map { "user\($0)@example.com" } + customer)
+      #expect(many.status == 64 && many.errors.contains("--to takes 1 to 20 original ids."), "\(many)")
     }
   }
 
