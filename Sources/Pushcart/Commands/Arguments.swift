@@ -17,6 +17,9 @@ extension Report: ExpressibleByArgument {}
 extension IdentityMode: ExpressibleByArgument {}
 extension PushAppKind: ExpressibleByArgument {}
 extension SMSProviderKind: ExpressibleByArgument {}
+extension MissedPolicy: ExpressibleByArgument {}
+extension RepetitionUnit: ExpressibleByArgument {}
+extension UndecidedPolicy: ExpressibleByArgument {}
 
 extension AppType: ExpressibleByArgument {
   /// By name, as in `ios`, or in Carma's numbers.
@@ -98,6 +101,18 @@ struct InputFile {
       return text
     }
   }
+
+  /// The file as JSON of a form that the API has.
+  /// - Parameter option: that names the file, without its hyphens.
+  /// - Throws: `CommandFailure` that names the option.
+  func json<Part: Decodable & SchemaProviding>(of option: String) throws -> Part {
+    do {
+      return try Part.schema.decode(from: bytes)
+    } catch let problem as JSONProblem {
+      let refusal = problem.path.isEmpty ? problem.problem : "is refused: \(problem.sentence)"
+      throw CommandFailure("The file of --\(option) \(refusal).")
+    }
+  }
 }
 
 /// An argument of the form name=value.
@@ -130,5 +145,36 @@ extension MessageState: ExpressibleByArgument {}
 extension PushType: ExpressibleByArgument {}
 
 extension Timestamp: ExpressibleByArgument {
+  public init?(argument: String) { self.init(argument) }
+}
+
+extension WallTime: ExpressibleByArgument {
+  public init?(argument: String) { self.init(argument) }
+}
+
+extension CalendarDay: ExpressibleByArgument {
+  public init?(argument: String) { self.init(argument) }
+}
+
+extension RepetitionDay: ExpressibleByArgument {
+  /// As in mon, or a day of the month from 1 to 31.
+  public init?(argument: String) {
+    if let day = Weekday(rawValue: argument) {
+      self = .ofWeek(day)
+    } else if let day = Int(argument), (1...31).contains(day) {
+      self = .ofMonth(day)
+    } else {
+      return nil
+    }
+  }
+}
+
+extension QuietHours: ExpressibleByArgument {
+  /// As in 21:00-08:00, or 21:00-08:00/skip.
+  public init?(argument: String) { self.init(argument) }
+}
+
+extension Cap: ExpressibleByArgument {
+  /// As in 3/24h, or 3/24h/marketing.
   public init?(argument: String) { self.init(argument) }
 }

@@ -21,25 +21,7 @@ extension SendoutCommand {
     var target: SendoutID { named.sendout }
     var options: ManagementOptions { named.options }
 
-    func text(_ reply: PreflightReply) -> String {
-      var steps = TextTable("Step", "#Contacts")
-      for step in reply.steps { steps.add(step.name.rawValue, "\(step.contacts)") }
-      if reply.held > 0 { steps.add("held until quiet hours end", "\(reply.held)") }
-      var apps = TextTable("App", "Platform", "#Devices")
-      for app in reply.apps { apps.add(app.appId, app.appType.name, "\(app.devices)") }
-      var zones = TextTable("Zone", "Told by", "Planned (UTC)", "#Contacts")
-      for zone in reply.zones {
-        zones.add(zone.zone, zone.source.rawValue, zone.plannedAt?.forPeople, "\(zone.contacts)")
-      }
-      let moments = [reply.firstAt, reply.lastAt].compactMap { $0?.forPeople }
-      let parts =
-        [steps.text(empty: ""), apps.text(empty: "")]
-        + (reply.zones.isEmpty ? [] : [zones.text(empty: "")])
-        + (moments.count == 2 ? ["First at \(moments[0]), last at \(moments[1]) (UTC)\n"] : [])
-        + (reply.warnings.isEmpty ? [] : [reply.warnings.map { "\($0.text.onOneLine)\n" }.joined()])
-        + ["Digest: \(reply.digest)\n"]
-      return parts.joined(separator: "\n")
-    }
+    func text(_ reply: PreflightReply) -> String { reply.text }
   }
 
   struct Test: OperationCommand {
@@ -62,6 +44,14 @@ extension SendoutCommand {
     var customer: CustomerID { named.customer }
     var target: SendoutID { named.sendout }
     var options: ManagementOptions { named.options }
+
+    func validate() throws {
+      let most = SendoutTestRequest.fieldTable.maximum(of: "originalIds")
+      guard (1...most).contains(originalIDs.count) else {
+        throw ValidationError("--to takes 1 to \(most) original ids.")
+      }
+    }
+
     var body: SendoutTestRequest {
       SendoutTestRequest(originalIds: originalIDs, variant: variant, language: language)
     }
@@ -110,5 +100,51 @@ extension SendoutCommand {
     var options: ManagementOptions { named.options }
     var body: WinnerChoice { WinnerChoice(variant: variant) }
     func text(_ sendout: SendoutReply) -> String { sendout.text }
+  }
+}
+
+extension PreflightReply {
+  /// For people: from everybody to those who are left, devices, moments, and what is worth a look.
+  fileprivate var text: String {
+    var apps = TextTable("App", "Platform", "#Devices")
+    for app in self.apps { apps.add(app.appId, app.appType.name, "\(app.devices)") }
+    var parts = [waterfall.text(empty: "")]
+    if held > 0 { parts.append("Held until quiet hours end, of those left: \(held)\n") }
+    parts.append(apps.text(empty: "The sendout has no apps."))
+    if !self.zones.isEmpty {
+      var zones = TextTable("Zone", "Told by", "Planned (UTC)", "#Contacts")
+      for zone in self.zones {
+        zones.add(zone.zone, zone.source.rawValue, zone.plannedAt?.forPeople, "\(zone.contacts)")
+      }
+      parts.append(zones.text(empty: ""))
+    }
+    if let firstAt, let lastAt { parts.append("First at \(firstAt.forPeople), last at \(lastAt.forPeople) (UTC)\n") }
+    if !warnings.isEmpty { parts.append("Worth a look:\n" + warnings.map { "- \($0.text.onOneLine)\n" }.joined()) }
+    parts.append("Digest: \(digest)\n")
+    return parts.joined(separator: "\n")
+  }
+
+  /// Each step with its contacts, and a bar that begins where the bar of the step below ends. So the bars of what is left out and of who is left
+  /// are together as long as that of everyone.
+  private var waterfall: TextTable {
+    var table = TextTable("Step", "#Contacts", "")
+    let everyone = steps.first?.contacts ?? 0
+    var rest = everyone
+    for step in steps {
+      let end = step.name == .left ? step.contacts : rest
+      let start = step.name == .everyone || step.name == .left ? 0 : rest - step.contacts
+      if step.name != .everyone { rest = start }
+      table.add(step.name.rawValue, "\(step.contacts)", Self.bar(from: start, to: end, of: everyone))
+    }
+    return table
+  }
+
+  private static let barWidth = 40
+
+  private static func bar(from start: Int, to end: Int, of all: Int) -> String {
+    func place(_ contacts: Int) -> Int {
+      all == 0 ? 0 : Int((Double(contacts * barWidth) / Double(all)).rounded())
+    }
+    return String(repeating: " ", count: place(start)) + String(repeating: "█", count: place(end) - place(start))
   }
 }

@@ -39,11 +39,13 @@ struct CustomerCommand: AsyncParsableCommand {
       let customers = try await stores.customers.all().map { CustomerReply($0) }
       try options.output.show(Page<CustomerReply, CustomerID>(items: customers, next: nil)) { page in
         var table = TextTable(
-          "#Customer", "Name", "#Devices per contact", "#Link days", "#Retention days", "Added (UTC)")
+          "#Customer", "Name", "#Devices per contact", "#Link days", "#Retention days", "Time zone", "Quiet hours",
+          "Caps", "Added (UTC)")
         for customer in page.items {
           table.add(
             "\(customer.customerId)", customer.name, "\(customer.devicesPerContact)",
-            customer.linkMaxAgeDays.map { "\($0)" }, customer.retentionDays.map { "\($0)" },
+            customer.linkMaxAgeDays.map { "\($0)" }, customer.retentionDays.map { "\($0)" }, customer.timeZone,
+            customer.quietHours?.argument, customer.caps.isEmpty ? nil : customer.caps.named,
             customer.createdAt.forPeople)
         }
         return table.text(empty: "There are no customers yet: pushcart customer add --name ACME")
@@ -55,7 +57,14 @@ struct CustomerCommand: AsyncParsableCommand {
     static let operation = CustomerOperations.change
     static let configuration = CommandConfiguration(
       abstract: "Change a customer's settings.",
-      discussion: "Example: pushcart customer update --customer 1 --devices-per-contact 20")
+      discussion: """
+        Quiet hours are about marketing, and caps about what they say. --quiet-hours "" and --cap "" remove them.
+
+        Example: pushcart customer update --customer 1 --devices-per-contact 20
+
+        Example: pushcart customer update --customer 1 --time-zone Europe/Stockholm --quiet-hours 21:00-08:00 \
+        --cap 3/24h/marketing 10/7d
+        """)
 
     @Option(help: "Number of the customer.") var customer: CustomerID
     @Option(parsing: .unconditional, help: "A name for people.") var name: String?
@@ -67,26 +76,41 @@ struct CustomerCommand: AsyncParsableCommand {
         (\(Setting.retentionDays.variable)).
         """)
     var retentionDays: Int32?
-    @Option(help: "Time zone of the console's times, as in Europe/Berlin or UTC.") var timeZone: String?
+    @Option(help: "Time zone of the console's times, and of contacts whose own is not known, as in Europe/Berlin.")
+    var timeZone: String?
     @Option(
       help: "Whether a second person has to start a sendout that somebody wrote in the console: true or false.")
     var approval: Bool?
     @Option(help: "The console sends to more devices than this only after somebody has typed their number.")
     var sendThreshold: Int32?
+    @Option(
+      help: """
+        When marketing waits, as in 21:00-08:00, or is not sent, as in 21:00-08:00/skip, by the recipient's clock; "" for never.
+        """)
+    var quietHours: Change<QuietHours>?
+    @Option(
+      name: .customLong("cap"), parsing: .upToNextOption,
+      help: """
+        How often a contact is reached at most, as in 3/24h, or 3/24h/marketing for messages of that purpose; up to \
+        \(Cap.maximumCount), which replace those there are. "" for no limit.
+        """)
+    var caps: [Change<Cap>] = []
     @OptionGroup var options: ManagementOptions
 
     func validate() throws {
       guard body != CustomerChangeRequest() else {
         throw ValidationError(
-          "Give --name, --devices-per-contact, --retention-days, --time-zone, --approval or --send-threshold.")
+          """
+          Give --name, --devices-per-contact, --retention-days, --time-zone, --approval, --send-threshold, --quiet-hours or --cap.
+          """)
       }
     }
 
     var body: CustomerChangeRequest {
       CustomerChangeRequest(
         name: name, devicesPerContact: devicesPerContact, retentionDays: retentionDays, timeZone: timeZone,
-        approval: approval,
-        sendThreshold: sendThreshold)
+        approval: approval, sendThreshold: sendThreshold, quietHours: quietHours,
+        caps: caps.isEmpty ? nil : caps.compactMap(\.value))
     }
 
     func text(_ customer: CustomerReply) -> String {
@@ -94,10 +118,22 @@ struct CustomerCommand: AsyncParsableCommand {
       return """
         Contacts of customer \(customer.customerId) have up to \(customer.devicesPerContact) devices.
         Pushes of ended sendouts are kept \(days).
-        The console shows times of \(customer.timeZone.onOneLine), and asks for the number of devices above \(customer.sendThreshold).
+        Quiet hours: \(customer.quietHours?.argument ?? "none"). Caps: \(customer.caps.isEmpty ? "none" : customer.caps.named).
+        The console shows times of \(customer.timeZone.onOneLine), where contacts without a zone of their own are, too.
+        It asks for the number of devices above \(customer.sendThreshold).
         \(customer.approval ? "A second person starts what one has written in it." : "Whoever has written a sendout in it can start it.")
 
         """
     }
   }
+}
+
+extension QuietHours {
+  /// As the option takes it.
+  fileprivate var argument: String { "\(start)-\(end)/\((policy ?? .hold).rawValue)" }
+}
+
+extension [Cap] {
+  /// As in `3/24h marketing, 10/7d`.
+  fileprivate var named: String { map(\.name).joined(separator: ", ") }
 }

@@ -9,16 +9,19 @@ struct SendCommand: ManagementCommand {
   static let configuration = CommandConfiguration(
     commandName: "send", abstract: "Send a message to all, to a list, or to some contacts of an app.",
     discussion: """
-      Every text is a Mustache template with the recipient's fields. A running hub sends. With --wait the command stays until \
-      the sendout ends, and the exit status is 0 only if it finished.
+      Every text is a Mustache template with the recipient's fields. A running hub sends. With --start-at or --local-time the \
+      sendout is scheduled. With --wait the command stays until the sendout ends, and the exit status is 0 only if it finished.
 
       Example: pushcart send --customer 1 --app com.acme.app --to lars@example.com --alert "Hi {{firstName}}" \
       --field campaign=friday --template offer --wait --json
+
+      Example: pushcart send --customer 1 --app com.acme.app --all --alert "Merry Christmas" \
+      --local-time 2026-12-24T18:30 --on-missed now
       """)
 
   @Option(help: "Number of the customer.") var customer: CustomerID
   @OptionGroup var what: DraftOptions
-  @Flag(help: "Create a draft and start it later: pushcart sendout start ID") var draft = false
+  @Flag(help: "Create a draft, to start or to schedule it later: pushcart sendout start ID") var draft = false
   @Flag(help: "Stay until it ends, and show the progress.") var wait = false
   @OptionGroup var options: ManagementOptions
 
@@ -28,10 +31,13 @@ struct SendCommand: ManagementCommand {
 
   func run(in stores: ManagementStores) async throws {
     var request = try what.request
-    request.start = !draft
+    // What has a time starts by itself.
+    if request.campaign.hasTime { request.draft = draft } else { request.start = !draft }
     let sendout = try await stores.call(SendoutOperations.add, of: customer, (), request)
     guard wait else {
-      try options.output.show(sendout) { draft ? $0.text : "Sendout \($0.sendoutId) is started.\n" }
+      try options.output.show(sendout) { sendout in
+        sendout.state == .freezing ? "Sendout \(sendout.sendoutId) is started.\n" : sendout.text
+      }
       return
     }
     let done = try await SendoutWatch(stores: stores, customer: customer).follow(sendout)
@@ -51,13 +57,14 @@ struct DraftOptions: ParsableArguments {
   @Option(help: "Template of the rich page. (default: no page)") var template: String?
   @Option(help: "Whether uncertain pushes are resent after a crash: resend or skip. (default: resend)")
   var onUncertain: UncertainPolicy?
+  @OptionGroup(title: "Times, limits and variants") var campaign: CampaignOptions
 
-  /// - Throws: `CommandFailure` for a file of overrides or translations that cannot be read.
+  /// - Throws: `CommandFailure` for a file of overrides, translations or variants that cannot be read.
   var request: SendoutRequest {
     get throws {
       SendoutRequest(
         name: name, appIds: app, appType: type, audience: audience.audience, message: try message.body,
-        purpose: purpose, template: template, onUncertain: onUncertain)
+        purpose: purpose, template: template, onUncertain: onUncertain, campaign: try campaign.fields)
     }
   }
 }
@@ -134,26 +141,13 @@ struct MessageOptions: ParsableArguments {
       var body = try given.body
       if !pairs.isEmpty { body.fields = Dictionary(named: pairs) }
       if !optional.isEmpty { body.optionalFields = optional.map(\.0) }
-      body.overrides = try overrides.map { try Self.file($0, of: "overrides") }
-      body.translations = try translations.map { try Self.file($0, of: "translations") }
+      body.overrides = try overrides.map { try InputFile($0).json(of: "overrides") }
+      body.translations = try translations.map { try InputFile($0).json(of: "translations") }
       return body
     }
   }
 
   private static func pairs(_ fields: [String], of option: String) throws -> [(String, JSONValue)] {
     try NamedValue.all(fields, of: option).map { ($0.name, .string($0.value)) }
-  }
-
-  private static func file<Part: Decodable & SchemaProviding>(_ path: String, of option: String) throws -> Part {
-    let file = try InputFile(path).bytes
-    do {
-      try file.withUnsafeBytes { bytes in
-        try JSONReader.read(bytes) { reader throws(JSONProblem) in try Part.schema.check(&reader) }
-      }
-      return try JSONCoding.decode(Part.self, from: file)
-    } catch let problem as JSONProblem {
-      let refusal = problem.path.isEmpty ? problem.problem : "is refused: \(problem.sentence)"
-      throw CommandFailure("The file of --\(option) \(refusal).")
-    }
   }
 }

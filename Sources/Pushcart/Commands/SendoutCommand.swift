@@ -44,6 +44,7 @@ struct SendoutCommand: AsyncParsableCommand {
           TableColumn("App") { $0.apps.named }, TableColumn("State") { $0.state.rawValue },
         ] + (figures ? Self.counted : []) + [
           TableColumn("Created (UTC)") { $0.createdAt.forPeople },
+          TableColumn("Starts (UTC)") { $0.state == .scheduled ? $0.nextAt?.forPeople : nil },
           TableColumn("Finished (UTC)") { $0.finishedAt?.forPeople },
         ]
       return TextTable(columns, of: page.items).text(empty: "Customer \(customer) has no sendouts here.") + page.more
@@ -199,14 +200,14 @@ struct SendoutCommand: AsyncParsableCommand {
   struct Change: OperationCommand {
     static let operation = SendoutOperations.change
     static let configuration = CommandConfiguration(
-      abstract: "Replace all that a draft says.",
+      abstract: "Replace all that a draft says, or one that is scheduled.",
       discussion: """
-        What is not given is as it is in a new sendout.
+        What is not given is as it is in a new sendout. One that is scheduled needs a time.
 
         Example: pushcart sendout change 7 --customer 1 --app com.acme.app --all --alert "Hi {{firstName}}"
         """)
 
-    @Argument(help: "Number of the draft.") var sendout: SendoutID
+    @Argument(help: "Number of the sendout.") var sendout: SendoutID
     @Option(help: "Number of the customer.") var customer: CustomerID
     @OptionGroup var draft: DraftOptions
     @OptionGroup var options: ManagementOptions

@@ -14,7 +14,7 @@ struct SendoutWatch {
   }
 
   /// Polls twice a second and writes the progress to standard error.
-  /// - Returns: the sendout in its last state: finished, cancelled, paused, or a draft.
+  /// - Returns: the sendout in its last state: finished, cancelled, paused, or a draft. One that is scheduled is waited for.
   func follow(_ sendout: SendoutReply) async throws -> SendoutReply {
     var watch = self
     return try await watch.follow(from: sendout)
@@ -23,7 +23,7 @@ struct SendoutWatch {
   private mutating func follow(from sendout: SendoutReply) async throws -> SendoutReply {
     var current = try await stores.call(SendoutOperations.show, of: customer, sendout.sendoutId, ())
     try await warnIfNobodyServes(current)
-    while current.state == .freezing || current.state == .running {
+    while current.needsHub {
       line.show(current)
       try await Task.sleep(for: .milliseconds(500))
       current = try await stores.call(SendoutOperations.show, of: customer, sendout.sendoutId, ())
@@ -34,7 +34,7 @@ struct SendoutWatch {
 
   /// Without this line, a sendout that waits for a hub would look stuck.
   private func warnIfNobodyServes(_ sendout: SendoutReply) async throws {
-    guard sendout.state == .freezing || sendout.state == .running else { return }
+    guard sendout.needsHub else { return }
     if try await stores.pool.query(HubQueries.serving, HubQueries.applicationName).isEmpty {
       StandardStream.error.line("No hub seems to serve this database, and the sendout waits for one: pushcart serve")
     }
@@ -92,13 +92,20 @@ struct ProgressLine {
 }
 
 extension SendoutReply {
+  /// Whether a hub goes on with it by itself, now or at its time.
+  fileprivate var needsHub: Bool { state == .scheduled || state == .freezing || state == .running }
+
   /// The sendout for people, with its pushes by state.
   var text: String {
     var text = "Sendout \(sendoutId), \(name.onOneLine), to \(apps.named): \(state.rawValue)\n"
-    if let haltReason { text += "The hub paused it: \(haltReason.onOneLine)\n" }
+    if let haltReason {
+      text += "The hub paused it: \(haltReason.onOneLine)\n"
+      if let advice = HaltReason(haltReason)?.advice { text += "\(advice)\n" }
+    }
     if let unknownOriginalIds, unknownOriginalIds > 0 {
       text += "Unknown original ids: \(unknownOriginalIds)\n"
     }
+    text += campaignText
     if let digest { text += "Digest: \(digest)\n" }
     guard let counts else { return text }
     var table = TextTable("Pushes", "#Count")
@@ -106,6 +113,32 @@ extension SendoutReply {
       table.add(name, "\(count)")
     }
     return text + table.text(empty: "")
+  }
+}
+
+extension SendoutReply {
+  /// Its times, its contacts and the decision about its variants, each on a line of its own.
+  private var campaignText: String {
+    var lines: [String] = []
+    if let startAt = campaign.startAt, startedAt == nil { lines.append("Starts at \(startAt.forPeople) (UTC)") }
+    if let localTime = campaign.localTime { lines.append("Each contact gets it at \(localTime) by their own clock") }
+    if let endAt = campaign.endAt, finishedAt == nil { lines.append("Ends at \(endAt.forPeople) (UTC)") }
+    if let seriesId, let seriesNo { lines.append("Time \(seriesNo) of series \(seriesId)") }
+    if let people, let everyone { lines.append("Contacts: \(people) of \(everyone)") }
+    if let decision { lines.append(decision.text(until: nextAt)) }
+    return lines.map { "\($0)\n" }.joined()
+  }
+}
+
+extension WinnerDecision {
+  /// - Parameter moment: of the decision, where that is to come.
+  fileprivate func text(until moment: Timestamp?) -> String {
+    switch (state, variant) {
+    case (.waiting, _): "Winner: decided at \(moment.map { "\($0.forPeople) (UTC)" } ?? "a later moment")"
+    case (.waitingForPerson, _): "Winner: none, so the rest waits for pushcart sendout winner"
+    case (.decided, let variant?): "Winner: \(variant.onOneLine), by \(by?.rawValue ?? "a hub")"
+    case (.decided, nil): "Winner: none, so the rest gets nothing"
+    }
   }
 }
 

@@ -54,6 +54,8 @@ import Wire
       (["--devices-per-contact", "9"], ["--devices-per-contact", "9"]),
       (["--retention-days", "9"], ["--retention-days", "9"]),
       (["--time-zone", "Europe/Berlin"], ["--time-zone", "Europe/Berlin"]),
+      (["--quiet-hours", "21:00-08:00"], ["--quiet-hours", "21:00-08:00"]),
+      (["--cap", "3/24h"], ["--cap", "3/24h"]),
     ],
     "template put": [(["--name", "mine", "--file", "TEMPLATE"], ["--name", "mine", "--file", "TEMPLATE"])],
     "template show": [
@@ -143,6 +145,17 @@ import Wire
       (
         ["1", "--app", "com.other", "--all", "--alert", "x"], ["999999", "--app", "com.other", "--all", "--alert", "x"]
       )
+    ],
+    "webhook add": [
+      (
+        ["--url", "https://hooks.example.com/", "--event", "sendout.finished"],
+        ["--url", "https://hooks.example.com/", "--event", "sendout.finished"]
+      )
+    ],
+    "webhook redeliver": [(["1", "1"], ["999999", "1"])],
+    "sendout winner": [(["1", "--variant", "Secretive"], ["999999", "--variant", "Secretive"])],
+    "sendout copy": [
+      (["1"], ["999999"]), (["1", "--audience", "failed"], ["999999", "--audience", "failed"]),
     ],
     "sendout test": [
       (["1", "--to", "secretive@example.com"], ["999999", "--to", "secretive@example.com"])

@@ -56,7 +56,8 @@ public struct CampaignFields: APIRequest, Equatable {
     their country where that has one zone alone, else the customer's `timeZone`. It is scheduled at once, unless `draft` is true. A \
     time that clocks skip is later by the gap; of one that comes twice the first counts.
     """,
-    "endAt": "Nothing leaves after this moment. What has not left by then fails as `expired`.",
+    "endAt":
+      "Nothing leaves after this moment. What has not left by then is skipped as `expired`, and the sendout ends.",
     "onMissed":
       """
     What becomes of contacts in whose zone `localTime` was over when it was scheduled: `skip` leaves them out, `now` sends at the start, \
