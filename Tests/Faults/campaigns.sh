@@ -198,8 +198,8 @@ local_clocks() {
   verb "$sendout" cancel "$KEY"
   sleep 2
   finish
-  psql -qc "CREATE TABLE place AS SELECT zone, p.state, p.reason, coalesce(times, 0) AS times, claimed_at < planned_at AS is_early
-    FROM push p JOIN push_batch USING (customer_id, sendout_id, batch_no) JOIN sendout_zone USING (customer_id, sendout_id, zone_no)
+  psql -qc "CREATE TABLE place AS SELECT zone, p.state, p.reason, coalesce(times, 0) AS times, b.claimed_at < b.planned_at AS is_early
+    FROM push p JOIN push_batch b USING (customer_id, sendout_id, batch_no) JOIN sendout_zone USING (customer_id, sendout_id, zone_no)
     JOIN device d ON d.customer_id = p.customer_id AND d.device_id = p.device_id LEFT JOIN phone USING (token)"
   # shellcheck disable=SC2086
   set -- $dates
