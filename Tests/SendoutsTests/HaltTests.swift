@@ -157,6 +157,8 @@ import Wire
       #expect(resumed.state == .running && resumed.nextAt == resumed.campaign.endAt && resumed.nextAt != nil)
       try await bench.withHubs { try await bench.until(key, .finished) }
       #expect(bench.simulator.apns.count == 5)
+      // Nothing is left to be done then.
+      #expect(try await bench.show(key).nextAt == nil)
     }
   }
 
