@@ -149,6 +149,19 @@ import Wire
     }
   }
 
+  @Test func `A sendout's end may take as long as it needs`() async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(5)
+      let key = try await frozen(bench)
+      let (skipped, limit) = try await bench.pool.transaction { transaction in
+        let skipped = try await Ledger(transaction).expire(key)
+        let limit = try await transaction.query(sql: "SELECT current_setting('statement_timeout')")[0]
+        return (skipped, try limit.decode(String.self))
+      }
+      #expect(skipped == 5 && limit == "0")
+    }
+  }
+
   @Test func `A sendout's end comes while it is paused, too`() async throws {
     try await withSendingBench { bench in
       try await bench.addDevices(5)
