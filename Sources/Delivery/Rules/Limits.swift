@@ -27,7 +27,8 @@ extension Ledger {
   @discardableResult
   package func expire(_ key: SendoutKey) async throws -> Int {
     try await database.query(FreezeQueries.unlimited)
-    return try await database.query(LimitQueries.expire, key.customer.rawValue, key.sendout.rawValue)[0].decode(Int.self)
+    return try await database.query(LimitQueries.expire, key.customer.rawValue, key.sendout.rawValue)[0]
+      .decode(Int.self)
   }
 
   /// How many of the last pushes were answered, and how many of these failed.

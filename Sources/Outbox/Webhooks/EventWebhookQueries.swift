@@ -297,18 +297,21 @@ package enum EventWebhookQueries {
     (SELECT now() AS at, now() + make_interval(secs => $6::float8) AS next,
                     now() - interval '\(RetryPolicy.webhooks.giveUpAfter.components.seconds) seconds' AS given_up OFFSET 0) AS moment
     """
+  private static let isGivenUp =
+    "$7::bool OR d.created_at < moment.given_up AND coalesce(known.first_failed_at >= moment.given_up, true)"
 
-  /// The delivery `$3` was not taken, by the status `$4`, for the reason `$5`. It is posted again in `$6` seconds, unless it is a day old. A
-  /// webhook that has taken nothing for a day, or is gone, which `$7` says, is disabled for the reason `$8`. Returns whether it was.
+  /// The delivery `$3` was not taken, by the status `$4`, for the reason `$5`. It is posted again in `$6` seconds, unless it is a day old while the
+  /// webhook has taken others. A webhook that has taken nothing for a day, or is gone, which `$7` says, is disabled for the reason `$8`; what has
+  /// waited for the former is posted once somebody enables it. Returns whether it was disabled.
   static let failed = Statement(
     "webhook.failed", .write,
     """
     WITH tried AS (
       UPDATE webhook_delivery AS d
-         SET state = CASE WHEN $7::bool OR d.created_at < moment.given_up THEN 'failed' ELSE 'waiting' END,
-             settled_at = CASE WHEN $7::bool OR d.created_at < moment.given_up THEN moment.at END,
+         SET state = CASE WHEN \(isGivenUp) THEN 'failed' ELSE 'waiting' END,
+             settled_at = CASE WHEN \(isGivenUp) THEN moment.at END,
              not_before = moment.next, status = $4::int4, problem = $5::text
-        FROM \(moment)
+        FROM \(moment), (SELECT first_failed_at FROM webhook WHERE \(one)) AS known
        WHERE d.customer_id = $1::bigint AND d.webhook_id = $2::bigint AND d.delivery_id = $3::bigint AND d.state = 'waiting'),
     changed AS (
       UPDATE webhook AS w
