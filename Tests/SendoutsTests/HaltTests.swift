@@ -104,6 +104,25 @@ import Wire
     }
   }
 
+  @Test func `A look does not wait for whoever has the sendout locked, and the next one pauses it`() async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(600)
+      bench.simulator.apns.rule(.any, .refuse(status: 400, reason: "PayloadEmpty"))
+      let key = try await bench.make(CampaignFields(pauseAtFailed: 1), start: true)
+      try await bench.withHubs { try await bench.until(key, .finished) }
+      try await bench.database.query("UPDATE sendout SET state = 'running'")
+      let sendout = try #require(try await find(bench, key))
+      let watch = FailureWatch(sendout, CampaignFields(), pool: bench.pool) {}
+      try await bench.pool.transaction { transaction in
+        try await transaction.query(sql: "SELECT FROM sendout FOR UPDATE")
+        await #expect(throws: (any Error).self) { try await watch.look() }
+      }
+      #expect(try await bench.show(key).state == .running)
+      try await watch.look()
+      #expect(try await bench.show(key).state == .paused)
+    }
+  }
+
   @Test func `A sendout with more contacts than somebody allowed waits for a person`() async throws {
     try await withSendingBench { bench in
       try await bench.addDevices(3)

@@ -49,7 +49,8 @@ final class FailureWatch: Sendable {
     if isNeeded { try await look() }
   }
 
-  /// Pauses the sendout if too many of its last outcomes are failures. A limit of 1 is for never.
+  /// Pauses the sendout if too many of its last outcomes are failures. A limit of 1 is for never. It waits for no one who has the sendout locked for
+  /// long, as outcomes are written only after it.
   func look() async throws {
     guard limit < 1 else { return }
     let key = sendout.key
@@ -57,7 +58,7 @@ final class FailureWatch: Sendable {
       key, since: sendout.changedAt ?? sendout.createdAt, last: Self.looksAt)
     guard all >= Self.least, Double(failed) >= limit * Double(all) else { return }
     let reason = "\(HaltReason.tooManyFailures.rawValue) \(100 * failed / all) % of the last \(all)"
-    let isHalted = try await pool.transaction(of: key.customer.rawValue) { database in
+    let isHalted = try await pool.transaction(of: key.customer.rawValue, locks: .brief) { database in
       let halted = try await database.query(
         SendoutQueries.halt, key.customer.rawValue, key.sendout.rawValue, reason, self.sendout.stateChanges)
       if halted.isEmpty { return false }
