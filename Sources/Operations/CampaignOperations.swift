@@ -1,3 +1,4 @@
+import Delivery
 import HTTPTypes
 import Registry
 import Sendouts
@@ -82,7 +83,7 @@ extension CampaignOperations {
       .error(
         "It has its winner already, or nothing can be decided now.", SendoutError.winnerDecided(SendoutID(7)),
         SendoutError.winnerNotOpen(SendoutID(7), .finished)),
-    ], audit: "sendout.winner"
+    ], audit: "sendout.winner", statementLimit: Ledger.wholeSendoutLimit
   ) { call, id, choice in
     let (before, sendout) = try await call.sendouts.chooseWinner(call.customer, id, choice)
     return Changed(sendout, .init("sendout \(id)", before: before, after: sendout.decision))

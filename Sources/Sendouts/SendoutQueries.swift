@@ -186,12 +186,12 @@ enum SendoutQueries {
     RETURNING \(columns)), \(SendoutEventSQL.toldOfFreeze) SELECT state FROM changed
     """)
 
-  /// A stream ends once its day is surely over for every hub.
+  /// A stream ends once its day is surely over for every hub. Nothing is due at a sendout's end any more: hubs ask each second for what is.
   static let finish = Statement(
     "sendout.finish", .write,
     """
     WITH changed AS (UPDATE sendout
-       SET state = 'finished', finished_at = now()
+       SET state = 'finished', finished_at = now(), next_at = NULL
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state = 'running'
        AND (kind = 'broadcast' OR started_at < now() - interval '30 hours')
     RETURNING \(columns)), \(SendoutEventSQL.told) SELECT sendout_id FROM changed

@@ -55,6 +55,12 @@ public struct SendoutRunner: Service {
           rounds += 1
         } while (try? await Task.sleep(for: settings.scanEvery)) != nil
       }
+      group.addTask {
+        // By itself, as a series that somebody has locked must not hold up the scan.
+        repeat {
+          await worker.fillSeries()
+        } while (try? await Task.sleep(for: settings.scanEvery * settings.thoroughScanEvery)) != nil
+      }
       await withDiscardingTaskGroup { running in
         for await task in tasks.added {
           running.addTask { await run(task, of: tasks) }
@@ -116,7 +122,6 @@ public struct SendoutRunner: Service {
           if statement.name == ScheduleQueries.timed.name { task?.wake() }
         }
       }
-      if isThorough { try await worker.fillSeries() }
     } catch {
       if DatabaseUnavailable(error) != nil { worker.dispatcher.noteOutage() }
       if !Task.isCancelled {
@@ -152,7 +157,7 @@ public struct RunnerSettings: Sendable {
   public var freezesAtOnce = 2
   /// How often the ledger is asked what is due, which finds sendouts whose notification was missed, too.
   public var scanEvery: Duration = .seconds(1)
-  /// Every so many scans, one also looks for sendouts that are done but not marked so.
+  /// Every so many scans, one also looks for sendouts that are done but not marked so; as seldom for series that lack their next time.
   public var thoroughScanEvery = 15
   /// Longest time that a sendout's own task waits; later things are found by the scan.
   public var checkEvery: Duration = .seconds(3)

@@ -168,7 +168,8 @@ struct SendoutWorker: Sendable {
     _ sendout: Sendout, _ task: SendoutTask, _ stop: StopSignal, _ consecutiveFailures: inout Int
   ) async throws -> Next {
     try await requeueLost(sendout)
-    let ends = try await sendLanes(of: sendout, task, stop)
+    let watch = try failureWatch(of: sendout, stop)
+    let ends = try await sendLanes(of: sendout, watch, task, stop)
     for lane in ends.healthy {
       try await PushAppAlarms(pool).clear(sendout.key.customer, lane.app, isSandbox: lane.isSandbox)
     }
@@ -191,7 +192,7 @@ struct SendoutWorker: Sendable {
       return after == nil || !ends.refusals.isEmpty && !sendout.isStream ? .continue(after: delay) : .done
     }
     consecutiveFailures = 0
-    if ends.refusals.allSatisfy(\.isSettled) { return try await finishOrWait(sendout.key) }
+    if ends.refusals.allSatisfy(\.isSettled) { return try await finishOrWait(sendout.key, watch) }
     // The lanes that refuse a stream are closed, with their alarms raised; the scan finds it again when they may be tried.
     return sendout.isStream ? .done : try await halt(sendout, ends.refusals)
   }
@@ -203,14 +204,16 @@ struct SendoutWorker: Sendable {
 
   /// Sends what is due, each lane by itself: one whose push service is slow or away does not hold up another, nor one that becomes due
   /// meanwhile, as a fallback does.
-  private func sendLanes(of sendout: Sendout, _ task: SendoutTask, _ stop: StopSignal) async throws -> LaneEnds {
+  private func sendLanes(
+    of sendout: Sendout, _ watch: FailureWatch?, _ task: SendoutTask, _ stop: StopSignal
+  ) async throws -> LaneEnds {
     let limits = try await streamLimits(of: sendout)
     let plan = SendoutPlan(
       key: sendout.key,
       content: sendout.isStream ? .ofMessages(sendout.traits) : try sendout.said(),
       onUncertain: sendout.onUncertain, isTracked: sendout.idFields != nil, fallback: sendout.fallback,
       rules: limits?.rules ?? sendout.rules, endAt: sendout.endAt, places: limits?.places,
-      watch: try failureWatch(of: sendout, stop))
+      watch: watch?.add)
     return try await withThrowingTaskGroup(of: LaneEvent.self) { group in
       var ends = LaneEnds()
       var running = try await startLanes(of: plan, task, stop, &group, except: ends)
@@ -301,9 +304,11 @@ struct SendoutWorker: Sendable {
 
   private static let shortestWait = Duration.milliseconds(100)
 
-  private func finishOrWait(_ key: SendoutKey) async throws -> Next {
+  private func finishOrWait(_ key: SendoutKey, _ watch: FailureWatch?) async throws -> Next {
     let remaining = try await Ledger(pool).remainingWork(key)
     guard remaining.isDone else {
+      // There may be too few outcomes in a step to look at them within it.
+      try await watch?.lookIfNeeded()
       // A batch that is due and was not claimed is locked by somebody: asking again at once would find it so a thousand times.
       guard let due = remaining.nextClaim, due <= settings.checkEvery else { return .done }
       return .continue(after: max(due, Self.shortestWait))

@@ -280,13 +280,69 @@ delayed_rate() { # delayed_rate SIGNAL: see start_delayed_sink
   sendout_rate 1
 }
 
-large_rate() { # beside it, the rate of its freeze goes into a file
-  local previous watch
+large_rate() { watched_rate freeze.rate 4; }
+
+watched_rate() { # watched_rate FILE CUSTOMER [OPTIONS]: as sendout_rate; beside it, the rate of its freeze goes into the file
+  local file=$1 previous watch
+  shift
   previous=$(psql -Atc "SELECT coalesce(max(sendout_id), 0) FROM sendout")
-  psql -Atc "SELECT yardstick.freeze_rate(4, $previous)" >freeze.rate &
+  psql -Atc "SELECT yardstick.freeze_rate($1, $previous)" >"$file" &
   watch=$!
-  sendout_rate 4
+  sendout_rate "$@"
   wait $watch
+}
+
+# Two caps that nobody reaches, and quiet hours that begin in half an hour or later: the clocks of these zones are whole hours apart.
+limit() { # limit KEY
+  local start=$(($(date +%s) / 60 + 30))
+  change_customer "$1" "{\"quietHours\":{\"start\":\"$(clock $start)\",\"end\":\"$(clock $((start + 10)))\"},
+    \"caps\":[{\"count\":50,\"per\":\"24h\",\"purpose\":\"marketing\"},{\"count\":100,\"per\":\"7d\"}]}"
+}
+
+clock() { printf '%02d:%02d' $(($1 / 60 % 24)) $(($1 % 60)); } # clock MINUTES: since midnight
+
+unlimit() { change_customer "$1" '{"quietHours":"","caps":[]}'; } # unlimit KEY
+
+change_customer() { # change_customer KEY JSON
+  curl -sSf -X PATCH "$HUB/api/v1/customer" -H "Authorization: Bearer $1" -H 'Content-Type: application/json' -d "$2" >/dev/null
+}
+
+limited_rate() { # limited_rate FILE CUSTOMER KEY: as watched_rate, with zones, quiet hours, caps and an exclusion
+  limit "$3"
+  watched_rate "$1" "$2" --alert 'Hi {{firstName}}' --info 'Only today' --template offer --exclude "$EXCLUDED"
+  unlimit "$3"
+}
+
+preflight_time() { # preflight_time KEY: of a sendout with all of that, in ms
+  limit "$1"
+  curl -sSf -o preflight.json -w '%{time_total}\n' "$HUB/api/v1/sendouts/preflight" -H "Authorization: Bearer $1" -H 'Content-Type: application/json' \
+    -d "{\"appId\":\"com.example.bench\",\"audience\":{\"all\":true,\"exclude\":\"$EXCLUDED\"},\"message\":{\"alert\":\"Hi {{firstName}}\"},\"template\":\"offer\"}" |
+    awk '{ print $1 * 1000 }'
+  unlimit "$1"
+}
+
+add_webhook() { # of all events
+  WEBHOOK=$(curl -sSf "$HUB/api/v1/webhooks" -H "Authorization: Bearer $1" -H 'Content-Type: application/json' -d "{
+    \"url\":\"https://localhost:$SINK_PORT/webhook\",\"events\":[\"sendout.started\",\"sendout.paused\",\"sendout.finished\",\"push.accepted\",
+    \"push.failed\",\"push.opened\",\"message.delivered\",\"device.invalidated\",\"contact.suppressed\",\"import.finished\",\"app.refused\",
+    \"certificate.expiring\",\"webhook.test\"]}" | field webhookId)
+  enable_webhook "$1" false
+}
+
+enable_webhook() { # enable_webhook KEY true|false
+  curl -sSf -X PATCH "$HUB/api/v1/webhooks/$WEBHOOK" -H "Authorization: Bearer $1" -H 'Content-Type: application/json' \
+    -d "{\"enabled\":$2}" >/dev/null
+}
+
+webhook_rate() { # webhook_rate CUSTOMER KEY: as sendout_rate; each push is told to the webhook, and the round ends once all are
+  local told="SELECT coalesce(sum(items), 0) FROM webhook_delivery WHERE customer_id = $1 AND event = 'push.accepted' AND state = 'delivered'" before
+  before=$(psql -Atc "$told")
+  enable_webhook "$2" true
+  sendout_rate "$1"
+  until [ "$(psql -Atc "SELECT NOT EXISTS (SELECT FROM webhook_event WHERE customer_id = $1 AND delivery_id IS NULL)
+    AND NOT EXISTS (SELECT FROM webhook_delivery WHERE customer_id = $1 AND state = 'waiting')")" = t ]; do sleep 0.1; done
+  enable_webhook "$2" false
+  [ $(($(psql -Atc "$told") - before)) = "$DEVICES" ] || { echo "the webhook was not told of $DEVICES pushes" >&2; return 1; }
 }
 
 freeze_yardstick() { # the rows of the last large sendout once more, into a table of the same shape

@@ -37,6 +37,7 @@ start_sink() { # nghttpd takes every push: a file for each device token answers 
   echo '{"code":"80000000","msg":"Success","requestId":"1"}' >sink/v1/104567891/messages:send
   echo '{"access_token":"bench","expires_in":3600,"token_type":"Bearer"}' >sink/token
   cp sink/token sink/accesstoken.srf
+  echo '{}' >sink/webhook
   nghttpd -d "$work/sink" -n1 -a 127.0.0.1 $SINK_PORT sink.key sink.pem >/dev/null 2>&1 &
   pids+=($!)
 }
@@ -122,7 +123,7 @@ launch() { # launch PORT APNS CA: starts a hub, whose process is $launched
     --fcm-url "https://localhost:$SINK_PORT" --google-token-url "https://localhost:$SINK_PORT/token" \
     --hms-url "https://localhost:$SINK_PORT" --hms-token-url "https://localhost:$SINK_PORT/token" \
     --wns-token-url "https://localhost:$SINK_PORT" --wns-allowed-hosts "localhost:$SINK_PORT" \
-    --webpush-allowed-hosts "localhost:$SINK_PORT" \
+    --webpush-allowed-hosts "localhost:$SINK_PORT" --webhook-allowed-hosts "localhost:$SINK_PORT" \
     --provider-ca-file "$3" --log-level warning 2>>hub.log &
   launched=$!
   until curl -sf "http://127.0.0.1:$1/readyz" >/dev/null; do sleep 0.1; kill -0 $launched; done
@@ -321,14 +322,30 @@ END
   settle
 }
 
-# The ledger's own table once more, for the yardstick of a freeze: the same partitions, indexes and storage.
-make_yardstick_ledger() {
+make_limited() { # a customer of its own for what limits cost
+  LIMITED=$("$PUSHCART" customer add --name limited --json | field customerId)
+  "$PUSHCART" app add --customer "$LIMITED" --app-id com.example.bench --name Bench --type ios \
+    --team-id TEAM123456 --key-id KEY1234567 --signing-key AuthKey.p8 --json >/dev/null
+  "$PUSHCART" template put --customer "$LIMITED" --name offer --file "$here/../../Templates/offer.html" >/dev/null
+  LIMITED_KEY=$("$PUSHCART" key add --customer "$LIMITED" --name bench --scope admin --json | field token)
+  seed public "$LIMITED" "$DEVICES"
+  make_zones "$LIMITED"
+  settle
+}
+
+make_zones() { # make_zones CUSTOMER: ten for its contacts, and a city for one of a hundred of them
+  psql -qv ON_ERROR_STOP=1 -v c="$1" <<'END'
+UPDATE contact
+   SET time_zone = (ARRAY['Europe/Stockholm', 'Europe/London', 'Europe/Athens', 'Europe/Moscow', 'America/New_York', 'America/Chicago',
+                          'America/Los_Angeles', 'America/Sao_Paulo', 'Asia/Tokyo', 'Africa/Lagos'])[1 + contact_id % 10],
+       city = CASE WHEN contact_id % 100 = 0 THEN 'Lund' ELSE 'Malmo' END
+ WHERE customer_id = :c;
+END
+}
+EXCLUDED="city = 'Lund'" # whom sendouts with limits leave out
+
+make_freeze_watch() {
   psql -qv ON_ERROR_STOP=1 <<'END'
-CREATE TABLE yardstick.push (LIKE public.push INCLUDING ALL) PARTITION BY RANGE (sendout_id);
-SELECT format('CREATE TABLE yardstick.%I PARTITION OF yardstick.push %s WITH (%s)', relname, pg_get_expr(relpartbound, c.oid),
-              array_to_string(reloptions, ', '))
-  FROM pg_inherits JOIN pg_class c ON c.oid = inhrelid WHERE inhparent = 'public.push'::regclass
-\gexec
 CREATE FUNCTION yardstick.freeze_rate(customer bigint, previous bigint) RETURNS float LANGUAGE plpgsql AS $$
 DECLARE
   sendout record;
@@ -343,5 +360,16 @@ BEGIN
             FROM sendout_counts AS c WHERE c.customer_id = customer AND c.sendout_id = sendout.sendout_id);
 END $$;
 COMMENT ON FUNCTION yardstick.freeze_rate IS 'Waits for the ledger of the next sendout; returns its rows a second since the start.';
+END
+}
+
+# The ledger's own table once more, for the yardstick of a freeze: the same partitions, indexes and storage.
+make_yardstick_ledger() {
+  psql -qv ON_ERROR_STOP=1 <<'END'
+CREATE TABLE yardstick.push (LIKE public.push INCLUDING ALL) PARTITION BY RANGE (sendout_id);
+SELECT format('CREATE TABLE yardstick.%I PARTITION OF yardstick.push %s WITH (%s)', relname, pg_get_expr(relpartbound, c.oid),
+              array_to_string(reloptions, ', '))
+  FROM pg_inherits JOIN pg_class c ON c.oid = inhrelid WHERE inhparent = 'public.push'::regclass
+\gexec
 END
 }

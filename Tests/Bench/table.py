@@ -28,6 +28,12 @@ PATHS = [
     ("match", "a write beside 1,000,000 subscriptions, in ms", "beside 1,000, in ms", "<= 2"),
     ("hubs", f"sendout of {devices:,} devices by two hubs on one database", "by one hub", ">= 1.0"),
     (
+        "limits", f"sendout of {devices:,} devices in ten zones, with quiet hours, two caps and an exclusion",
+        "the same contacts without any of them", ">= 0.85",
+    ),
+    ("limits-freeze", "freeze of the former, until it is committed", "freeze of the latter", ">= 0.6"),
+    ("webhook", f"sendout of {devices:,} devices with a webhook that is told of all events", "without it", ">= 0.9"),
+    (
         "delay", f"sendout of {devices:,} devices, replies after 50 ms",
         "replies at once; both through the same proxy, with 6,000 in flight", ">= 0.8",
     ),
@@ -43,6 +49,11 @@ LARGE_PATHS = [
     ("large", f"sendout of {large:,} devices, ledger included", H2LOAD, ">= 0.3"),
     ("size", f"sendout of {large:,} devices", f"sendout of {devices:,} devices", "0.85 to 1.15"),
     ("freeze", f"freeze of {large:,} devices, until it is committed", "INSERT … SELECT of the same rows in psql, same partitions and indexes", ">= 0.5"),
+    (
+        "large-limits-freeze", f"freeze of {large:,} devices in ten zones, with quiet hours, two caps and an exclusion",
+        "the same contacts without any of them", ">= 0.6",
+    ),
+    ("preflight", f"preflight of the same {large:,} contacts, in ms", "what it may take, in ms", "<= 1"),
     ("import", f"import of {large:,} rows of ten columns, until all are merged, rows a second", "COPY and one merge by hand in psql, same tables", ">= 0.7"),
     ("export", f"export of these {large:,} contacts into a CSV file, rows a second", "\\copy of the same columns in psql", ">= 0.7"),
     ("import-beside", "PUT pushdevices at half of its rate while a file is imported, p99 in ms", "without it, p99 in ms", "<= 3"),

@@ -33,6 +33,28 @@ start_hub_at() { # start_hub_at PORT [COMMAND…]: the command starts the hub, w
   until alive && curl -sf "http://127.0.0.1:$port/readyz" >/dev/null; do sleep 0.1; done
 }
 
+start_hub_off() { # start_hub_off PORT OFFSET: one whose clock is off by that, as -2h
+  local library
+  library=$(ls /usr/lib/*/faketime/libfaketimeMT.so.1 2>/dev/null | head -1) || true
+  [ -n "$library" ] || { echo "libfaketime is missing: apt-get install libfaketime" >&2 && exit 1; }
+  # The first process with libfaketime gets a changed environment, in which Swift does not find its arguments. So that is a shell.
+  start_hub_at "$1" env LD_PRELOAD="$library" FAKETIME="$2" FAKETIME_DONT_FAKE_MONOTONIC=1 sh -c 'exec "$@"' sh
+}
+
+hub_dates() { # when it is now for each hub, in seconds, in the order of their ports
+  local port
+  for port in $(printf '%s\n' "${!hubs[@]}" | sort -n); do
+    printf ' %s' "$(date -d "$(curl -sI "http://127.0.0.1:$port/healthz" | tr -d '\r' | sed -n 's/^date: //Ip')" +%s)"
+  done
+}
+
+hub_sends() { # how many pushes each hub has sent
+  local port
+  for port in "${!hubs[@]}"; do
+    curl -sf "http://127.0.0.1:$port/metrics" | awk '/^pushcart_pushes_total/ { n += $2 } END { printf " %d", n }'
+  done
+}
+
 kill_hub() { # kill_hub PORT
   kill -KILL "${hubs[$1]}"
   { wait "${hubs[$1]}" || true; } 2>/dev/null
@@ -64,9 +86,9 @@ begin() { # begin COUNT: a database of its own with so many devices, and a Simul
   start_simulator
 }
 
-start_sendout() { # start_sendout [POLICY]: to all devices; sets $sendout
-  sendout=$("$PUSHCART" send --customer 1 --app com.example.bench --all --alert 'Hi {{firstName}}' \
-    --on-uncertain "${1:-resend}" --json | field sendoutId)
+start_sendout() { # start_sendout [POLICY]: to all devices, whatever fails; sets $sendout
+  sendout=$(json sendouts '{"appId":"com.example.bench","audience":{"all":true},"message":{"alert":"Hi {{firstName}}"},"start":true,
+    "onUncertain":"'"${1:-resend}"'","pauseAtFailed":1}' | field sendoutId)
 }
 
 until_arrived() { # until_arrived COUNT
@@ -217,24 +239,19 @@ stream_limits() { # requests stay open for a moment, so that the limit is what h
 }
 
 clocks() { # three hubs, two of them two hours off, and one of these killed
-  local library offset port dates='' sent=''
-  library=$(ls /usr/lib/*/faketime/libfaketimeMT.so.1 2>/dev/null | head -1) || true
-  [ -n "$library" ] || { echo "libfaketime is missing: apt-get install libfaketime" >&2 && exit 1; }
+  local offset port dates sent
   begin "$OTHERS"
   port=$HUB_PORT
   for offset in -2h +2h +0; do
-    # The first process with libfaketime gets a changed environment, in which Swift does not find its arguments. So that is a shell.
-    start_hub_at $port env LD_PRELOAD="$library" FAKETIME="$offset" FAKETIME_DONT_FAKE_MONOTONIC=1 sh -c 'exec "$@"' sh
-    dates+=" $(date -d "$(curl -sI "http://127.0.0.1:$port/healthz" | tr -d '\r' | sed -n 's/^date: //Ip')" +%s)"
+    start_hub_off $port $offset
     port=$((port + 1))
   done
+  dates=$(hub_dates)
   # shellcheck disable=SC2086
   set -- $dates
   start_sendout
   until_arrived $((size / 2))
-  for port in "${!hubs[@]}"; do
-    sent+=" $(curl -sf "http://127.0.0.1:$port/metrics" | awk '/^pushcart_pushes_total/ { n += $2 } END { print n + 0 }')"
-  done
+  sent=$(hub_sends)
   kill_hub $HUB_PORT
   until_finished
   finish

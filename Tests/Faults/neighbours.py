@@ -7,6 +7,7 @@
   neighbours.py phones COUNT SECONDS PORT APP_KEY SECRET DEVICE             phones that list their messages by costly filters
   neighbours.py sms PORT DELAY FILE                                         a provider of SMS
   neighbours.py webhooks PORT PEM FILE                                      webhooks; those below /never get no answer
+  neighbours.py events PORT PEM DELAY FILE                                  a webhook of events, which answers after a delay
   neighbours.py http2 PORT PEM FILE [BODY]                                  a service over HTTP/2; without a body it never answers
 """
 import base64, collections, hashlib, hmac, http.client, http.server, json, os, re, socket, ssl, struct, sys, threading, time, urllib.parse
@@ -197,13 +198,14 @@ def phones(count, seconds, port, app_key, secret, device):
 # ---- strangers
 
 def serve(port, handle, pem=None):
-    """Serves POST in threads; `handle` gets path and body, and its text is the reply."""
+    """Serves POST in threads; `handle` gets path, body and headers, and its text is the reply."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version, wbufsize, disable_nagle_algorithm = "HTTP/1.1", -1, True
 
         def do_POST(self):
-            reply = handle(self.path, self.rfile.read(int(self.headers.get("content-length", 0)))) or b"{}"
+            body = self.rfile.read(int(self.headers.get("content-length", 0)))
+            reply = handle(self.path, body, self.headers) or b"{}"
             self.send_response(200)
             self.send_header("content-length", str(len(reply)))
             self.end_headers()
@@ -227,7 +229,7 @@ def serve(port, handle, pem=None):
 
 
 def serve_sms(port, delay, note):
-    def handle(_, body):
+    def handle(_, body, headers):
         note(json.loads(body)["to"])
         time.sleep(delay)
 
@@ -248,10 +250,25 @@ def sms(port, delay, file):
 def webhooks(port, pem, file):
     note = noted(file)
 
-    def handle(path, body):
+    def handle(path, body, headers):
         if path.startswith("/never"):
             threading.Event().wait()
         note(path, json.loads(body)["webcom.data"])
+
+    serve(port, handle, pem)
+    threading.Event().wait()
+
+
+def events(port, pem, delay, file):
+    """Notes each post: its id, its event, and the pushes or the sendout that it is about, as an array of PostgreSQL."""
+    note = noted(file)
+
+    def handle(path, body, headers):
+        told = json.loads(body)
+        data = told["data"] if isinstance(told["data"], list) else [told["data"]]
+        items = [f'{item["sendoutId"]}-{item["pushNo"]}' if "pushNo" in item else str(item["sendoutId"]) for item in data]
+        note(headers["webhook-id"], told["type"], "{" + ",".join(items) + "}")
+        time.sleep(float(delay))
 
     serve(port, handle, pem)
     threading.Event().wait()
@@ -291,5 +308,5 @@ def http2(port, pem, file, body=""):
 
 
 if __name__ == "__main__":
-    command = {f.__name__: f for f in (measure, ask, lists, critical, phones, sms, webhooks, http2)}[sys.argv[1]]
+    command = {f.__name__: f for f in (measure, ask, lists, critical, phones, sms, webhooks, events, http2)}[sys.argv[1]]
     command(*sys.argv[2:])

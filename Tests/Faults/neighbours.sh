@@ -133,10 +133,10 @@ answers_once() { # answers_once CUSTOMER PREFIX KEY: a push service that falls s
   until_true "state = 'finished' FROM sendout WHERE sendout_id = $sendout"
 }
 
-broadcast_to() { # broadcast_to CUSTOMER PREFIX KEY: to those people; prints the sendout's number
+broadcast_to() { # broadcast_to CUSTOMER PREFIX KEY: to those people, whatever fails; prints the sendout's number
   curl -sf "http://127.0.0.1:$HUB_PORT/api/v1/sendouts" -H "Authorization: Bearer $3" -H 'Content-Type: application/json' -d "{
     \"name\":\"To $2\",\"appIds\":[\"com.example.bench\"],\"message\":{\"alert\":\"Hi {{firstName}}\"},\"start\":true,
-    \"audience\":{\"listId\":$(value "list_id FROM list WHERE customer_id = $1 AND name = '$2'")}}" | field sendoutId
+    \"pauseAtFailed\":1,\"audience\":{\"listId\":$(value "list_id FROM list WHERE customer_id = $1 AND name = '$2'")}}" | field sendoutId
 }
 
 verb() { # verb SENDOUT VERB KEY: pause, resume or cancel, once more if the hub says so
@@ -250,7 +250,7 @@ SELECT 1, push_app_id, contact_id, '+' || substr(original_id, 3), sha256(convert
 FROM contact, push_app a WHERE contact.customer_id = 1 AND a.customer_id = 1 AND app_type = 10 AND original_id LIKE '00%';
 END_SQL
   ask 6 6 POST $HUB_PORT /api/v1/sendouts "$A_KEY" '{"name":"SMS {n}","appIds":["sms"],"message":{"alert":"Hi {{originalId}}"},"start":true,
-    "audience":{"listId":'"$(value "list_id FROM list WHERE name = 'sms'")"'}}' >>helpers.log
+    "pauseAtFailed":1,"audience":{"listId":'"$(value "list_id FROM list WHERE name = 'sms'")"'}}' >>helpers.log
   start_measuring
   measured "a provider of SMS that answers after 50 s, and six sendouts of 600 SMS"
 }
@@ -267,7 +267,7 @@ web_origin() { # 600 browsers at an address that the operator has named, which n
     "$(browser good "https://localhost:$((SIMULATOR_PORT + 4))/wpush/v2/{n}00.$hash" "$p256dh")" >>helpers.log
   start_measuring
   sendout=$(curl -sf "http://127.0.0.1:$HUB_PORT/api/v1/sendouts" -H "Authorization: Bearer $token" -H 'Content-Type: application/json' \
-    -d '{"name":"All","appIds":["com.example.bench"],"message":{"alert":"Hi"},"start":true,"audience":{"all":true}}' | field sendoutId)
+    -d '{"name":"All","appIds":["com.example.bench"],"message":{"alert":"Hi"},"start":true,"pauseAtFailed":1,"audience":{"all":true}}' | field sendoutId)
   sleep 2
   n=$(ask 1 20 POST $HUB_PORT /api/v1/messages "$token" '{"appId":"com.example.bench","to":{"originalId":"good{n}"},"message":{"alert":"Hi"},"wait":25}')
   measured "600 Web Pushes to an address that never answers"

@@ -147,6 +147,7 @@ import Wire
       #expect(try await bench.store.find(bench.customer, webhook.webhookId).enabled)
       #expect(try await bench.store.failing(bench.customer).count == 1)
       try await bench.database.query("UPDATE webhook SET first_failed_at = now() - interval '25 hours'")
+      try await bench.database.query("UPDATE webhook_delivery SET created_at = now() - interval '25 hours'")
       bench.receiver.answer(.retry(after: nil, reason: "HTTP500"))
       try await bench.makeDue()
       _ = try await bench.runner().postDue()

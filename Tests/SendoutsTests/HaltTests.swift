@@ -58,9 +58,9 @@ import Wire
       let sendout = try #require(try await find(bench, mild))
       let watch = FailureWatch(sendout, CampaignFields(), pool: bench.pool) {}
       try await bench.database.query("UPDATE sendout SET state = 'running'")
-      try await watch.add(499)
+      try await watch.add(499, failed: 150)
       #expect(try await bench.show(mild).state == .running)
-      try await watch.add(1)
+      try await watch.add(1, failed: 0)
       #expect(try await bench.show(mild).state == .paused)
       #expect(try await bench.show(mild).haltReason == "too_many_failures 25 % of the last 600")
       // Outcomes from before a resume are not looked at.
@@ -68,6 +68,58 @@ import Wire
       let resumed = try #require(try await find(bench, mild))
       try await FailureWatch(resumed, CampaignFields(), pool: bench.pool) {}.look()
       #expect(try await bench.show(mild).state == .running)
+    }
+  }
+
+  @Test func `A sendout of few pushes at a time pauses where too many fail`() async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(800)
+      bench.simulator.apns.rule(.any, .refuse(status: 400, reason: "PayloadEmpty"))
+      // Each batch waits for its turn, and so has a step of its own.
+      let key = try await bench.make(CampaignFields(ratePerSecond: 200), start: true)
+      try await bench.withHubs(1, { $0.runner.batchSize = 200 }) {
+        let paused = try await bench.until(key) { $0.state == .paused }
+        #expect(paused.haltReason?.hasPrefix("too_many_failures 100 % of the last ") == true)
+      }
+    }
+  }
+
+  @Test func `A hub asks the ledger only where many of its own outcomes are failures`() async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(600)
+      bench.simulator.apns.rule(.any, .refuse(status: 400, reason: "PayloadEmpty"))
+      let key = try await bench.make(CampaignFields(pauseAtFailed: 1), start: true)
+      try await bench.withHubs { try await bench.until(key, .finished) }
+      try await bench.database.query("UPDATE sendout SET state = 'running'")
+      // The ledger has 600 failures by now, and this hub has written few of them.
+      let sendout = try #require(try await find(bench, key))
+      let watch = FailureWatch(sendout, CampaignFields(), pool: bench.pool) {}
+      try await watch.add(500, failed: 49)
+      try await watch.lookIfNeeded()
+      #expect(try await bench.show(key).state == .running)
+      try await watch.add(100, failed: 10)
+      #expect(try await bench.show(key).state == .running)
+      try await watch.lookIfNeeded()
+      #expect(try await bench.show(key).state == .paused)
+    }
+  }
+
+  @Test func `A look does not wait for whoever has the sendout locked, and the next one pauses it`() async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(600)
+      bench.simulator.apns.rule(.any, .refuse(status: 400, reason: "PayloadEmpty"))
+      let key = try await bench.make(CampaignFields(pauseAtFailed: 1), start: true)
+      try await bench.withHubs { try await bench.until(key, .finished) }
+      try await bench.database.query("UPDATE sendout SET state = 'running'")
+      let sendout = try #require(try await find(bench, key))
+      let watch = FailureWatch(sendout, CampaignFields(), pool: bench.pool) {}
+      try await bench.pool.transaction { transaction in
+        try await transaction.query(sql: "SELECT FROM sendout FOR UPDATE")
+        await #expect(throws: (any Error).self) { try await watch.look() }
+      }
+      #expect(try await bench.show(key).state == .running)
+      try await watch.look()
+      #expect(try await bench.show(key).state == .paused)
     }
   }
 
@@ -116,6 +168,19 @@ import Wire
     }
   }
 
+  @Test func `A sendout's end may take as long as it needs`() async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(5)
+      let key = try await frozen(bench)
+      let (skipped, limit) = try await bench.pool.transaction { transaction in
+        let skipped = try await Ledger(transaction).expire(key)
+        let limit = try await transaction.query(sql: "SELECT current_setting('statement_timeout')")[0]
+        return (skipped, try limit.decode(String.self))
+      }
+      #expect(skipped == 5 && limit == "0")
+    }
+  }
+
   @Test func `A sendout's end comes while it is paused, too`() async throws {
     try await withSendingBench { bench in
       try await bench.addDevices(5)
@@ -157,6 +222,8 @@ import Wire
       #expect(resumed.state == .running && resumed.nextAt == resumed.campaign.endAt && resumed.nextAt != nil)
       try await bench.withHubs { try await bench.until(key, .finished) }
       #expect(bench.simulator.apns.count == 5)
+      // Nothing is left to be done then.
+      #expect(try await bench.show(key).nextAt == nil)
     }
   }
 

@@ -207,7 +207,7 @@ import Wire
       #expect(try await end() == [])
       #expect(try await bench.show(SendoutKey(bench.customer, next)).state == .cancelled)
       #expect(try await bench.show(key).state == .freezing)
-      try await fill(bench)
+      await fill(bench)
       #expect(try await bench.sendouts.list(bench.customer).items.count == 2)
       let stranger = try await bench.database.customer("Other")
       await #expect(throws: SendoutError.seriesUnknown) {
@@ -255,13 +255,37 @@ import Wire
       let key = try await bench.make(CampaignFields(startAt: .fromNow(3600), repeat: Repetition(every: .day)))
       try await bench.database.query(
         "UPDATE sendout SET state = 'cancelled', next_at = NULL WHERE sendout_id = $1::bigint", key.sendout.rawValue)
-      try await fill(bench)
-      try await fill(bench)
+      await fill(bench)
+      await fill(bench)
       #expect(try await bench.sendouts.list(bench.customer).items.map(\.state) == [.scheduled, .cancelled])
     }
   }
 
+  @Test func `A series that somebody has locked holds up no other`() async throws {
+    try await withSendingBench { bench in
+      for _ in 1...2 {
+        _ = try await bench.make(CampaignFields(startAt: .fromNow(3600), repeat: Repetition(every: .day)))
+      }
+      try await bench.database.query("UPDATE sendout SET state = 'cancelled', next_at = NULL")
+      try await bench.pool.transaction { transaction in
+        try await transaction.query(
+          sql: "SELECT FROM series WHERE series_id = (SELECT min(series_id) FROM series) FOR UPDATE")
+        await fill(bench)
+      }
+      #expect(try await scheduled(bench) == [0, 1])
+      await fill(bench)
+      #expect(try await scheduled(bench) == [1, 1])
+    }
+  }
+
   // MARK: What tests do
+
+  /// How many scheduled sendouts each series has.
+  private func scheduled(_ bench: SendingBench) async throws -> [Int] {
+    try await bench.database.query(
+      "SELECT count(*) FILTER (WHERE state = 'scheduled') FROM sendout GROUP BY series_id ORDER BY series_id"
+    ).map { try $0.decode(Int.self) }
+  }
 
   /// Makes the next time, as if the newest was taken up.
   private func goOn(_ bench: SendingBench, _ series: SeriesID) async throws {
@@ -271,12 +295,12 @@ import Wire
     }
   }
 
-  private func fill(_ bench: SendingBench) async throws {
+  private func fill(_ bench: SendingBench) async {
     let worker = SendoutWorker(
       pool: bench.pool, dispatcher: bench.dispatcher(), vault: bench.vault,
       credentials: PushCredentialVault(bench.pool, vault: bench.vault), settings: RunnerSettings(),
       freezes: CustomerPermits(1), logger: TestServer.logger)
-    try await worker.fillSeries()
+    await worker.fillSeries()
   }
 
   /// Of all sendouts, in their order, by the customer's clock.

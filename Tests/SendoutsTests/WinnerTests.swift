@@ -253,6 +253,17 @@ import Wire
     }
   }
 
+  @Test func `The outcomes of variants may take as long as they need to be counted`() async throws {
+    try await withSendingBench { bench in
+      let fixture = try await fixture(bench, opened: (10, 30))
+      let limit = try await bench.pool.transaction { transaction in
+        _ = try await Ledger(transaction).outcomes(fixture.key, ofVariants: 2, until: fixture.moment)
+        return try await transaction.query(sql: "SELECT current_setting('statement_timeout')")[0].decode(String.self)
+      }
+      #expect(limit == "0")
+    }
+  }
+
   @Test func `Where none wins, hold leaves it to a person, who chooses once`() async throws {
     try await withSendingBench { bench in
       let fixture = try await fixture(bench, opened: (10, 11))

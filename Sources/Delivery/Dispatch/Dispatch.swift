@@ -83,7 +83,7 @@ final class Dispatch: Sendable {
         let wasAwaited = waits.settled(ledger.key, settlements)
         window.release(capacities, to: successors, isMarked: isMarked)
         // What the watch could not find out now, it does with the next outcomes.
-        try? await watch?(settlements.count)
+        try? await watch?(settlements.count, settlements.count { $0.state == .failed })
         if isStream, !wasAwaited, !waits.isWritingAwaited, hubWindow.isHalfFree {
           try? await Task.sleep(for: Self.pauseBetweenWrites)
         }

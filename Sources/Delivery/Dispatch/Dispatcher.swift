@@ -183,13 +183,13 @@ public struct SendoutPlan: Sendable {
   public var endAt: Date?
   /// Of a stream with rules: by whose clock quiet hours are.
   public var places: ContactPlaces?
-  /// Called with the number of outcomes once they are written; nil where nobody wants to know.
-  public var watch: (@Sendable (Int) async throws -> Void)?
+  /// Called once outcomes are written, with their number and that of failures; nil where nobody wants to know.
+  public var watch: (@Sendable (_ outcomes: Int, _ failed: Int) async throws -> Void)?
 
   public init(
     key: SendoutKey, content: Content, onUncertain: UncertainPolicy, isTracked: Bool = false,
     fallback: PushAppID? = nil, rules: SendRules? = nil, endAt: Date? = nil, places: ContactPlaces? = nil,
-    watch: (@Sendable (Int) async throws -> Void)? = nil
+    watch: (@Sendable (_ outcomes: Int, _ failed: Int) async throws -> Void)? = nil
   ) {
     self.watch = watch
     self.places = places

@@ -66,7 +66,8 @@ extension Ledger {
     return try PreflightCounts(lines)
   }
 
-  /// Whether the local time of a plan has come in the zone of a contact of the audience.
+  /// Whether the local time of a plan has come in the zone of a contact of the audience. It may look at all of them, so it has no time limit:
+  /// a sendout that could not be looked at in time would never start.
   /// - Parameter audience: without those excluded.
   package func hasDueZone(
     _ customer: CustomerID, audience: SelectedAudience, plan: FreezePlan
@@ -74,20 +75,20 @@ extension Ledger {
     let sql = PlannedAudienceSQL(audience, excluded: nil, isZoned: true)
     return try await runPlanned(
       customer, PlannedFreezeQueries.hasDueZone(audience, sql),
-      plan.parameters(customer, sendout: nil, apps: [], sql.selection))[0].decode(Bool.self)
+      plan.parameters(customer, sendout: nil, apps: [], sql.selection), isLimited: false)[0].decode(Bool.self)
   }
 
   /// Runs a statement that is planned for its audience alone. The settings for that last as long as a transaction.
   private func runPlanned(
-    _ customer: CustomerID, _ statement: Statement, _ parameters: ParameterBuffer
+    _ customer: CustomerID, _ statement: Statement, _ parameters: ParameterBuffer, isLimited: Bool = true
   ) async throws -> Rows {
     guard let pool = database as? Pool else {
+      if !isLimited { try await database.query(FreezeQueries.unlimited) }
       try await database.query(PlannedFreezeQueries.settings)
       return try await database.run(statement, parameters)
     }
-    return try await pool.transaction(of: customer.rawValue) { transaction in
-      try await transaction.query(PlannedFreezeQueries.settings)
-      return try await transaction.run(statement, parameters)
+    return try await pool.transaction(of: customer.rawValue, limit: isLimited ? nil : Self.wholeSendoutLimit) {
+      try await Ledger($0).runPlanned(customer, statement, parameters, isLimited: isLimited)
     }
   }
 }

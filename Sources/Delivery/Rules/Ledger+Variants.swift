@@ -16,13 +16,14 @@ package struct VariantOutcome: Sendable, Hashable {
 }
 
 extension Ledger {
-  /// What each variant of a sendout came to, in their order.
+  /// What each variant of a sendout came to, in their order. Within a transaction it lifts the time limit: it reads all pushes of the test.
   /// - Parameters:
   ///   - count: of its variants.
   ///   - moment: what came later is left out; nil for now.
   package func outcomes(
     _ key: SendoutKey, ofVariants count: Int, until moment: Date? = nil
   ) async throws -> [VariantOutcome] {
+    try await database.query(FreezeQueries.unlimited)
     var outcomes = [VariantOutcome](repeating: VariantOutcome(accepted: 0, opened: 0), count: count)
     for row in try await database.query(VariantQueries.outcomes, key.customer.rawValue, key.sendout.rawValue, moment) {
       let (variant, accepted, opened) = try row.decode(Int16.self, Int.self, Int.self)

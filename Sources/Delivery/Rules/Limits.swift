@@ -21,11 +21,14 @@ public enum CapCounts {
 }
 
 extension Ledger {
-  /// Skips what has not been claimed, as the sendout's end has come.
+  /// Skips what has not been claimed, as the sendout's end has come. For the rest of the transaction it lifts the time limit, as a cancellation
+  /// does.
   /// - Returns: how many pushes were skipped.
   @discardableResult
   package func expire(_ key: SendoutKey) async throws -> Int {
-    try await database.query(LimitQueries.expire, key.customer.rawValue, key.sendout.rawValue)[0].decode(Int.self)
+    try await database.query(FreezeQueries.unlimited)
+    return try await database.query(LimitQueries.expire, key.customer.rawValue, key.sendout.rawValue)[0]
+      .decode(Int.self)
   }
 
   /// How many of the last pushes were answered, and how many of these failed.

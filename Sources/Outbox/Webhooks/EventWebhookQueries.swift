@@ -224,7 +224,8 @@ package enum EventWebhookQueries {
   /// No other hub posts what one has begun before that.
   private static let lost = "interval '\(RetryPolicy.lostPosts.components.seconds) seconds'"
 
-  /// Begins up to `$3` deliveries that are due. Skips those that others have locked.
+  /// Begins up to `$3` deliveries that are due. Skips those that others have locked. It says twice that they are due, as by their numbers alone a plan
+  /// that was made for a small table reads all of the webhook's.
   static let begin = Statement(
     "webhook.begin", .write,
     """
@@ -237,12 +238,14 @@ package enum EventWebhookQueries {
        SET attempts = d.attempts + 1, not_before = due.until, tried_at = due.at
       FROM due
      WHERE d.customer_id = $1::bigint AND d.webhook_id = $2::bigint AND d.delivery_id = due.delivery_id
+       AND d.state = 'waiting' AND d.not_before <= due.at
     RETURNING d.delivery_id, d.message_id::text, d.event, d.attempts, d.created_at
     """)
 
   /// Puts the oldest event and those of its kind behind it into the delivery `$3`, and begins that: up to
   /// 500 items, or one event of a kind that is told alone (`$4` are the others). It looks at the oldest events only. Locks those that it
-  /// takes, and skips what others have locked or put into a delivery meanwhile.
+  /// takes, and skips what others have locked or put into a delivery meanwhile. Within the bounds of their numbers it reads few others, whatever the
+  /// planner knows of the table.
   static let assemble = Statement(
     "webhook.assemble", .write,
     """
@@ -259,7 +262,8 @@ package enum EventWebhookQueries {
        WHERE place = 1 OR sum <= \(WebhookEvent.mostItems) AND event = ANY ($4::text[])),
     picked AS MATERIALIZED (
       SELECT event_id, event, coalesce(cardinality(push_nos), 1) AS items FROM webhook_event
-       WHERE \(one) AND event_id = ANY (ARRAY(SELECT event_id FROM wanted)) AND delivery_id IS NULL
+       WHERE \(one) AND event_id = ANY (ARRAY(SELECT event_id FROM wanted)) AND \(within("event_id", of: "wanted"))
+         AND delivery_id IS NULL
        ORDER BY event_id
          FOR NO KEY UPDATE SKIP LOCKED),
     made AS (
@@ -269,18 +273,24 @@ package enum EventWebhookQueries {
       RETURNING delivery_id, message_id, event, attempts, created_at),
     told AS (
       UPDATE webhook_event AS e SET delivery_id = made.delivery_id
-        FROM picked, made
-       WHERE e.customer_id = $1::bigint AND e.webhook_id = $2::bigint AND e.event_id = picked.event_id)
+        FROM made
+       WHERE e.customer_id = $1::bigint AND e.webhook_id = $2::bigint
+         AND e.event_id = ANY (ARRAY(SELECT event_id FROM picked)) AND \(within("e.event_id", of: "picked")))
     SELECT delivery_id, message_id::text, event, attempts, created_at FROM made
     """)
 
-  /// The events of the deliveries `$3`.
+  private static func within(_ column: String, of rows: String) -> String {
+    "\(column) BETWEEN (SELECT min(event_id) FROM \(rows)) AND (SELECT max(event_id) FROM \(rows))"
+  }
+
+  /// The events of the deliveries `$3`, each looked up by itself, whatever the planner knows of the table.
   static let events = Statement(
     "webhook.events", .read,
     """
-    SELECT delivery_id, event_id, sendout_id, push_nos, contact_id, subject_id, reason, at FROM webhook_event
-     WHERE \(one) AND delivery_id = ANY ($3::bigint[])
-     ORDER BY delivery_id, event_id
+    SELECT e.delivery_id, e.event_id, e.sendout_id, e.push_nos, e.contact_id, e.subject_id, e.reason, e.at
+      FROM unnest($3::bigint[]) AS told (delivery_id)
+     CROSS JOIN LATERAL (SELECT * FROM webhook_event WHERE \(one) AND webhook_event.delivery_id = told.delivery_id OFFSET 0) AS e
+     ORDER BY e.delivery_id, e.event_id
     """)
 
   /// The delivery `$3` was taken, and so its webhook takes what it is told.
@@ -297,18 +307,21 @@ package enum EventWebhookQueries {
     (SELECT now() AS at, now() + make_interval(secs => $6::float8) AS next,
                     now() - interval '\(RetryPolicy.webhooks.giveUpAfter.components.seconds) seconds' AS given_up OFFSET 0) AS moment
     """
+  private static let isGivenUp =
+    "$7::bool OR d.created_at < moment.given_up AND coalesce(known.first_failed_at >= moment.given_up, true)"
 
-  /// The delivery `$3` was not taken, by the status `$4`, for the reason `$5`. It is posted again in `$6` seconds, unless it is a day old. A
-  /// webhook that has taken nothing for a day, or is gone, which `$7` says, is disabled for the reason `$8`. Returns whether it was.
+  /// The delivery `$3` was not taken, by the status `$4`, for the reason `$5`. It is posted again in `$6` seconds, unless it is a day old while the
+  /// webhook has taken others. A webhook that has taken nothing for a day, or is gone, which `$7` says, is disabled for the reason `$8`; what has
+  /// waited for the former is posted once somebody enables it. Returns whether it was disabled.
   static let failed = Statement(
     "webhook.failed", .write,
     """
     WITH tried AS (
       UPDATE webhook_delivery AS d
-         SET state = CASE WHEN $7::bool OR d.created_at < moment.given_up THEN 'failed' ELSE 'waiting' END,
-             settled_at = CASE WHEN $7::bool OR d.created_at < moment.given_up THEN moment.at END,
+         SET state = CASE WHEN \(isGivenUp) THEN 'failed' ELSE 'waiting' END,
+             settled_at = CASE WHEN \(isGivenUp) THEN moment.at END,
              not_before = moment.next, status = $4::int4, problem = $5::text
-        FROM \(moment)
+        FROM \(moment), (SELECT first_failed_at FROM webhook WHERE \(one)) AS known
        WHERE d.customer_id = $1::bigint AND d.webhook_id = $2::bigint AND d.delivery_id = $3::bigint AND d.state = 'waiting'),
     changed AS (
       UPDATE webhook AS w

@@ -110,14 +110,26 @@ extension SendoutWorker {
     }
   }
 
-  /// Makes the next time of each series whose newest is no longer scheduled, such as one that somebody has cancelled.
-  func fillSeries() async throws {
-    for row in try await pool.query(SeriesQueries.lacking) {
-      let (customer, series) = try row.decode(Int64.self, Int64.self)
-      try await pool.transaction(of: customer) { database in
-        try await Series(database).makeNext(CustomerID(customer), SeriesID(series))
+  /// Makes the next time of each series whose newest is no longer scheduled, such as one that somebody has cancelled. One that is locked or fails
+  /// waits for the next look, and holds up the others for two seconds at most.
+  func fillSeries() async {
+    do {
+      for row in try await pool.query(SeriesQueries.lacking) {
+        let (customer, series) = try row.decode(Int64.self, Int64.self)
+        do {
+          try await pool.transaction(of: customer, locks: .brief) { database in
+            try await Series(database).makeNext(CustomerID(customer), SeriesID(series))
+          }
+        } catch  where !Task.isCancelled {
+          logger.warning(
+            "could not make the next time of a series, retrying later",
+            metadata: ["customer": "\(customer)", "series": "\(series)", "error": "\(error)"])
+        }
       }
-    }
+    } catch  where !Task.isCancelled {
+      logger.warning(
+        "could not look for series that lack their next time, retrying later", metadata: ["error": "\(error)"])
+    } catch {}
   }
 }
 

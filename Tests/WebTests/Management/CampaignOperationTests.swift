@@ -22,6 +22,11 @@ import Wire
     }
   }
 
+  @Test func `To choose a winner may take as long as to cancel, since it looks at as many pushes`() {
+    #expect(SendoutOperations.cancel.statementLimit != nil)
+    #expect(CampaignOperations.winner.statementLimit == SendoutOperations.cancel.statementLimit)
+  }
+
   @Test func `A chosen winner has a line in the audit log, with what was known of it before`() async throws {
     try await withSendout { managed in
       let early = try await managed.send("POST", "/api/v1/sendouts/1/winner", json: #"{"variant":"B"}"#)
