@@ -197,7 +197,8 @@ package enum SendoutOperations: ManagedOperations {
   package static let schedule = control(
     .schedule, "Schedule a sendout",
     """
-    The draft starts by itself at its `startAt` or `localTime`. With `digest` it is scheduled only if it still says what somebody looked at.
+    The draft starts by itself at its `startAt` or `localTime`, or `inSeconds`. With `digest` it is scheduled only if it still says what \
+    somebody looked at.
     """,
     body: .optional(SendoutStart.form, absent: SendoutStart()), errors: [hasChanged], audit: "sendout.schedule"
   ) { $0 }

@@ -157,10 +157,12 @@ public struct SendoutChange: APIRequest, Equatable {
 public struct SendoutStart: APIRequest, Equatable {
   public var digest: String?
   public var maximumContacts: Int?
+  public var inSeconds: Int?
 
-  public init(digest: String? = nil, maximumContacts: Int? = nil) {
+  public init(digest: String? = nil, maximumContacts: Int? = nil, inSeconds: Int? = nil) {
     self.digest = digest
     self.maximumContacts = maximumContacts
+    self.inSeconds = inSeconds
   }
 
   public static let schemaName: String? = "SendoutStart"
@@ -173,6 +175,11 @@ public struct SendoutStart: APIRequest, Equatable {
     "maximumContacts": FieldDescription(
       "If more contacts are left when its audience is fixed, it pauses for a person instead.",
       limits: 1...Int64(Int32.max)),
+    "inSeconds": FieldDescription(
+      """
+      Only of `schedule`, and of a draft without a time: it starts in so many seconds. An `unschedule` until then makes it a draft without \
+      a time again.
+      """, limits: 1...3600),
   ]
 }
 
