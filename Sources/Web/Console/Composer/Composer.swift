@@ -92,9 +92,9 @@ struct Composer: Sendable {
       return zip(places, all).enumerated().map { number, one in
         let (place, fields) = one
         let (main, rest) = Self.split(fields.map(\.name), of: version)
-        let title = form.values.text(version.name(place, version == .translation ? "language" : "name")) ?? ""
         return [
-          "title": title, "number": number + 1, "id": "\(version.rawValue)-\(place)", "main": some(main),
+          "title": form.title(of: version, at: place) ?? "", "number": number + 1, "id": "\(version.rawValue)-\(place)",
+          "main": some(main),
           "rest": some(rest), "hasRestError": hasError(rest), "remove": "remove.\(version.rawValue).\(place)",
         ]
       }

@@ -58,49 +58,45 @@ enum MessageVersion: String, CaseIterable {
 // MARK: - Fields
 
 extension ComposerForm {
-  private static let fieldsOfTranslation: [Schema.Field] = {
-    guard case .object(let fields, _, _) = MessageTranslation.schema.shape else {
-      preconditionFailure("a translation is an object")
-    }
-    return fields
-  }()
-
   /// The fields of one fieldset. Their labels name it, as the summary of errors does not show where they stand.
   func fields(of version: MessageVersion, at place: Int, templates: [String]) -> [FormField] {
+    func name(_ field: String) -> String { version.name(place, field) }
+    let whole = title(of: version, at: place).map { ", \($0)" } ?? ""
+    let heads: [FormField]
+    var others: [FormField] = []
     switch version {
     case .translation:
-      let of = values.text(version.name(place, "language")).map { ", \($0)" } ?? ""
-      return [
-        FormField(version.mark(place), label: "", kind: .hidden),
+      heads = [
         FormField(
-          version.name(place, "language"), label: "Language", hint: "As in sv or pt-BR.",
-          limits: 1...Int64(LanguageTag.maximum)),
+          name("language"), label: "Language", hint: "As in sv or pt-BR.", limits: 1...Int64(LanguageTag.maximum))
       ]
-        + Self.fieldsOfTranslation.map { field in
-          Self.field(field, version.name(place, field.name), of: of)
-        }
     case .variant:
-      let of = values.text(version.name(place, "name")).map { ", variant \($0)" } ?? ""
-      let texts = Self.fieldsOfMessage.filter { Self.first.contains($0.name) }.map { field in
-        var shown = Self.field(field, version.name(place, field.name), of: of)
-        shown.hint = ""
-        return shown
-      }
-      return [
-        FormField(version.mark(place), label: "", kind: .hidden),
-        FormField(version.name(place, "name"), label: "Name", isRequired: true, limits: 1...50),
+      heads = [
+        FormField(name("name"), label: "Name", isRequired: true, limits: 1...50),
         FormField(
-          version.name(place, "share"), label: "Share\(of), in percent", kind: .number, isRequired: true,
-          limits: 1...100),
-      ] + texts + [
+          name("share"), label: "Share\(whole), in percent", kind: .number, isRequired: true, limits: 1...100),
+      ]
+      others = [
         FormField(
-          version.name(place, "template"), label: "Rich page\(of)",
-          kind: templates.count > Self.mostChoices ? .text : .choice(templates.map { FormField.Choice($0) })),
-        FormField(
-          version.name(place, "more"), label: "Other members\(of)", kind: .area(rows: 2),
-          hint: #"Of the message, as JSON, such as {"sound":"bell"}."#),
+          name("template"), label: "Rich page\(whole)",
+          kind: templates.count > Self.mostChoices ? .text : .choice(templates.map { FormField.Choice($0) }))
       ]
     }
+    let texts = Self.fieldsOfMessage.filter { Self.first.contains($0.name) }.map { field in
+      var shown = Self.field(field, name(field.name), of: whole)
+      shown.hint = ""
+      return shown
+    }
+    others.append(
+      FormField(
+        name("more"), label: "Other members\(whole)", kind: .area(rows: 2),
+        hint: #"Of the message, as JSON, such as {"sound":"bell"}."#))
+    return [FormField(version.mark(place), label: "", kind: .hidden)] + heads + texts + others
+  }
+
+  /// As in `sv` and `A`.
+  func title(of version: MessageVersion, at place: Int) -> String? {
+    values.text(version.name(place, version == .translation ? "language" : "name")).map { String($0.trimmed) }
   }
 
   /// Of the choice among variants.
@@ -122,15 +118,14 @@ extension ComposerForm {
 
   /// Which of them the preview shows, and a test to oneself sends.
   var shownFields: [FormField] {
-    let languages = MessageVersion.translation.places(in: values).compactMap { place in
-      values.text(MessageVersion.translation.name(place, "language")).map { FormField.Choice("\(place)", $0) }
-    }
-    let variants = MessageVersion.variant.places(in: values).map { place in
-      FormField.Choice("\(place)", values.text(MessageVersion.variant.name(place, "name")) ?? "\(place)")
+    func choices(_ version: MessageVersion) -> [FormField.Choice] {
+      version.places(in: values).compactMap { place in
+        title(of: version, at: place).map { FormField.Choice("\(place)", $0) }
+      }
     }
     return [
-      (Own.variant, "Variant", variants, "The message itself if none is chosen."),
-      (Own.language, "Language", languages, "The contact's own if none is chosen."),
+      (Own.variant, "Variant", choices(.variant), "The message itself if none is chosen."),
+      (Own.language, "Language", choices(.translation), "The contact's own if none is chosen."),
     ].compactMap { name, label, choices, hint in
       choices.isEmpty ? nil : FormField(name, label: label, kind: .choice(choices), hint: hint)
     }
@@ -151,15 +146,14 @@ extension ComposerForm {
   func translations() throws -> JSONValue? {
     var languages: [UTF8String: JSONValue] = [:]
     for place in MessageVersion.translation.places(in: values) {
-      let translation = try translation(at: place)
+      let translation = try message(of: .translation, at: place)
       let name = MessageVersion.translation.name(place, "language")
-      guard let language = values.text(name).map({ String($0.trimmed) }) else {
+      guard let tag = languageTag(at: place) else {
         guard translation.isEmpty else {
           throw HTTPErrorResponse.badRequest("\(name) is missing: give its tag, such as sv or pt-BR.")
         }
         continue
       }
-      let tag = UTF8String(LanguageTag(spelled: language)?.text ?? language)
       guard !languages.keys.contains(tag) else {
         throw HTTPErrorResponse.badRequest("\(name) is that of another translation: remove one of them.")
       }
@@ -168,15 +162,9 @@ extension ComposerForm {
     return languages.isEmpty ? .none : .some(.object(languages))
   }
 
-  private func translation(at place: Int) throws -> [UTF8String: JSONValue] {
-    var members: [UTF8String: JSONValue] = [:]
-    for field in Self.fieldsOfTranslation {
-      let name = MessageVersion.translation.name(place, field.name)
-      if let text = values.text(name) {
-        members[UTF8String(field.name)] = try Self.value(of: text, as: field.schema, name)
-      }
-    }
-    return members
+  /// In the usual case, if it is a tag.
+  private func languageTag(at place: Int) -> UTF8String? {
+    title(of: .translation, at: place).map { UTF8String(LanguageTag(spelled: $0)?.text ?? $0) }
   }
 
   /// Variants and winner, as a request has them.
@@ -194,25 +182,27 @@ extension ComposerForm {
 
   private func variant(at place: Int) throws -> JSONValue {
     func name(_ field: String) -> String { MessageVersion.variant.name(place, field) }
-    var members: [UTF8String: JSONValue] = ["message": .object(try messageOfVariant(at: place))]
+    var members: [UTF8String: JSONValue] = ["message": .object(try message(of: .variant, at: place))]
     members["name"] = values.text(name("name")).map { .string($0) }
     members["share"] = try number(name("share"))
     members["template"] = values.text(name("template")).map { .string($0) }
     return .object(members)
   }
 
-  private func messageOfVariant(at place: Int) throws -> [UTF8String: JSONValue] {
-    func name(_ field: String) -> String { MessageVersion.variant.name(place, field) }
+  /// What a fieldset says in place of the message.
+  private func message(of version: MessageVersion, at place: Int) throws -> [UTF8String: JSONValue] {
     var message: [UTF8String: JSONValue] = [:]
-    if let more = values.text(name("more")) {
-      guard case .object(let members)? = try? JSONValue(json: Array(more.utf8)) else {
-        throw HTTPErrorResponse.badRequest(#"\#(name("more")) must be an object of JSON, such as {"sound":"bell"}."#)
+    let more = version.name(place, "more")
+    if let text = values.text(more) {
+      guard case .object(let members)? = try? JSONValue(json: Array(text.utf8)) else {
+        throw HTTPErrorResponse.badRequest(#"\#(more) must be an object of JSON, such as {"sound":"bell"}."#)
       }
       message = members
     }
     for field in Self.fieldsOfMessage where Self.first.contains(field.name) {
-      guard let text = values.text(name(field.name)) else { continue }
-      message[UTF8String(field.name)] = try Self.value(of: text, as: field.schema, name(field.name))
+      let name = version.name(place, field.name)
+      guard let text = values.text(name) else { continue }
+      message[UTF8String(field.name)] = try Self.value(of: text, as: field.schema, name)
     }
     return message
   }
@@ -222,12 +212,14 @@ extension ComposerForm {
   func shown(_ message: MessageBody) throws -> MessageBody {
     var message = message
     if let place: Int = try values.number(Own.variant), MessageVersion.variant.places(in: values).contains(place) {
-      message = try message.merged(
-        with: MessageBody.schema.decode(from: JSONValue.object(messageOfVariant(at: place)).json) as MessageBody)
+      let variant = JSONValue.object(try self.message(of: .variant, at: place))
+      message = try message.merged(with: MessageBody.schema.decode(MessageBody.self, from: variant.json))
     }
-    if let place: Int = try values.number(Own.language), MessageVersion.translation.places(in: values).contains(place) {
-      message = try message.translated(
-        by: MessageTranslation.schema.decode(from: JSONValue.object(translation(at: place)).json))
+    // A variant can say something of its own in this language.
+    if let place: Int = try values.number(Own.language), let tag = languageTag(at: place),
+      let translation = message.translations?[tag]
+    {
+      message = try message.translated(by: translation)
     }
     return message
   }
@@ -252,15 +244,13 @@ extension ComposerForm {
 
   private func placedInTranslation(_ sentence: String) -> String? {
     for place in MessageVersion.translation.places(in: values) {
-      let name = MessageVersion.translation.name(place, "language")
-      guard let language = values.text(name).map({ String($0.trimmed) }) else { continue }
-      let start = "message.translations.\(LanguageTag(spelled: language)?.text ?? language)"
-      guard let rest = sentence.rest(behind: start) else { continue }
-      guard rest.hasPrefix(".") else { return name + rest }
-      // Of an object's member it is the object.
-      let member = rest.dropFirst().prefix { !" .[:".contains($0) }
-      let field = MessageVersion.translation.name(place, String(member))
-      return field + rest.dropFirst(1 + member.count)
+      guard let tag = languageTag(at: place), let rest = sentence.rest(behind: "message.translations.\(tag.text)")
+      else {
+        continue
+      }
+      return rest.hasPrefix(".")
+        ? placed(.translation, place, member: rest.dropFirst())
+        : MessageVersion.translation.name(place, "language") + rest
     }
     return nil
   }
@@ -273,16 +263,19 @@ extension ComposerForm {
       guard let inMessage = rest.rest(behind: ".message") else {
         return rest.hasPrefix(".") ? version.name(place, String(rest.dropFirst())) : version.name(place, "name") + rest
       }
-      guard inMessage.hasPrefix(".") else { return version.name(place, "alert") + inMessage }
-      let member = inMessage.dropFirst().prefix { !" .[:".contains($0) }
-      return Self.first.contains(String(member))
-        ? version.name(place, String(inMessage.dropFirst()))
-        : "\(version.name(place, "more")): \(inMessage.dropFirst())"
+      return inMessage.hasPrefix(".")
+        ? placed(version, place, member: inMessage.dropFirst()) : version.name(place, "alert") + inMessage
     }
     if let place = places.first, let rest = sentence.rest(behind: "variants") {
       return version.name(place, "share") + rest
     }
     return sentence.rest(behind: "winner").flatMap { $0.hasPrefix(" ") ? "winner.afterMinutes" + $0 : nil }
+  }
+
+  /// - Parameter member: a sentence that begins with a member of the message. Those without a field stand among the others.
+  private func placed(_ version: MessageVersion, _ place: Int, member: Substring) -> String {
+    Self.first.contains(String(member.prefix { !" .[:".contains($0) }))
+      ? version.name(place, String(member)) : "\(version.name(place, "more")): \(member)"
   }
 }
 
@@ -310,15 +303,8 @@ extension ComposerForm {
       add(.translation, place, texts(of: translation).merging(["language": language.text]) { $1 })
     }
     for (place, variant) in (draft.campaign.variants ?? []).enumerated() {
-      let message = texts(of: variant.message)
-      var shown: [String: String?] = message.filter { first.contains($0.key) }
-      guard case .object(let all)? = try? JSONValue(encoding: variant.message) else { continue }
-      let more = all.filter { !first.contains($0.key.text) && $0.value != .null }
-      shown["name"] = variant.name
-      shown["share"] = "\(variant.share)"
-      shown["template"] = variant.template
-      shown["more"] = more.isEmpty ? nil : String(decoding: JSONValue.object(more).json, as: UTF8.self)
-      add(.variant, place, shown)
+      let own = ["name": variant.name, "share": "\(variant.share)", "template": variant.template]
+      add(.variant, place, texts(of: variant.message).merging(own) { $1 })
     }
     if let winner = draft.campaign.winner {
       values["winner.afterMinutes"] = ["\(winner.afterMinutes)"]
@@ -327,10 +313,14 @@ extension ComposerForm {
     return values
   }
 
+  /// The first members of a message each, and the others together.
   private static func texts(of part: some Encodable) -> [String: String?] {
-    guard case .object(let members)? = try? JSONValue(encoding: part) else { return [:] }
-    var texts: [String: String?] = [:]
-    for (name, value) in members where value != .null { texts[name.text] = written(value) }
+    guard case .object(let all)? = try? JSONValue(encoding: part) else { return [:] }
+    var (texts, more): ([String: String?], [UTF8String: JSONValue]) = ([:], [:])
+    for (name, value) in all where value != .null {
+      if first.contains(name.text) { texts[name.text] = written(value) } else { more[name] = value }
+    }
+    if !more.isEmpty { texts["more"] = String(decoding: JSONValue.object(more).json, as: UTF8.self) }
     return texts
   }
 }
