@@ -267,7 +267,7 @@ extension ComposerForm {
         ? placed(version, place, member: inMessage.dropFirst()) : version.name(place, "alert") + inMessage
     }
     if let place = places.first, let rest = sentence.rest(behind: "variants") {
-      return version.name(place, "share") + rest
+      return "\(version.name(place, "share")): the variants\(rest)"
     }
     return sentence.rest(behind: "winner").flatMap { $0.hasPrefix(" ") ? "winner.afterMinutes" + $0 : nil }
   }
