@@ -122,6 +122,13 @@ class Demo:
                  "message": {"alert": "Hello {{firstName}}, lunch is ready, with 20\u00a0% off today"}}
         sent = self.call("POST", "sendouts", {**lunch, "start": True})
         draft = self.call("POST", "sendouts", {**lunch, "name": "A draft whose name is rather long " * 3, "start": False})
+        christmas = {**lunch, "name": "Christmas", "localTime": "2099-12-24T18:30", "holdoutPercent": 5, "message": {
+            "alert": "Merry Christmas, {{firstName}}",
+            "translations": {"sv": {"alert": "God jul, {{firstName}}"}, "de": {"alert": "Frohe Weihnachten, {{firstName}}"}}},
+            "variants": [{"name": "Plain", "share": 20, "message": {}}, {"name": "Offer", "share": 20, "message": {"info": "20 % off"}}],
+            "winner": {"afterMinutes": 120, "undecided": "best"}}
+        campaign = self.call("POST", "sendouts", {**christmas, "draft": True})
+        scheduled = self.call("POST", "sendouts", {**lunch, "name": "Scheduled", "startAt": "2099-12-24T11:00:00Z"})
         news = self.call("POST", "lists", {"name": "newsletter"}).get("listId")
         people = [item["originalId"] for item in self.call("GET", "contacts?limit=20").get("items", [])
                   if item.get("originalId")]
@@ -156,4 +163,6 @@ class Demo:
                           "/console/contacts?filter=has%20device%20and%20city%20is%20set&field=contry&op=is%20set",
                           f"/console/exports?what=pushes&sendout={sent['sendoutId']}",
                           "/console/exports?filter=contry%20is%20set",
-                          f"/console/sendouts/{running}/pause", f"/console/sendouts/{running}/cancel"]
+                          f"/console/sendouts/{running}/pause", f"/console/sendouts/{running}/cancel",
+                          f"/console/sendouts/{campaign['sendoutId']}/edit", f"/console/sendouts/{campaign['sendoutId']}/check",
+                          f"/console/sendouts/{scheduled['sendoutId']}/undo"]

@@ -171,6 +171,10 @@ extension ComposerForm {
   func variantMembers() throws -> [UTF8String: JSONValue] {
     var members: [UTF8String: JSONValue] = [:]
     let places = MessageVersion.variant.places(in: values)
+    if places.count == 1 {
+      throw HTTPErrorResponse.badRequest(
+        "\(MessageVersion.variant.name(places[0], "name")) is that of the only variant: add another one, or remove it.")
+    }
     if !places.isEmpty { members["variants"] = .array(try places.map { try variant(at: $0) }) }
     if let minutes = try number("winner.afterMinutes") {
       var winner: [UTF8String: JSONValue] = ["afterMinutes": minutes]

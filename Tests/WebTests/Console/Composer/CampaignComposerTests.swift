@@ -119,7 +119,7 @@ import Wire
         (sv + [("translation.1.place", "1"), ("translation.1.language", "SV")], "f-translation-1-language"),
         ([("translation.2.place", "2"), ("translation.2.alert", "Hej")], "f-translation-2-language"),
         ([("translation.0.place", "0"), ("translation.0.language", "in Swedish")], "f-translation-0-language"),
-        (Array(two.prefix(3)), "f-variant-0-share"), (two + [("variant.0.share", "40")], "f-variant-0-share"),
+        (Array(two.prefix(3)), "f-variant-0-name"), (two + [("variant.0.share", "40")], "f-variant-0-share"),
         (two + [("variant.4.share", "half")], "f-variant-4-share"),
         (two + [("variant.4.name", "A")], "f-variant-4-name"),
         (two + [("variant.4.alert", "{{#open")], "f-variant-4-alert"),
