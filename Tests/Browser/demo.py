@@ -156,6 +156,8 @@ class Demo:
         running = message["messageId"].split("-")[0]
         return imports + [f"/console/sendouts/{sent['sendoutId']}", f"/console/sendouts/{draft['sendoutId']}/edit",
                           f"/console/sendouts/{draft['sendoutId']}/check", "/console/content/offer",
+                          f"/console/sendouts/{campaign['sendoutId']}/edit", f"/console/sendouts/{campaign['sendoutId']}/check",
+                          f"/console/sendouts/{scheduled['sendoutId']}/undo",
                           f"/console/segments/{regulars['segmentId']}", f"/console/segments/{chosen['segmentId']}",
                           f"/console/segments/{regulars['segmentId']}/remove", "/console/segments/new",
                           "/console/segments/new?filter=contry%20%3D%20'SE'",
@@ -163,6 +165,4 @@ class Demo:
                           "/console/contacts?filter=has%20device%20and%20city%20is%20set&field=contry&op=is%20set",
                           f"/console/exports?what=pushes&sendout={sent['sendoutId']}",
                           "/console/exports?filter=contry%20is%20set",
-                          f"/console/sendouts/{running}/pause", f"/console/sendouts/{running}/cancel",
-                          f"/console/sendouts/{campaign['sendoutId']}/edit", f"/console/sendouts/{campaign['sendoutId']}/check",
-                          f"/console/sendouts/{scheduled['sendoutId']}/undo"]
+                          f"/console/sendouts/{running}/pause", f"/console/sendouts/{running}/cancel"]
