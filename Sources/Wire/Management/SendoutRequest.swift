@@ -160,7 +160,7 @@ public struct SendoutChange: APIRequest, Equatable {
   }
 }
 
-/// Body of `POST /api/v1/sendouts/{id}/start` and `…/schedule`, which can do without.
+/// Body of `POST /api/v1/sendouts/{id}/schedule` and, without `inSeconds`, of `…/start`, which can do without.
 public struct SendoutStart: APIRequest, Equatable {
   public var digest: String?
   public var maximumContacts: Int?
@@ -172,9 +172,12 @@ public struct SendoutStart: APIRequest, Equatable {
     self.inSeconds = inSeconds
   }
 
-  public static let schemaName: String? = "SendoutStart"
-  public static let schemaDescription = "What has to hold for a sendout to be started or scheduled."
+  public static let schemaName: String? = "SendoutSchedule"
+  public static let schemaDescription = "What has to hold for a sendout to be scheduled."
   public static let example = SendoutStart(digest: SendoutReply.exampleDigest)
+  /// Of a start at once.
+  public static let now = BodyForm<SendoutStart>(
+    "SendoutStart", "What has to hold for a sendout to be started.", absent: ["inSeconds"], example: example)
 
   public static let fieldTable: FieldTable = [
     "digest":
@@ -184,8 +187,7 @@ public struct SendoutStart: APIRequest, Equatable {
       limits: 1...Int64(Int32.max)),
     "inSeconds": FieldDescription(
       """
-      Only of `schedule`, and of a draft without a time: it starts in so many seconds. An `unschedule` until then makes it a draft without \
-      a time again.
+      Of a draft without a time: it starts in so many seconds. An `unschedule` until then makes it a draft without a time again.
       """, limits: 1...3600),
   ]
 }
