@@ -192,12 +192,13 @@ package enum SendoutOperations: ManagedOperations {
     The audience of a draft is frozen into the ledger, and its pushes are sent. With `digest` it is started only if it still says \
     what somebody looked at. One that is scheduled starts now; with a local time its contacts keep their moments.
     """,
-    body: .optional(SendoutStart.form, absent: SendoutStart()), errors: [hasChanged], audit: "sendout.start"
+    body: .optional(SendoutStart.now, absent: SendoutStart()), errors: [hasChanged], audit: "sendout.start"
   ) { $0 }
   package static let schedule = control(
     .schedule, "Schedule a sendout",
     """
-    The draft starts by itself at its `startAt` or `localTime`. With `digest` it is scheduled only if it still says what somebody looked at.
+    The draft starts by itself at its `startAt` or `localTime`, or `inSeconds`. With `digest` it is scheduled only if it still says what \
+    somebody looked at.
     """,
     body: .optional(SendoutStart.form, absent: SendoutStart()), errors: [hasChanged], audit: "sendout.schedule"
   ) { $0 }

@@ -255,6 +255,9 @@ public struct SendoutStore: Sendable {
     guard let state = verb.next(from: before, isFrozen: sendout.frozenAt != nil) else {
       throw SendoutError.wrongState(key.sendout, before, verb)
     }
+    if verb == .start, conditions.inSeconds != nil {
+      throw SendoutError.invalid(field: "inSeconds", problem: "belongs to schedule: leave it out, or schedule the draft")
+    }
     if state != before {
       var version: Int32?
       if verb == .start || verb == .schedule {

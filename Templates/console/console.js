@@ -9,6 +9,7 @@
 //   data-guard        a form that asks before what was typed is left
 //   data-insert       a text that a click puts into the field where one types
 //   data-fill         of a hidden field in a part that was read again: the field outside of it that gets its value
+//   data-tabs         of a list of parts with data-tab: one is shown at a time, and tabs lead to the others
 //   data-into         of a file's field: the field that gets its text, also when the file is dropped there; without the script the file is sent
 const one = (selector, root = document) => root.querySelector(selector);
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
@@ -285,7 +286,48 @@ function upload(form) {
   });
 }
 
+/** Shows one part at a time: the one with an error, else the one without a name, else the first. */
+function tabs(box) {
+  const panels = all(":scope > [data-tab]", box);
+  if (panels.length < 2) return;
+  const row = make("ul");
+  row.setAttribute("role", "tablist");
+  row.setAttribute("aria-label", box.dataset.tabs);
+  const links = panels.map((panel) => {
+    const link = make("a", { href: `#${panel.id}`, id: `${panel.id}-tab`, dir: "auto", textContent: panel.dataset.tab || one("legend", panel).textContent });
+    link.setAttribute("role", "tab");
+    link.setAttribute("aria-controls", panel.id);
+    panel.setAttribute("role", "tabpanel");
+    panel.setAttribute("aria-labelledby", link.id);
+    const item = make("li", {}, link);
+    item.setAttribute("role", "presentation");
+    row.append(item);
+    return link;
+  });
+  const choose = (chosen) => panels.forEach((panel, place) => {
+    panel.hidden = place !== chosen;
+    links[place].setAttribute("aria-selected", place === chosen);
+    links[place].tabIndex = place === chosen ? 0 : -1;
+  });
+  row.addEventListener("click", (event) => {
+    const place = links.indexOf(event.target.closest("a"));
+    if (place >= 0) { event.preventDefault(); choose(place); }
+  });
+  row.addEventListener("keydown", (event) => {
+    const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!by) return;
+    event.preventDefault();
+    const place = (links.indexOf(document.activeElement) + by + links.length) % links.length;
+    choose(place);
+    links[place].focus();
+  });
+  box.prepend(make("div", { className: "tabs" }, row));
+  const first = [(panel) => one(".has-error", panel), (panel) => !panel.dataset.tab].map((is) => panels.findIndex(is)).find((place) => place >= 0);
+  choose(first ?? 0);
+}
+
 function enhance(root) {
+  all("[data-tabs]", root).forEach(tabs);
   all("form[data-preview]", root).forEach(preview);
   all("form[data-guard]", root).forEach(guard);
   all("form[method=post]", root).forEach(once);

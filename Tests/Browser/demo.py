@@ -122,6 +122,13 @@ class Demo:
                  "message": {"alert": "Hello {{firstName}}, lunch is ready, with 20\u00a0% off today"}}
         sent = self.call("POST", "sendouts", {**lunch, "start": True})
         draft = self.call("POST", "sendouts", {**lunch, "name": "A draft whose name is rather long " * 3, "start": False})
+        christmas = {**lunch, "name": "Christmas", "localTime": "2099-12-24T18:30", "holdoutPercent": 5, "message": {
+            "alert": "Merry Christmas, {{firstName}}",
+            "translations": {"sv": {"alert": "God jul, {{firstName}}"}, "de": {"alert": "Frohe Weihnachten, {{firstName}}"}}},
+            "variants": [{"name": "Plain", "share": 20, "message": {}}, {"name": "Offer", "share": 20, "message": {"info": "20 % off"}}],
+            "winner": {"afterMinutes": 120, "undecided": "best"}}
+        campaign = self.call("POST", "sendouts", {**christmas, "draft": True})
+        scheduled = self.call("POST", "sendouts", {**lunch, "name": "Scheduled", "startAt": "2099-12-24T11:00:00Z"})
         news = self.call("POST", "lists", {"name": "newsletter"}).get("listId")
         people = [item["originalId"] for item in self.call("GET", "contacts?limit=20").get("items", [])
                   if item.get("originalId")]
@@ -149,6 +156,8 @@ class Demo:
         running = message["messageId"].split("-")[0]
         return imports + [f"/console/sendouts/{sent['sendoutId']}", f"/console/sendouts/{draft['sendoutId']}/edit",
                           f"/console/sendouts/{draft['sendoutId']}/check", "/console/content/offer",
+                          f"/console/sendouts/{campaign['sendoutId']}/edit", f"/console/sendouts/{campaign['sendoutId']}/check",
+                          f"/console/sendouts/{scheduled['sendoutId']}/undo",
                           f"/console/segments/{regulars['segmentId']}", f"/console/segments/{chosen['segmentId']}",
                           f"/console/segments/{regulars['segmentId']}/remove", "/console/segments/new",
                           "/console/segments/new?filter=contry%20%3D%20'SE'",

@@ -57,7 +57,8 @@ def send(browser, demo, text, has_scripts=True):
     browser.click("button[name=then]")
     arrive(browser, f"/sendouts/{draft}/check")
     browser.click("form[method=post][action$='/check'] button")
-    arrive(browser, f"/sendouts/{draft}")
+    arrive(browser, f"/sendouts/{draft}/undo")
+    browser.open(f"{demo.url}/console/sendouts/{draft}")
     browser.wait("return document.querySelector('main .badge').innerText.toLowerCase() == 'finished'", again=not has_scripts)
     browser.open(demo.phone)
     browser.wait("""

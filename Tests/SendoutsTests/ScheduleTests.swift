@@ -52,6 +52,49 @@ import Wire
     }
   }
 
+  @Test func `A draft without a time starts in some seconds, and brought back it has no time again`() async throws {
+    try await withSendingBench { bench in
+      let (customer, pool) = (bench.customer, bench.pool)
+      let key = try await bench.make(CampaignFields(spreadMinutes: 5), draft: true)
+      let seen = try #require(try await bench.show(key).digest)
+      @Sendable func apply(_ verb: SendoutVerb, _ conditions: SendoutStart) async throws -> SendoutReply {
+        try await pool.transaction(of: customer.rawValue) {
+          try await SendoutStore($0).apply(verb, to: key.sendout, of: customer, conditions).sendout
+        }
+      }
+      func refusal(of verb: SendoutVerb, _ conditions: SendoutStart) async -> String? {
+        do {
+          _ = try await apply(verb, conditions)
+          return nil
+        } catch SendoutError.invalid(let field, _) {
+          return field
+        } catch {
+          return "\(error)"
+        }
+      }
+      #expect(await refusal(of: .start, SendoutStart(inSeconds: 60)) == "inSeconds")
+      #expect(await refusal(of: .schedule, SendoutStart()) == "startAt")
+      let scheduled = try await apply(.schedule, SendoutStart(digest: seen, maximumContacts: 5, inSeconds: 600))
+      let moment = try #require(scheduled.campaign.startAt)
+      #expect(scheduled.state == .scheduled && scheduled.nextAt == moment && scheduled.maximumContacts == 5)
+      #expect(abs(moment.date.timeIntervalSince(try #require(scheduled.scheduledAt).date) - 600) < 0.01)
+      let back = try await apply(.unschedule, SendoutStart())
+      #expect(back.state == .draft && back.campaign == CampaignFields(spreadMinutes: 5) && back.digest == seen)
+      _ = try await apply(.schedule, SendoutStart(digest: seen, inSeconds: 60))
+      try await bench.pass("2 minutes", for: key)
+      try await bench.step(key)
+      #expect(try await bench.show(key).state == .freezing)
+      let timed = try await bench.make(CampaignFields(startAt: .fromNow(3600)), draft: true)
+      await #expect(throws: SendoutError.self) {
+        try await pool.transaction(of: customer.rawValue) {
+          _ = try await SendoutStore($0).apply(
+            .schedule, to: timed.sendout, of: customer, SendoutStart(inSeconds: 60))
+        }
+      }
+      #expect(try await bench.show(timed).state == .draft)
+    }
+  }
+
   @Test func `Where the customer wants approval, a second person schedules what one wrote`() async throws {
     try await withSendingBench { bench in
       let (customer, sendouts, mia, noah) = (bench.customer, bench.sendouts, UserID(1), UserID(2))

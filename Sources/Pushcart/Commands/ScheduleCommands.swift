@@ -10,8 +10,16 @@ extension SendoutCommand {
       discussion: "Example: pushcart sendout schedule 7 --customer 1 --maximum-contacts 50000")
     @OptionGroup var named: SendoutOptions
     @OptionGroup var conditions: StartOptions
+    @Option(help: "A draft without a time starts in so many seconds; until then, unschedule takes it back.")
+    var inSeconds: Int?
 
-    var body: SendoutStart { conditions.body }
+    func validate() throws {
+      if let inSeconds, !(1...3600).contains(inSeconds) { throw ValidationError("--in-seconds must be 1 to 3600.") }
+    }
+
+    var body: SendoutStart {
+      SendoutStart(digest: conditions.digest, maximumContacts: conditions.maximumContacts, inSeconds: inSeconds)
+    }
   }
 
   struct Unschedule: SendoutVerbCommand {

@@ -15,27 +15,27 @@ enum ScheduleQueries {
     """)
 
   /// Schedules a draft, or schedules a sendout anew, with the template's version `$3` and the most contacts `$4`, unless these are NULL. A hub
-  /// looks at it at its moment. With a local time it looks as soon as any zone of the world has that.
+  /// looks at it at its moment. With a local time it looks as soon as any zone of the world has that. One without a time starts in `$5` seconds.
   static let schedule = Statement(
     "sendout.schedule", .write,
     """
     UPDATE sendout
        SET state = 'scheduled', state_changes = state_changes + 1, changed_at = now(), halt_reason = NULL, scheduled_at = now(),
            template_version = coalesce($3::int4, template_version),
-           maximum_contacts = coalesce($4::int4, maximum_contacts),
-           next_at = coalesce(start_at, greatest(\(firstLook("local_time")), moment.now))
-      FROM (SELECT now() AS now OFFSET 0) AS moment
+           maximum_contacts = coalesce($4::int4, maximum_contacts), start_at = coalesce(start_at, moment.later),
+           next_at = coalesce(start_at, moment.later, greatest(\(firstLook("local_time")), moment.now))
+      FROM (SELECT now() AS now, now() + make_interval(secs => $5::int4) AS later OFFSET 0) AS moment
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
     RETURNING \(SendoutQueries.columns)
     """)
 
-  /// Makes a draft of a scheduled sendout.
+  /// Makes a draft of a scheduled sendout. One that was to start in some seconds has no time again.
   static let unschedule = Statement(
     "sendout.unschedule", .write,
     """
     UPDATE sendout
        SET state = 'draft', state_changes = state_changes + 1, changed_at = NULL, scheduled_at = NULL, next_at = NULL,
-           maximum_contacts = NULL
+           maximum_contacts = NULL, start_at = CASE WHEN campaign ->> 'startAt' IS NULL THEN NULL ELSE start_at END
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
     RETURNING \(SendoutQueries.columns)
     """)

@@ -32,9 +32,14 @@ extension SendoutStore {
 
   /// Schedules a draft, or once more a sendout that was changed. Hubs are told.
   /// - Parameter version: of the template; nil for the one that the row has.
+  /// - Throws: `SendoutError.invalid` for one without a time, unless the conditions say when it starts.
   func schedule(_ sendout: Sendout, _ conditions: SendoutStart, templateVersion version: Int32?) async throws -> Sendout
   {
-    guard sendout.startAt != nil || sendout.localTime != nil else {
+    let hasTime = sendout.startAt != nil || sendout.localTime != nil
+    if hasTime, conditions.inSeconds != nil {
+      throw SendoutError.invalid(field: "inSeconds", problem: "is there, and the sendout has a time: leave it out")
+    }
+    guard hasTime || conditions.inSeconds != nil else {
       throw SendoutError.invalid(field: "startAt", problem: "is missing: give the draft a time first, or start it")
     }
     if let repetition = try sendout.campaign().repeat, sendout.series == nil {
@@ -44,7 +49,7 @@ extension SendoutStore {
     let scheduled = try Sendout(
       try await database.query(
         ScheduleQueries.schedule, key.customer.rawValue, key.sendout.rawValue, version,
-        conditions.maximumContacts.map(Int32.init))[0])
+        conditions.maximumContacts.map(Int32.init), conditions.inSeconds.map(Int32.init))[0])
     try await database.notify(.sendout, key.description)
     return scheduled
   }

@@ -160,19 +160,24 @@ public struct SendoutChange: APIRequest, Equatable {
   }
 }
 
-/// Body of `POST /api/v1/sendouts/{id}/start` and `…/schedule`, which can do without.
+/// Body of `POST /api/v1/sendouts/{id}/schedule` and, without `inSeconds`, of `…/start`, which can do without.
 public struct SendoutStart: APIRequest, Equatable {
   public var digest: String?
   public var maximumContacts: Int?
+  public var inSeconds: Int?
 
-  public init(digest: String? = nil, maximumContacts: Int? = nil) {
+  public init(digest: String? = nil, maximumContacts: Int? = nil, inSeconds: Int? = nil) {
     self.digest = digest
     self.maximumContacts = maximumContacts
+    self.inSeconds = inSeconds
   }
 
-  public static let schemaName: String? = "SendoutStart"
-  public static let schemaDescription = "What has to hold for a sendout to be started or scheduled."
+  public static let schemaName: String? = "SendoutSchedule"
+  public static let schemaDescription = "What has to hold for a sendout to be scheduled."
   public static let example = SendoutStart(digest: SendoutReply.exampleDigest)
+  /// Of a start at once.
+  public static let now = BodyForm<SendoutStart>(
+    "SendoutStart", "What has to hold for a sendout to be started.", absent: ["inSeconds"], example: example)
 
   public static let fieldTable: FieldTable = [
     "digest":
@@ -180,6 +185,10 @@ public struct SendoutStart: APIRequest, Equatable {
     "maximumContacts": FieldDescription(
       "If more contacts are left when its audience is fixed, it pauses for a person instead.",
       limits: 1...Int64(Int32.max)),
+    "inSeconds": FieldDescription(
+      """
+      Of a draft without a time: it starts in so many seconds. An `unschedule` until then makes it a draft without a time again.
+      """, limits: 1...3600),
   ]
 }
 

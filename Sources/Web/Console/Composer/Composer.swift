@@ -26,8 +26,9 @@ struct Composer: Sendable {
     if let sendout {
       let draft = try await call.read(SendoutOperations.show, sendout)
       guard draft.state == .draft else {
+        let way = draft.state == .scheduled ? "unschedule it first" : "make a new sendout"
         throw HTTPErrorResponse.conflict(
-          "Sendout \(sendout) is \(draft.state.rawValue). Only a draft can be changed: make a new sendout.")
+          "Sendout \(sendout) is \(draft.state.rawValue). Only a draft can be changed: \(way).")
       }
       self.draft = draft
     } else {
@@ -41,10 +42,11 @@ struct Composer: Sendable {
     segments = try await call.read(SegmentOperations.list, PageRequest(limit: ComposerForm.mostChoices + 1)).items
     templates = try await call.read(TemplateOperations.list, PageRequest(limit: ComposerForm.mostChoices + 1)).items
       .map(\.name)
-    let initial = draft.map { ComposerForm.values(of: $0, apps: apps) } ?? Self.first(apps, call)
+    let initial = draft.map { ComposerForm.values(of: $0, apps: apps, in: call.zone) } ?? Self.first(apps, call)
     form = ComposerForm(
       values: call.form.isEmpty
-        ? FormValues(initial.flatMap { name, values in values.map { (name: name, value: $0) } }) : call.form)
+        ? FormValues(initial.flatMap { name, values in values.map { (name: name, value: $0) } }) : call.form,
+      in: call.zone)
   }
 
   /// A new sendout goes to every app of the customer but SMS, which costs money.
@@ -62,17 +64,40 @@ struct Composer: Sendable {
 
   // MARK: The page
 
-  /// - Parameter tried: the message that was sent to try it.
-  func view(tried: MessageReply? = nil) async throws -> ConsoleView {
+  /// - Parameters:
+  ///   - tried: the message that was sent to try it.
+  ///   - zones: which zones come when, if somebody asked for them.
+  func view(tried: MessageReply? = nil, zones: PreflightReply? = nil) async throws -> ConsoleView {
     let preview = try await ComposerPreview(form, among: apps, call)
     let audience = try await count()
-    let fields = ComposerForm.fields(apps: apps, lists: lists, segments: segments, templates: templates)
+    let versions = MessageVersion.allCases.map { version in
+      version.places(in: form.values).map { form.fields(of: version, at: $0, templates: templates) }
+    }
+    let fields =
+      ComposerForm.fields(apps: apps, lists: lists, segments: segments, templates: templates)
+      + ComposerForm.campaignFields(call.settings) + ComposerForm.winnerFields + form.shownFields
     let initial = [ComposerForm.Own.me: call.user.email]
     let typed = call.form.isEmpty ? initial.reduce(form.values) { $0.with($1.key, $1.value) } : form.values
-    let filled = FormView(fields, [:], typed, call.refusal).values
-    let shown = filled["fields"] as? [[String: Any]] ?? []
-    func some(_ names: [String]) -> [[String: Any]] {
-      names.compactMap { name in shown.first { $0["name"] as? String == name } }
+    let filled = FormView(
+      fields + versions.flatMap { $0.flatMap(\.self) }, [:], typed, call.refusal.map { form.placed($0) }
+    ).values
+    func some(_ names: [String]) -> [[String: Any]] { names.compactMap { filled[$0] as? [String: Any] } }
+    func hasError(_ names: [String]) -> Bool {
+      some(names).contains { ($0["error"] as? String)?.isEmpty == false }
+    }
+    /// Languages or variants, each with its fields and what its buttons do.
+    func fieldsets(_ version: MessageVersion) -> [[String: Any]] {
+      let places = version.places(in: form.values)
+      let all = versions[version == .translation ? 0 : 1]
+      return zip(places, all).enumerated().map { number, one in
+        let (place, fields) = one
+        let (main, rest) = Self.split(fields.map(\.name), of: version)
+        return [
+          "title": form.title(of: version, at: place) ?? "", "number": number + 1, "id": "\(version.rawValue)-\(place)",
+          "main": some(main),
+          "rest": some(rest), "hasRestError": hasError(rest), "remove": "remove.\(version.rawValue).\(place)",
+        ]
+      }
     }
     var values: [String: Any] = [
       "path": path, "isDraft": draft != nil, "errors": filled["errors"] ?? [[String: Any]](),
@@ -84,20 +109,47 @@ struct Composer: Sendable {
       "meFields": some([ComposerForm.Own.me]), "apps": appValues, "hasApps": !apps.isEmpty,
       "variables": PageContext.variables.map { ["name": $0, "tag": "{{\($0)}}"] },
       "preview": preview.values.merging(["hasOthers": !preview.others.isEmpty]) { $1 },
-      "audience": values(of: audience),
+      "audience": values(of: audience), "hasOptionError": hasError(ComposerForm.options),
+      "timeFields": some(ComposerForm.times), "repeatFields": some(ComposerForm.repetitions),
+      "paceFields": some(ComposerForm.paces), "limitFields": some(ComposerForm.limits),
+      "translations": fieldsets(.translation), "variants": fieldsets(.variant),
+      "winnerFields": some(ComposerForm.winnerFields.map(\.name)), "shownFields": some(form.shownFields.map(\.name)),
     ]
-    values["hasOptionError"] = some(ComposerForm.options).contains { ($0["error"] as? String)?.isEmpty == false }
+    for (version, name) in [(MessageVersion.translation, "Translation"), (.variant, "Variant")] {
+      let count = version.places(in: form.values).count
+      values["has\(name)s"] = count > 0
+      values["mayAdd\(name)"] = count < version.most
+    }
     if let appIDs = some(["appIds"]).first { values["appIds"] = appIDs }
     if let draft { values["id"] = "\(draft.sendoutId)" }
     if let tried { values["tried"] = Self.values(of: tried) }
+    if let zones { values["strip"] = ZoneStrip(zones, in: call.zone, hasLocalTime: (try? form.when) == .local).markup }
     return ConsoleView(
       title: draft.map { "Draft: \($0.name)" } ?? "New sendout", template: "compose", values: values,
+      sql: draft.map { "SELECT * FROM sendout WHERE customer_id = \(call.customer) AND sendout_id = \($0.sendoutId);" },
       calls: link.map { [$0] } ?? [])
+  }
+
+  /// Fields of a fieldset that are always open, and the others.
+  private static func split(_ names: [String], of version: MessageVersion) -> ([String], [String]) {
+    let open = version == .translation ? ["place", "language"] : ["place", "name", "share"]
+    func isOpen(_ name: String) -> Bool {
+      let field = name.split(separator: ".").last.map { String($0) } ?? ""
+      return open.contains(field) || ComposerForm.first.contains(field)
+    }
+    return (names.filter(isOpen), names.filter { !isOpen($0) })
+  }
+
+  /// Which zones come when, without anything being stored.
+  func zones() async throws -> PreflightReply {
+    var request = try form.request()
+    request.draft = nil
+    return try await call.change(CampaignOperations.preflightUnsaved, (), request)
   }
 
   /// The form's request as a curl line and a command; `nil` while the form cannot be sent. Of many ids it names three.
   private var link: ConsoleLink? {
-    guard var request = try? form.request() else { return nil }
+    guard var request = try? form.request(isNew: draft == nil) else { return nil }
     if case .originalIds(let ids) = request.audience, ids.count > 3 {
       request.audience = .originalIds(Array(ids.prefix(3)))
     }
@@ -131,7 +183,11 @@ struct Composer: Sendable {
       ("alert", request.message.alert), ("info", request.message.info), ("url", request.message.url),
       ("template", request.template),
     ].compactMap { name, text in text.map { "--\(name) \(call.parts.quoted($0))" } }
-    return (["--app \(apps)", audience] + exclude + texts).joined(separator: " ")
+    let files = [
+      request.message.translations.map { _ in "--translations translations.json" },
+      request.campaign.variants.map { _ in "--variants variants.json" },
+    ].compactMap(\.self)
+    return (["--app \(apps)", audience] + exclude + texts + request.campaign.options + files).joined(separator: " ")
   }
 
   // MARK: Who
@@ -252,4 +308,27 @@ extension AudienceReply.App {
 extension AudienceReply {
   /// As in `12,345` or `10,000+`.
   var written: String { ComposerForm.grouped(devices) + (isMore ? "+" : "") }
+}
+
+extension CampaignFields {
+  /// As the command line has them, but for variants, which stand in a file.
+  fileprivate var options: [String] {
+    let given: [(String, String?)] = [
+      ("start-at", startAt?.description), ("local-time", localTime?.description), ("on-missed", onMissed?.rawValue),
+      ("late-minutes", lateMinutes.map { "\($0)" }), ("end-at", endAt?.description),
+      ("repeat-every", `repeat`?.every.rawValue), ("repeat-until", `repeat`?.until?.description),
+      ("spread-minutes", spreadMinutes.map { "\($0)" }), ("rate-per-second", ratePerSecond.map { "\($0)" }),
+      ("quiet-hours", quietHours?.hours.map { "\($0.start)-\($0.end)/\(($0.policy ?? .hold).rawValue)" }),
+      ("winner-after-minutes", winner.map { "\($0.afterMinutes)" }),
+      ("winner-undecided", winner?.undecided?.rawValue), ("holdout-percent", holdoutPercent.map { "\($0)" }),
+      ("pause-at-failed", pauseAtFailed.map { "\($0)" }),
+    ]
+    var options = given.compactMap { name, value in value.map { "--\(name) \($0)" } }
+    let weekdays = `repeat`?.isoDays?.map { Weekday.allCases[$0 - 1].rawValue } ?? []
+    let days = weekdays + (`repeat`?.monthDays ?? []).map { "\($0)" }
+    if !days.isEmpty { options.append("--repeat-on \(days.joined(separator: " "))") }
+    if quietHours == .lifted { options.append("--no-quiet-hours") }
+    if ignoreCaps == true { options.append("--ignore-caps") }
+    return options
+  }
 }

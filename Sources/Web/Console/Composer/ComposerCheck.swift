@@ -1,73 +1,122 @@
+import Embedded
 import Operations
 import Registry
 import Wire
 
-/// What one looks at before a draft is sent: who gets it, what it looks like, and what is wrong with it.
+/// What one looks at before a draft is sent or scheduled: who gets it when, what it looks like, and what is wrong with it.
 struct ComposerCheck: Sendable {
   let call: ConsoleCall
   let draft: SendoutReply
-  let count: AudienceReply
 
-  /// Devices of an app that are counted before it is sent.
-  private static let counted = 100_000
   /// Original ids that the page shows.
   private static let shownIDs = 5
+  /// Seconds in which a start can be taken back.
+  private static let secondsToUndo = 10
 
   init(_ call: ConsoleCall, _ sendout: SendoutID) async throws {
     self.call = call
     draft = try await call.read(SendoutOperations.show, sendout)
     guard draft.state == .draft else {
-      throw HTTPErrorResponse.conflict("Sendout \(sendout) is \(draft.state.rawValue): it was started already.")
+      let state = draft.state == .scheduled ? "scheduled already" : "\(draft.state.rawValue): it was started already"
+      throw HTTPErrorResponse.conflict("Sendout \(sendout) is \(state).")
     }
-    let types = Set(draft.apps.map(\.appType))
-    let all = try await call.change(
-      SendoutOperations.audience, (),
-      AudienceRequest(
-        appIds: draft.apps.map(\.appId).reduce(into: []) { if !$0.contains($1) { $0.append($1) } },
-        appType: types.count == 1 ? types.first : nil, audience: draft.audience ?? .all, limit: Self.counted))
-    let meant = Set(draft.apps.map(\.pushAppId))
-    count = AudienceReply(
-      apps: all.apps.filter { meant.contains($0.pushAppId) }, unknownOriginalIds: all.unknownOriginalIds)
   }
 
   /// Whether the number of devices has to be typed.
-  private var isTyped: Bool { count.isMore || count.devices > Int(call.settings.sendThreshold) }
+  private func isTyped(_ devices: Int) -> Bool { devices > Int(call.settings.sendThreshold) }
 
   /// Whether somebody else has to start it.
   private var isOwn: Bool { call.settings.approval && draft.writtenBy == call.user.user }
 
   // MARK: The page
 
-  func view() async throws -> ConsoleView {
+  /// What the sendout would do now, or why that is not known.
+  private enum Told {
+    case known(PreflightReply)
+    case unknown(String)
+  }
+
+  private func preflight() async throws -> Told {
+    do {
+      return .known(try await call.read(CampaignOperations.preflight, draft.sendoutId))
+    } catch {
+      guard let refusal = ErrorReplies.response(for: error) else { throw error }
+      return .unknown(refusal.sentence)
+    }
+  }
+
+  /// - Parameter tested: what came of a test.
+  func view(tested: SendoutTestReply? = nil) async throws -> ConsoleView {
     let apps = try await call.read(
       AppOperations.list, PageRequest(limit: PageRequest<PushAppID>.limits.upperBound)
     ).items
-    let initial = ComposerForm.values(of: draft, apps: apps)
-    var values = FormValues(initial.flatMap { name, values in values.map { (name: name, value: $0) } })
-    if let contact = call.query.value(ComposerForm.Own.contact) {
-      values = values.with(ComposerForm.Own.contact, contact)
+    let form = shownForm(apps)
+    let preview = try await ComposerPreview(form, among: apps, call)
+    let told = try await preflight()
+    var values: [String: Any] = [
+      "id": "\(draft.sendoutId)", "seen": draft.digest ?? "", "name": draft.name, "who": try await who(),
+      "isOwn": isOwn, "approves": call.settings.approval && !isOwn, "hasTime": draft.campaign.hasTime,
+      "digest": String((draft.digest ?? "").prefix(12)), "undo": "\(Self.secondsToUndo)", "facts": facts,
+      "template": draft.template.map { "\($0), version \(draft.templateVersion ?? 1)" } ?? "",
+      "preview": preview.values, "isSendable": false, "isKnown": false,
+      "shownFields": FormView(form.shownFields, [:], form.values).values["fields"] ?? [[String: Any]](),
+      "contact": call.given(ComposerForm.Own.contact) ?? "",
+      "tests": call.allows(CampaignOperations.test) ? [tests(tested)] : [],
+    ]
+    var problems =
+      draft.unknownOriginalIds.flatMap { unknown in
+        unknown > 0 ? ["\(ComposerForm.grouped(unknown)) of the original ids belong to nobody. They are skipped."] : nil
+      } ?? []
+    problems += (preview.problem.map { [$0] } ?? []) + preview.warnings
+    switch told {
+    case .unknown(let problem): problems.insert(problem, at: 0)
+    case .known(let told):
+      problems.insert(contentsOf: Self.problems(told), at: 0)
+      values.merge(self.values(of: told)) { $1 }
     }
-    let preview = try await ComposerPreview(ComposerForm(values: values), among: apps, call)
-    let problems = problems(preview)
-    let field = FormField(
-      "devices", label: "Number of devices", hint: "Type \(typed) to send to \(count.written) devices.",
-      isRequired: true)
-    let form = call.formView([field])
+    values["problems"] = problems.map { ["text": $0] }
+    values["hasProblems"] = !problems.isEmpty
+    if values["errors"] == nil { values["errors"] = call.refusals }
     return ConsoleView(
-      title: "Check and send", template: "compose-check",
-      values: [
-        "id": "\(draft.sendoutId)", "seen": draft.digest ?? "", "name": draft.name, "who": try await who(),
-        "devices": count.written, "counted": "\(count.devices)", "isTyped": isTyped, "isOwn": isOwn,
-        "isOne": count.devices == 1,
-        "isSendable": !isOwn && count.devices > 0,
-        "fields": form["fields"] ?? [[String: Any]](), "errors": form["errors"] ?? [[String: Any]](),
-        "apps": count.apps.map {
-          ["appId": $0.appId, "platform": $0.appType.platform, "devices": $0.written]
-        }, "problems": problems.map { ["text": $0] }, "hasProblems": !problems.isEmpty,
-        "template": draft.template.map { "\($0), version \(draft.templateVersion ?? 1)" } ?? "",
-        "preview": preview.values, "isToAll": draft.audience == .all,
-      ],
-      calls: [call.parts.link(to: SendoutOperations.start, draft.sendoutId, of: call.customer)])
+      title: "Check and send", template: "compose-check", values: values,
+      sql: """
+        SELECT name, audience, message, campaign FROM sendout
+         WHERE customer_id = \(call.customer) AND sendout_id = \(draft.sendoutId);
+        """, calls: [link])
+  }
+
+  /// What the preflight tells, and the form that sends.
+  private func values(of told: PreflightReply) -> [String: Any] {
+    let devices = told.devices
+    let form = sendForm(told)
+    let test = call.formView(testFields, of: Self.testPath)
+    return [
+      "isKnown": true, "devices": ComposerForm.grouped(devices), "counted": "\(devices)", "isOne": devices == 1,
+      "contacts": ComposerForm.grouped(told.left), "isOneContact": told.left == 1,
+      // Who is in the audience by the time that it starts is not known yet.
+      "isSendable": !isOwn && (devices > 0 || draft.campaign.hasTime),
+      "fields": form["fields"] ?? [[String: Any]](), "errors": form["errors"] ?? test["errors"] ?? [[String: Any]](),
+      "waterfall": Waterfall(told.steps).markup, "asOf": call.zone.time(told.asOf),
+      "held": told.held > 0 ? ComposerForm.grouped(told.held) : "", "isOneHeld": told.held == 1,
+      "apps": told.apps.map {
+        ["appId": $0.appId, "platform": $0.appType.platform, "devices": ComposerForm.grouped($0.devices)]
+      },
+      "firstAt": told.firstAt.map { [call.zone.time($0)] } ?? [],
+      "lastAt": told.lastAt.map { [call.zone.time($0)] } ?? [],
+      "strip": told.zones.isEmpty
+        ? Markup("") : ZoneStrip(told, in: call.zone, hasLocalTime: draft.campaign.localTime != nil).markup,
+      "warnings": told.warnings.map { warning(of: $0) }, "hasWarnings": !told.warnings.isEmpty,
+    ]
+  }
+
+  /// The draft's fields, with the contact, the variant and the language that somebody wants to see.
+  private func shownForm(_ apps: [PushAppReply]) -> ComposerForm {
+    let initial = ComposerForm.values(of: draft, apps: apps, in: call.zone)
+    var values = FormValues(initial.flatMap { name, values in values.map { (name: name, value: $0) } })
+    for name in ComposerForm.Own.shown {
+      if let given = call.given(name) { values = values.with(name, given) }
+    }
+    return ComposerForm(values: values, in: call.zone)
   }
 
   private func who() async throws -> String {
@@ -98,42 +147,133 @@ struct ComposerCheck: Sendable {
     }
   }
 
-  private func problems(_ preview: ComposerPreview) -> [String] {
-    var problems: [String] = []
-    if count.devices == 0 {
-      problems.append("Nobody would get it: no contact of the audience has a device in these apps.")
+  private static func problems(_ told: PreflightReply) -> [String] {
+    guard told.devices > 0 else {
+      return ["Nobody would get it: no contact of the audience who is left has a device in these apps."]
     }
-    for app in count.apps where app.devices == 0 && count.devices > 0 {
-      problems.append("\(app.appType.platform), \(app.appId): no device.")
-    }
-    if let unknown = count.unknownOriginalIds, unknown > 0 {
-      problems.append("\(ComposerForm.grouped(unknown)) of the original ids belong to nobody. They are skipped.")
-    }
-    return problems + (preview.problem.map { [$0] } ?? []) + preview.warnings
+    return told.apps.filter { $0.devices == 0 }.map { "\($0.appType.platform), \($0.appId): no device." }
+  }
+
+  /// What does the same elsewhere.
+  private var link: ConsoleLink {
+    let link = call.parts.link(to: SendoutOperations.schedule, draft.sendoutId, of: call.customer)
+    let digest = draft.digest ?? ""
+    let seconds = draft.campaign.hasTime ? nil : Self.secondsToUndo
+    let json = #"{"digest":"\#(digest)"\#(seconds.map { #","inSeconds":\#($0)"# } ?? "")}"#
+    return ConsoleLink(
+      api: "\(link.api) -H 'Content-Type: application/json' -d '\(json)'",
+      command: link.command.map { "\($0) --digest \(digest)" + (seconds.map { " --in-seconds \($0)" } ?? "") })
   }
 
   // MARK: Sending
 
-  /// Starts the sendout, once the number of its devices was typed where that is wanted, if it still says what the page showed.
-  func start() async throws {
-    if isTyped {
-      let number = Int((call.form.text("devices") ?? "").filter(\.isNumber))
-      guard let number, number == count.devices || number == confirmed else {
-        throw HTTPErrorResponse.badRequest("devices must be \(typed): the sendout goes to \(count.written) devices.")
-      }
+  private static let path = "/console/sendouts/{id}/check"
+  private static let testPath = "/console/sendouts/{id}/check/test"
+
+  private func sendForm(_ told: PreflightReply) -> [String: Any] {
+    var fields = [
+      SendoutStart.form.field(
+        "maximumContacts", label: "At most so many contacts",
+        hint: "With more left once its audience is fixed, it pauses for a person. Empty for no limit.")
+    ]
+    if isTyped(told.devices) {
+      fields.insert(
+        FormField(
+          "devices", label: "Number of devices",
+          hint: "Type \(Self.typed(told.devices)) to send to \(ComposerForm.grouped(told.devices)) devices.",
+          isRequired: true), at: 0)
     }
-    // A form without it is one of before: it is refused like one that shows another draft.
-    let seen = SendoutStart(digest: call.form.text("seen") ?? "")
-    _ = try await call.change(SendoutOperations.start, draft.sendoutId, seen)
+    // Each time of a series has its own audience.
+    let most = draft.campaign.repeat == nil && told.left > 0 ? "\(told.left + told.left / 10 + 10)" : nil
+    return call.formView(fields, ["maximumContacts": most], of: Self.path)
   }
 
-  private var typed: String { ComposerForm.grouped(count.devices) }
+  /// Starts the sendout in some seconds, or schedules it at its time, if it still says what the page showed. The number of its devices has to be
+  /// typed where that is wanted.
+  func start() async throws {
+    let devices = try await call.read(CampaignOperations.preflight, draft.sendoutId).devices
+    if isTyped(devices) {
+      let number = Int((call.form.text("devices") ?? "").filter(\.isNumber))
+      guard let number, number == devices || number == confirmed(devices) else {
+        throw HTTPErrorResponse.badRequest(
+          "devices must be \(Self.typed(devices)): the sendout goes to \(ComposerForm.grouped(devices)) devices.")
+      }
+    }
+    let most: Int? = try call.form.number("maximumContacts")
+    guard most.map({ (1...Int(Int32.max)).contains($0) }) ?? true else {
+      throw HTTPErrorResponse.badRequest("maximumContacts must be at least 1, and at most \(Int32.max).")
+    }
+    // A form without what it has shown is one of before: it is refused like one that shows another draft.
+    let conditions = SendoutStart(
+      digest: call.form.text("seen") ?? "", maximumContacts: most,
+      inSeconds: draft.campaign.hasTime ? nil : Self.secondsToUndo)
+    _ = try await call.change(SendoutOperations.schedule, draft.sendoutId, conditions)
+  }
+
+  private static func typed(_ devices: Int) -> String { ComposerForm.grouped(devices) }
 
   /// The number that the page showed, if not many devices have come or gone since.
-  private var confirmed: Int? {
+  private func confirmed(_ devices: Int) -> Int? {
     guard let shown = call.form.text("counted").flatMap({ Int32($0) }).map(Int.init), shown >= 0,
-      abs(count.devices - shown) <= count.devices / 20 + 5
+      abs(devices - shown) <= devices / 20 + 5
     else { return nil }
     return shown
   }
+
+  // MARK: Testing
+
+  private var testFields: [FormField] {
+    let variants = (draft.campaign.variants ?? []).map { FormField.Choice($0.name) }
+    let languages = (draft.message?.translations ?? [:]).keys.sorted().map { FormField.Choice($0.text) }
+    let request = SendoutTestRequest.form
+    return [
+      request.field(
+        "originalIds", label: "To", kind: .area(rows: 2), hint: "Original ids, one a line, 20 at most.")
+    ]
+      + (variants.isEmpty
+        ? []
+        : [
+          request.field(
+            "variant", label: "Variant", kind: .choice(variants), hint: "The message itself if none is chosen.")
+        ])
+      + (languages.isEmpty
+        ? []
+        : [
+          request.field(
+            "language", label: "Language", kind: .choice(languages), hint: "Each contact's own if none is chosen.")
+        ])
+  }
+
+  /// Sends it to the contacts that the form names.
+  func test() async throws -> SendoutTestReply {
+    var members: [UTF8String: JSONValue] = [
+      "originalIds": .array(call.form.lines("originalIds").map { .string($0) })
+    ]
+    for name in ["variant", "language"] { members[UTF8String(name)] = call.form.text(name).map { .string($0) } }
+    let request: SendoutTestRequest = try SendoutTestRequest.schema.decode(from: JSONValue.object(members).json)
+    return try await call.change(CampaignOperations.test, draft.sendoutId, request)
+  }
+
+  private func tests(_ tested: SendoutTestReply?) -> [String: Any] {
+    let typed = ["originalIds", "variant", "language"].map { ($0, tested == nil ? nil : call.form.text($0)) }
+    var initial = Dictionary(uniqueKeysWithValues: typed)
+    if tested == nil { initial["originalIds"] = call.user.email }
+    var values: [String: Any] = ["fields": call.formView(testFields, initial, of: Self.testPath)["fields"] ?? ""]
+    if let tested {
+      values["tested"] = [
+        "messages": tested.messageIds.map { ["id": "\($0)"] }, "hasMessages": !tested.messageIds.isEmpty,
+        "others": [
+          ("Nobody has this original id", tested.unknownOriginalIds),
+          ("Suppressed, so nothing was sent", tested.suppressedOriginalIds),
+          ("Without a device of these apps", tested.withoutDevice),
+        ].flatMap { text, ids in ids.map { ["text": text, "originalId": $0] } },
+      ]
+    }
+    return values
+  }
+}
+
+extension PreflightReply {
+  /// That would get a push.
+  var devices: Int { apps.reduce(0) { $0 + $1.devices } }
 }

@@ -6,6 +6,13 @@ import Wire
 /// `message.`. A message's fields come from its schema: one that the API gets stands in the form, too.
 struct ComposerForm: Sendable {
   let values: FormValues
+  /// Of the moments in it.
+  let zone: ConsoleZone
+
+  init(values: FormValues, in zone: ConsoleZone = ConsoleZone()) {
+    self.values = values
+    self.zone = zone
+  }
 
   /// The names of fields that are no part of a request.
   enum Own {
@@ -15,17 +22,25 @@ struct ComposerForm: Sendable {
     static let me = "me"
     /// What follows once the draft is saved.
     static let then = "then"
+    /// What a button does with the form: another fieldset, or a look at the zones.
+    static let act = "act"
+    /// Which variant and which language are previewed, by the numbers of their fieldsets.
+    static let variant = "show.variant"
+    static let language = "show.language"
+    /// What the preview is made for.
+    static let shown = [contact, variant, language]
   }
 
-  private static let fieldsOfMessage: [Schema.Field] = {
+  /// Without its translations, which are fieldsets of their own.
+  static let fieldsOfMessage: [Schema.Field] = {
     guard case .object(let fields, _, _) = MessageBody.schema.shape else {
       preconditionFailure("a message is an object")
     }
-    return fields
+    return fields.filter { $0.name != "translations" }
   }()
 
   /// What is asked for first; the rest of a message is among the options.
-  private static let first = ["alert", "info", "image", "url"]
+  static let first = ["alert", "info", "image", "url"]
 
   // MARK: Fields
 
@@ -76,7 +91,7 @@ struct ComposerForm: Sendable {
       request.field(
         "purpose", label: "Purpose", hint: "Who gets it: some people want no marketing, but transactional messages."),
       request.field("onUncertain", label: "After a crash", hint: "What becomes of pushes that may have been sent."),
-    ] + fieldsOfMessage.map(field)
+    ] + fieldsOfMessage.map { field($0, "message.\($0.name)") }
       + [
         FormField(
           Own.contact, label: "Shown for",
@@ -95,9 +110,10 @@ struct ComposerForm: Sendable {
   /// More choices than this are typed: a page has 60 KiB.
   static let mostChoices = 100
 
-  private static func field(_ field: Schema.Field) -> FormField {
-    let name = "message.\(field.name)"
-    let (label, rows): (String, Int?) =
+  /// The field of a member of a message.
+  /// - Parameter whole: the end of its label, as in `, variant A`.
+  static func field(_ field: Schema.Field, _ name: String, of whole: String = "") -> FormField {
+    let (word, rows): (String, Int?) =
       switch field.name {
       case "alert": ("Text", 3)
       case "info": ("Second text", 3)
@@ -105,6 +121,7 @@ struct ComposerForm: Sendable {
       case "url": ("Link", nil)
       default: (field.name.inWords, nil)
       }
+    let label = word + whole
     let hint = field.description.replacing("`", with: "")
     switch field.schema.shape {
     case .boolean:
@@ -131,11 +148,16 @@ struct ComposerForm: Sendable {
   // MARK: Requests
 
   /// The sendout that the form asks for.
+  /// - Parameter isNew: whether it is made, and stays a draft although it may have a time.
   /// - Throws: what becomes a 400 that names the field.
-  func request() throws -> SendoutRequest {
+  func request(isNew: Bool = false) throws -> SendoutRequest {
+    var message = try message()
+    message["translations"] = try translations()
     var members: [UTF8String: JSONValue] = [
-      "audience": try audience(), "appIds": .array(appIDs.map { .string($0) }), "message": try message(),
+      "audience": try audience(), "appIds": .array(appIDs.map { .string($0) }), "message": .object(message),
     ]
+    members.merge(try campaign()) { $1 }
+    if isNew, try when != .now { members["draft"] = .bool(true) }
     for name in ["name", "template", "purpose", "onUncertain"] {
       members[UTF8String(name)] = text(name).map { .string($0) }
     }
@@ -146,11 +168,14 @@ struct ComposerForm: Sendable {
   /// The message alone, for the preview and to try it.
   /// - Parameter target: who gets it; `nil` for nobody.
   func messageRequest(to target: MessageTarget?) throws -> MessagePreviewRequest {
-    var members: [UTF8String: JSONValue] = ["message": try message()]
+    var message = try message()
+    message["translations"] = try translations()
+    var members: [UTF8String: JSONValue] = ["message": .object(message)]
     if !appIDs.isEmpty { members["appIds"] = .array(appIDs.map { .string($0) }) }
-    members["template"] = text("template").map { .string($0) }
+    members["template"] = shownTemplate.map { .string($0) }
     members["appType"] = try appType.map { .integer($0.rawValue) }
     var request: MessagePreviewRequest = try MessagePreviewRequest.schema.decode(from: JSONValue.object(members).json)
+    request.message = try shown(request.message)
     request.to = target
     return request
   }
@@ -164,7 +189,9 @@ struct ComposerForm: Sendable {
   var appIDs: [String] { values.all("appIds") }
 
   /// Whether the message has anything yet.
-  var isWritten: Bool { Self.fieldsOfMessage.contains { text("message.\($0.name)") != nil } }
+  var isWritten: Bool {
+    Self.fieldsOfMessage.contains { text("message.\($0.name)") != nil } || text(Own.variant) != nil
+  }
 
   var appType: AppType? {
     get throws {
@@ -231,18 +258,18 @@ struct ComposerForm: Sendable {
     }
   }
 
-  private func message() throws -> JSONValue {
+  private func message() throws -> [UTF8String: JSONValue] {
     var members: [UTF8String: JSONValue] = [:]
     for field in Self.fieldsOfMessage {
       let name = "message.\(field.name)"
       guard let text = text(name) else { continue }
       members[UTF8String(field.name)] = try Self.value(of: text, as: field.schema, name)
     }
-    return .object(members)
+    return members
   }
 
   /// - Throws: `HTTPErrorResponse` (400), naming the field.
-  private static func value(of text: String, as schema: Schema, _ name: String) throws -> JSONValue {
+  static func value(of text: String, as schema: Schema, _ name: String) throws -> JSONValue {
     switch schema.shape {
     case .boolean: return .bool(text == "true")
     case .integer:
@@ -266,7 +293,9 @@ struct ComposerForm: Sendable {
   // MARK: Drafts
 
   /// What the fields have of a draft.
-  static func values(of draft: SendoutReply, apps: [PushAppReply]) -> [String: [String]] {
+  static func values(
+    of draft: SendoutReply, apps: [PushAppReply], in zone: ConsoleZone = ConsoleZone()
+  ) -> [String: [String]] {
     let appIDs = draft.apps.map(\.appId).reduce(into: [String]()) { if !$0.contains($1) { $0.append($1) } }
     var values: [String: [String]] = [
       "name": [draft.name], "appIds": appIDs, "purpose": [draft.purpose.rawValue],
@@ -291,12 +320,16 @@ struct ComposerForm: Sendable {
     case .all, .excluding, nil: values["audience"] = ["all"]
     }
     if let exclude = draft.audience?.exclude { values["audience.exclude"] = [exclude.text] }
+    values.merge(Self.values(of: draft.campaign, zone)) { $1 }
+    values.merge(versions(of: draft)) { $1 }
     guard case .object(let members) = draft.message.map({ APIContent.json($0) }) else { return values }
-    for (name, value) in members where value != .null { values["message.\(name.text)"] = [written(value)] }
+    for (name, value) in members where value != .null && name != "translations" {
+      values["message.\(name.text)"] = [written(value)]
+    }
     return values
   }
 
-  private static func written(_ value: JSONValue) -> String {
+  static func written(_ value: JSONValue) -> String {
     switch value {
     case .string(let text): text
     case .array(let items): items.compactMap(\.text).joined(separator: "\n")

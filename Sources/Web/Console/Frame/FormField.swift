@@ -181,4 +181,7 @@ struct FormValues: Sendable {
   func with(_ name: String, _ value: String) -> FormValues {
     FormValues(pairs.filter { !$0.name.hasSameBytes(as: name) } + [(name, value)])
   }
+
+  /// Without the values of some names.
+  func without(_ isLeft: (String) -> Bool) -> FormValues { FormValues(pairs.filter { !isLeft($0.name) }) }
 }

@@ -9,42 +9,14 @@ import Wire
 @testable import Web
 
 @Suite struct ComposerTests {
-  /// What a browser sends of the form.
-  private static let fields = [
-    ("name", "Friday"), ("audience", "all"), ("appIds", "com.acme.app"), ("message.alert", "Hi {{firstName}}"),
-  ]
-
   private func form(_ changes: KeyValuePairs<String, String> = [:]) -> [(String, String)] {
-    Self.fields.filter { field in !changes.contains { $0.key == field.0 } } + changes.map { ($0.key, $0.value) }
+    ComposerFields.form(changes)
   }
-
-  /// Adds an app with credentials, and so many contacts with a device each.
-  private func settle(_ console: ConsoleServer, devices: Int = 2) async throws {
-    let app = try await PushApps(console.database.pool, vault: console.vault).add(
-      console.customer,
-      NewPushApp(appID: "com.acme.app", type: .ios, name: "Acme", service: APNsCredentials.sample.fields))
-    try await console.database.query(
-      """
-      WITH c AS (INSERT INTO contact (customer_id, original_id, first_name)
-                 SELECT $1::int8, 'user' || n || '@example.com', 'N' || n FROM generate_series(1, $3::int4) AS n
-                 RETURNING contact_id)
-      INSERT INTO device (customer_id, push_app_id, contact_id, token, token_key)
-      SELECT $1::int8, $2::int8, contact_id, lpad(contact_id::text, 8, '0'), decode(lpad(contact_id::text, 8, '0'), 'hex') FROM c
-      """, console.customer.rawValue, app.id.rawValue, Int32(devices))
-  }
-
-  /// What the check's form says of the draft that it shows.
-  private func seen(_ page: TestReply) -> (String, String) {
-    ("seen", page.text.firstMatch(of: #/name="seen" value="([^"]+)"/#).map { String($0.1) } ?? "")
-  }
-
-  private func sendout(_ console: ConsoleServer, _ id: Int64 = 1) async throws -> SendoutReply {
-    try await SendoutStore(console.database.pool).find(console.customer, SendoutID(id))
-  }
+  private func seen(_ page: TestReply) -> (String, String) { ComposerFields.seen(page) }
 
   @Test func `A marketer writes, looks at, checks and sends a sendout without JavaScript`() async throws {
     try await withConsole { console in
-      try await settle(console)
+      try await console.settle()
       let browser = try await console.browser(.marketer)
       let page = try await browser.get("/console/new-sendout")
       #expect(page.status == 200 && page.text.contains("{{firstName}}"), "\(page.text)")
@@ -56,14 +28,15 @@ import Wire
 
       let saved = try await browser.post("/console/new-sendout", form(["then": "check"]))
       #expect(saved.status == 303 && saved.header("Location") == "/console/sendouts/1/check")
-      let draft = try await sendout(console)
+      let draft = try await console.sendout()
       #expect(draft.state == .draft && draft.name == "Friday")
       #expect(draft.message == MessageBody(alert: "Hi {{firstName}}"))
       let check = try await browser.get("/console/sendouts/1/check")
       #expect(check.status == 200 && check.text.contains("Send to 2 devices"), "\(check.text)")
       let sent = try await browser.post("/console/sendouts/1/check", [seen(check)])
-      #expect(sent.status == 303 && sent.header("Location") == "/console/sendouts/1")
-      #expect(try await sendout(console).state == .freezing)
+      #expect(sent.status == 303 && sent.header("Location") == "/console/sendouts/1/undo")
+      let scheduled = try await console.sendout()
+      #expect(scheduled.state == .scheduled && scheduled.campaign.startAt != nil)
       #expect(try await browser.post("/console/sendouts/1/check").status == 409)
     }
   }
@@ -72,7 +45,7 @@ import Wire
     async throws
   {
     try await withConsole { console in
-      try await settle(console)
+      try await console.settle()
       let browser = try await console.browser(.marketer)
       _ = try await browser.get("/console/new-sendout")
       let part = try await browser.post("/console/new-sendout/preview?part=live", form())
@@ -83,7 +56,7 @@ import Wire
 
   @Test func `A form that is refused keeps what was typed, and names the field`() async throws {
     try await withConsole { console in
-      try await settle(console)
+      try await console.settle()
       let browser = try await console.browser(.marketer)
       for (changes, id) in [
         (["message.alert": "{{#open"], "f-message-alert"), (["message.ttl": "soon"], "f-message-ttl"),
@@ -100,7 +73,7 @@ import Wire
         #expect(reply.status == 400 && reply.text.contains("href=\"#\(id)\""), "\(changes): \(reply.text)")
         #expect(reply.text.contains(#"value="Friday""#), "\(changes)")
       }
-      let noApp = try await browser.post("/console/new-sendout", Self.fields.filter { $0.0 != "appIds" })
+      let noApp = try await browser.post("/console/new-sendout", form().filter { $0.0 != "appIds" })
       #expect(noApp.status == 400 && noApp.text.contains(##"href="#f-appIds""##), "\(noApp.text)")
       #expect(try await console.database.query("SELECT FROM sendout").isEmpty)
     }
@@ -108,7 +81,7 @@ import Wire
 
   @Test func `A draft comes back into the form with every field, and saving it changes nothing`() async throws {
     try await withConsole { console in
-      try await settle(console)
+      try await console.settle()
       let message = MessageBody(
         alert: "Hi", info: "20 %", badge: .template("{{visits}}"), ttl: 60, priority: .normal, collapseKey: "friday",
         silent: false, fields: ["campaign": "friday", "nested": ["a": [1, true, nil]]], optionalFields: ["campaign"],
@@ -139,14 +112,17 @@ import Wire
 
   @Test func `The form has every field of a message`() {
     let names = ComposerForm.fields(apps: [], lists: [], segments: [], templates: []).map(\.name)
-    for field in MessageBody.allFields { #expect(names.contains("message.\(field.name)"), "\(field.name)") }
+    // Translations are fieldsets of their own.
+    for field in MessageBody.allFields where field.name != "translations" {
+      #expect(names.contains("message.\(field.name)"), "\(field.name)")
+    }
     let shown = Set(ComposerForm.texts + ComposerForm.options)
     #expect(Set(names.filter { $0.hasPrefix("message.") }).subtracting(shown).isEmpty)
   }
 
   @Test func `More devices than the threshold are sent to only once their number is typed`() async throws {
     try await withConsole { console in
-      try await settle(console, devices: 3)
+      try await console.settle(devices: 3)
       _ = try await Customers(console.database.pool).update(console.customer, CustomerUpdate(sendThreshold: 2))
       let browser = try await console.browser(.marketer)
       _ = try await browser.get("/console/new-sendout")
@@ -158,17 +134,17 @@ import Wire
           "/console/sendouts/1/check", [("devices", typed), ("counted", "3"), seen(check)])
         #expect(reply.status == 400 && reply.text.contains(##"href="#f-devices""##), "\(typed): \(reply.text)")
       }
-      #expect(try await sendout(console).state == .draft)
+      #expect(try await console.sendout().state == .draft)
       let sent = try await browser.post(
         "/console/sendouts/1/check", [("devices", " 3 "), ("counted", "3"), seen(check)])
       #expect(sent.status == 303)
-      #expect(try await sendout(console).state == .freezing)
+      #expect(try await console.sendout().state == .scheduled)
     }
   }
 
   @Test func `Where the customer wants approval, the author is told to ask, and a colleague sends`() async throws {
     try await withConsole { console in
-      try await settle(console)
+      try await console.settle()
       _ = try await Customers(console.database.pool).update(console.customer, CustomerUpdate(approval: true))
       let author = try await console.browser(.marketer, "mia@example.com")
       _ = try await author.get("/console/new-sendout")
@@ -176,20 +152,21 @@ import Wire
       let own = try await author.get("/console/sendouts/1/check")
       #expect(own.text.contains("a second person") && !own.text.contains("Send to 2 devices"), "\(own.text)")
       #expect(
-        try await author.post("/console/sendouts/1/check", [("seen", try await sendout(console).digest ?? "")]).status
+        try await author.post("/console/sendouts/1/check", [("seen", try await console.sendout().digest ?? "")]).status
           == 403)
-      #expect(try await sendout(console).state == .draft)
+      #expect(try await console.sendout().state == .draft)
       let colleague = try await console.browser(.marketer, "noah@example.com")
       let check = try await colleague.get("/console/sendouts/1/check")
       #expect(check.text.contains("Send to 2 devices"))
       #expect(try await colleague.post("/console/sendouts/1/check", [seen(check)]).status == 303)
-      #expect(try await sendout(console).state == .freezing)
+      let scheduled = try await console.sendout()
+      #expect(scheduled.state == .scheduled && scheduled.writtenBy == UserID(1))
     }
   }
 
   @Test func `What was changed since a colleague looked at it is shown again, and not sent`() async throws {
     try await withConsole { console in
-      try await settle(console)
+      try await console.settle()
       let author = try await console.browser(.marketer, "mia@example.com")
       _ = try await author.get("/console/new-sendout")
       _ = try await author.post("/console/new-sendout", form())
@@ -201,17 +178,17 @@ import Wire
         let late = try await colleague.post("/console/sendouts/1/check", fields)
         #expect(late.status == 409 && late.text.contains("look at it again"), "\(late.text)")
         #expect(late.text.contains("Something else") && seen(late) != seen(check), "\(late.text)")
-        #expect(try await sendout(console).state == .draft)
+        #expect(try await console.sendout().state == .draft)
         if !fields.isEmpty { continue }
         #expect(try await colleague.post("/console/sendouts/1/check", [seen(late)]).status == 303)
       }
-      #expect(try await sendout(console).state == .freezing)
+      #expect(try await console.sendout().state == .scheduled)
     }
   }
 
   @Test func `A test goes to one contact alone, and the audit log has who sent it`() async throws {
     try await withConsole { console in
-      try await settle(console)
+      try await console.settle()
       try await console.database.query(
         "INSERT INTO contact (customer_id, original_id) VALUES ($1::int8, 'me')", console.customer.rawValue)
       let browser = try await console.browser(.marketer)
@@ -231,7 +208,7 @@ import Wire
     async throws
   {
     try await withConsole { console in
-      try await settle(console, devices: 3)
+      try await console.settle(devices: 3)
       let customer = console.customer.rawValue
       try await console.database.query(
         "INSERT INTO list (customer_id, list_id, name) VALUES ($1, 7, 'news'), ($1, 8, 'shop')", customer)
@@ -263,7 +240,7 @@ import Wire
         #expect(preview.contains(count), "\(item.fields): \(preview)")
         let saved = try await browser.post("/console/new-sendout", form(item.fields))
         #expect(saved.status == 303, "\(item.fields): \(saved.text)")
-        let draft = try await sendout(console, Int64(number + 1))
+        let draft = try await console.sendout(Int64(number + 1))
         #expect(draft.audience == item.audience, "\(item.fields)")
         let edit = try await browser.get("/console/sendouts/\(number + 1)/edit").text
         #expect(edit.contains(item.shown) && edit.contains(count), "\(item.fields): \(edit)")
@@ -287,7 +264,7 @@ import Wire
 
   @Test func `A page with a set of contacts leads to a new sendout with it`() async throws {
     try await withConsole { console in
-      try await settle(console)
+      try await console.settle()
       let browser = try await console.browser(.marketer)
       let page = try await browser.get("/console/new-sendout?filter=firstName%20%3D%20'N1'").text
       #expect(page.contains(#"<option value="filter" selected>"#), "\(page)")
@@ -297,7 +274,7 @@ import Wire
 
   @Test func `Texts of a sendout are text everywhere on its pages`() async throws {
     try await withConsole { console in
-      try await settle(console)
+      try await console.settle()
       let canary = "<script>alert(1)</script>\"'"
       let browser = try await console.browser(.marketer)
       _ = try await browser.get("/console/new-sendout")
@@ -315,7 +292,7 @@ import Wire
 
   @Test func `Ten thousand pasted ids fit into the form, and the page stays small`() async throws {
     try await withConsole { console in
-      try await settle(console)
+      try await console.settle()
       let browser = try await console.browser(.marketer)
       _ = try await browser.get("/console/new-sendout")
       let ids = (1...10_000).map { "somebody.with.a.long.name.\($0)@mail.example.com" }.joined(separator: "\r\n")
@@ -323,7 +300,7 @@ import Wire
       #expect(try await browser.post("/console/new-sendout/preview?part=live", fields).body.count < 60 * 1024)
       let saved = try await browser.post("/console/new-sendout", fields)
       #expect(saved.status == 303, "\(saved.text)")
-      #expect(try await sendout(console).unknownOriginalIds == 10_000)
+      #expect(try await console.sendout().unknownOriginalIds == 10_000)
     }
   }
 }
