@@ -212,8 +212,8 @@ enum SeriesQueries {
   static func isDay(_ day: String, every: String, days: String, until: String) -> String {
     """
     \(day) <= coalesce(\(until), 'infinity')
-        AND CASE \(every) WHEN '\(RepetitionUnit.week.rawValue)' THEN extract(isodow FROM \(day))::int4 = ANY (\(days))
-                 WHEN '\(RepetitionUnit.month.rawValue)' THEN extract(day FROM \(day))::int4 = ANY (
+        AND CASE WHEN \(every) = '\(RepetitionUnit.week.rawValue)' THEN extract(isodow FROM \(day))::int4 = ANY (\(days))
+                 WHEN \(every) = '\(RepetitionUnit.month.rawValue)' THEN extract(day FROM \(day))::int4 = ANY (
                    SELECT least(n, extract(day FROM date_trunc('month', \(day)) + interval '1 month - 1 day')::int4)
                      FROM unnest(\(days)) AS n)
                  ELSE true END
