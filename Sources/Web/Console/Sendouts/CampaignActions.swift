@@ -83,6 +83,7 @@ enum CampaignActions {
         (.notOpened, "Those who got it and have not opened"), (.opened, "Those who opened"),
         (.uncertain, "Those who may have got it"),
       ]
-    return [["value": "", "label": "Its audience, as it is now"]] + sets.map { ["value": $0.0.rawValue, "label": $0.1] }
+    return [["value": "", "label": "Its audience, as it is now"]]
+      + sets.map { ["value": $0.0.rawValue, "label": $0.1] }
   }
 }

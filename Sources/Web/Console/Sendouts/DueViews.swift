@@ -70,7 +70,9 @@ extension ConsoleCall {
   private static func limits(_ sendout: SendoutReply) -> [[String: Any]] {
     let campaign = sendout.campaign
     var limits: [(String, String)] = []
-    if let rate = campaign.ratePerSecond { limits.append(("Rate", "\(ChartText.grouped(rate)) pushes a second at most")) }
+    if let rate = campaign.ratePerSecond {
+      limits.append(("Rate", "\(ChartText.grouped(rate)) pushes a second at most"))
+    }
     if let minutes = campaign.spreadMinutes { limits.append(("Spread", "evenly over \(duration(minutes * 60))")) }
     switch campaign.quietHours {
     case .lifted: limits.append(("Quiet hours", "lifted for this sendout"))
@@ -80,7 +82,9 @@ extension ConsoleCall {
     case nil: break
     }
     if campaign.ignoreCaps == true { limits.append(("Caps", "passed over, and counted all the same")) }
-    if let percent = campaign.holdoutPercent { limits.append(("Holdout", "\(percent)\u{A0}% get nothing, to compare with")) }
+    if let percent = campaign.holdoutPercent {
+      limits.append(("Holdout", "\(percent)\u{A0}% get nothing, to compare with"))
+    }
     if let most = sendout.maximumContacts {
       limits.append(("Most contacts", "\(ChartText.grouped(most)); with more it waits for a person"))
     }
@@ -95,7 +99,8 @@ extension ConsoleCall {
     }
     if let minutes = campaign.lateMinutes { limits.append(("Too late after", duration(minutes * 60))) }
     if let share = campaign.pauseAtFailed {
-      let text = share >= 1 ? "never" : "at \(ChartText.percent(Int((share * 1000).rounded()), of: 1000)) of the last 1,000"
+      let text =
+        share >= 1 ? "never" : "at \(ChartText.percent(Int((share * 1000).rounded()), of: 1000)) of the last 1,000"
       limits.append(("Pauses for failures", text))
     }
     return limits.map { ["label": $0.0, "text": $0.1] }
@@ -124,7 +129,8 @@ extension ConsoleCall {
       }
     }
     var values: [String: Any] = [
-      "sentence": reason.sentence, "reason": text, "advice": reason.advice, "links": links, "isPaused": sendout.state == .paused,
+      "sentence": reason.sentence, "reason": text, "advice": reason.advice, "links": links,
+      "isPaused": sendout.state == .paused,
     ]
     if reason == .late, let start = sendout.campaign.startAt { values["was"] = until(start) }
     return [values]
