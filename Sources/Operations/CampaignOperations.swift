@@ -112,7 +112,10 @@ extension CampaignOperations {
     What sendouts do by themselves within some time: starts, decisions about variants and ends, and further times of series, whose \
     sendouts are made later. A sendout with a local time stands where the customer's own zone has it.
     """,
-    at: moment("from", "The first moment. Now if absent.", example: "2026-12-01T00:00:00Z").and(
+    at: moment(
+      "from", "The first moment. Now if absent, or \(CampaignCalendar.usual) days before `to` where that is over.",
+      example: "2026-12-01T00:00:00Z"
+    ).and(
       moment(
         "to",
         """

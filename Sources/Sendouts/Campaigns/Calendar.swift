@@ -6,7 +6,7 @@ public import Wire
 extension SendoutStore {
   /// What sendouts do by themselves within some time: starts, decisions about variants and ends, and further times of series.
   /// - Parameters:
-  ///   - from: the first moment; nil for now.
+  ///   - from: the first moment; nil for now, or where that is behind `to`, for a month before it.
   ///   - to: the moment before which it ends; nil for a month later.
   /// - Throws: `SendoutError.invalid` for a time without length, and for one that is too long.
   public func calendar(
@@ -14,8 +14,9 @@ extension SendoutStore {
   ) async throws -> CampaignCalendar {
     let now = try await reading.query(ScheduleQueries.now)[0].decode(Date.self)
     let day = 86_400.0
-    let from = from?.date ?? now
-    let to = to?.date ?? from.addingTimeInterval(Double(CampaignCalendar.usual) * day)
+    let usual = Double(CampaignCalendar.usual) * day
+    let from = from?.date ?? to.flatMap { $0.date > now ? nil : $0.date.addingTimeInterval(-usual) } ?? now
+    let to = to?.date ?? from.addingTimeInterval(usual)
     guard from < to else { throw SendoutError.invalid(field: "to", problem: "must be later than from") }
     guard to.timeIntervalSince(from) <= Double(CampaignCalendar.longest) * day else {
       throw SendoutError.invalid(
