@@ -1,4 +1,5 @@
 import Embedded
+import Foundation
 import Postgres
 import Registry
 import Support
@@ -63,7 +64,7 @@ import Wire
       #expect(text.contains("Twenty off") && text.contains("Hurry"))
       #expect(!text.contains("The groups do not fit their shares"))
       #expect(text.contains(#"href="\#(path(id, "/winner"))?variant=B" data-confirm"#))
-      #expect(text.contains("/api/v1/sendouts/\(id)/campaign") && text.contains("pushcart sendout campaign \(id)"))
+      #expect(text.contains("/api/v1/sendouts/\(id)/campaign"))
       #expect(text.contains("FROM report.variants WHERE customer_id = \(console.customer)"))
       // What is read again every few seconds has no figures of variants.
       let part = try await console.browser(.marketer, "two@example.com").get(path(id, "?part=live"))
@@ -82,8 +83,9 @@ import Wire
       _ = try await browser.get(path(id, "/winner?variant=B"))
       let chosen = try await browser.post(path(id, "/winner"), [("variant", "B")])
       #expect(chosen.status == 303 && chosen.header("Location") == path(id), "\(chosen.text)")
-      let row = try await console.database.query("SELECT winner_no, winner_by FROM sendout")[0]
-      #expect(try row.decode(Int16.self, String.self) == (2, "person"))
+      let (winner, maker) = try await console.database.query("SELECT winner_no, winner_by FROM sendout")[0]
+        .decode(Int16.self, String.self)
+      #expect(winner == 2 && maker == "person")
       let due = try await console.database.query(
         "SELECT count(*) FROM push_batch WHERE batch_no = 1 AND isfinite(not_before)")[0].decode(Int.self)
       #expect(due == 1)
@@ -114,9 +116,11 @@ import Wire
       let browser = try await console.browser(.marketer)
       try await console.database.query("UPDATE sendout SET winner_no = 1, winner_by = 'test'")
       let decided = try await browser.get(path(id)).text
-      #expect(decided.contains("The rest gets <strong><bdi>A</bdi></strong>") && decided.contains("by the test (p ≤ 0.05"))
+      #expect(
+        decided.contains("The rest gets <strong><bdi>A</bdi></strong>") && decided.contains("by the test (p ≤ 0.05"))
       try await console.database.query(
-        "UPDATE sendout SET winner_no = NULL, winner_by = NULL, winner_at = NULL, next_at = now() + interval '90 minutes'")
+        "UPDATE sendout SET winner_no = NULL, winner_by = NULL, winner_at = NULL, next_at = now() + interval '90 minutes'"
+      )
       let waiting = try await browser.get(path(id)).text
       #expect(waiting.contains("The winner is decided") && waiting.contains("in 1 h "), "\(waiting)")
       // It need not be waited for.
@@ -143,7 +147,8 @@ import Wire
       let places = ["Asia/Tokyo", "Europe/Stockholm", "Pacific/Auckland"].map { page.range(of: "<bdi>\($0)</bdi>") }
       let starts = places.compactMap { $0?.lowerBound }
       #expect(starts.count == 3 && starts == starts.sorted())
-      #expect(page.contains("Its newest device") && page.contains("Nobody: the customer’s") && page.contains("was over"))
+      #expect(
+        page.contains("Its newest device") && page.contains("Nobody: the customer’s") && page.contains("was over"))
       // Both lines of a zone are one moment: 10:30 and 18:30 in Stockholm.
       #expect(page.contains(#"<tr><th scope="row">24 Dec 2026, 18:30</th><td class="num">1,234</td></tr>"#))
       #expect(page.contains(#"<tr><th scope="row">24 Dec 2026, 10:30</th><td class="num">5</td></tr>"#))
@@ -190,7 +195,9 @@ import Wire
       #expect(page.contains("20 contacts when it was fixed, and 9 were left"), "\(page)")
       let capped = "outcome of sendout \(id) = 'capped'"
       #expect(page.contains(Markup.escaped(capped)) && page.contains(Markup.escaped("country = 'SE'")))
-      #expect(page.contains(#"<td data-label="Contacts" class="num">3</td>\#n<td data-label="At the start" class="num">2</td>"#))
+      #expect(
+        page.contains(
+          #"<td data-label="Contacts" class="num">3</td>\#n<td data-label="At the start" class="num">2</td>"#))
       #expect(page.contains("The cap stands behind it.") && !page.contains("= &#39;suppressed&#39;"))
       let link = "/console/segments/new?filter=\(PercentEncoding.encode(capped))"
       #expect(page.contains(#"href="\#(link)""#))
@@ -200,7 +207,7 @@ import Wire
       #expect(found.contains(#"href="/console/contacts/1""#) && !found.contains(#"href="/console/contacts/4""#))
       // An analyst sees the reasons, and no contacts.
       let analyst = try await console.browser(.analyst, "ana@example.com").get(path(id)).text
-      #expect(analyst.contains("Quiet hours") == false && analyst.contains("Held out"))
+      #expect(analyst.contains("Held out") && !analyst.contains("Quiet hours"))
       #expect(!analyst.contains("/console/segments/new?filter="))
     }
   }
@@ -209,22 +216,26 @@ import Wire
     try await withConsole { console in
       let browser = try await console.browser(.marketer)
       let late = try await console.sendout(
-        "Late", .paused, "start_at = now() - interval '3 hours', scheduled_at = now(), changed_at = now(), halt_reason = 'late'")
+        "Late", .paused,
+        "start_at = now() - interval '3 hours', scheduled_at = now(), changed_at = now(), halt_reason = 'late'")
       let lateText = try await browser.get(path(late)).text
       #expect(lateText.contains(HaltReason.late.sentence) && lateText.contains(HaltReason.late.advice), "\(lateText)")
-      #expect(lateText.contains("It was to start on") && lateText.contains("3 h 1 min ago"))
+      #expect(lateText.contains("It was to start on") && lateText.contains(", 3 h "))
       #expect(lateText.contains(path(late, "/resume")) && lateText.contains(path(late, "/cancel")))
       let many = try await console.sendout(
         "Many", .paused, "frozen_at = now(), maximum_contacts = 100, halt_reason = 'too_many_contacts 120 > 100'")
       let manyText = try await browser.get(path(many)).text
-      #expect(manyText.contains(HaltReason.tooManyContacts.sentence) && manyText.contains("120 &gt; 100"), "\(manyText)")
+      #expect(
+        manyText.contains(HaltReason.tooManyContacts.sentence) && manyText.contains("120 &gt; 100"), "\(manyText)")
       #expect(manyText.contains("100; with more it waits for a person"))
       let failed = try await console.sendout(
         "Failed", .paused, "frozen_at = now(), halt_reason = 'too_many_failures 34 % of the last 1000'")
       let failedText = try await browser.get(path(failed)).text
       #expect(failedText.contains(HaltReason.tooManyFailures.advice), "\(failedText)")
-      #expect(failedText.contains(path(failed, "/recipients?state=failed")) && failedText.contains("34 % of the last 1000"))
-      let refused = try await console.sendout("Refused", .paused, "frozen_at = now(), halt_reason = 'InvalidProviderToken'")
+      #expect(
+        failedText.contains(path(failed, "/recipients?state=failed")) && failedText.contains("34 % of the last 1000"))
+      let refused = try await console.sendout(
+        "Refused", .paused, "frozen_at = now(), halt_reason = 'InvalidProviderToken'")
       let refusedText = try await browser.get(path(refused)).text
       #expect(refusedText.contains("InvalidProviderToken") && refusedText.contains("Correct what the reason names"))
     }
@@ -235,12 +246,15 @@ import Wire
       try await console.setZone("Europe/Stockholm")
       let id = try await console.sendout(
         "Later", .scheduled, campaign: #"{"ratePerSecond":50,"spreadMinutes":30,"quietHours":null,"holdoutPercent":5}"#,
-        "start_at = '2099-12-24 17:30Z', next_at = '2099-12-24 17:30Z', scheduled_at = now(), end_at = '2099-12-25 17:30Z'")
+        "start_at = '2099-12-24 17:30Z', next_at = '2099-12-24 17:30Z', scheduled_at = now(), end_at = '2099-12-25 17:30Z'"
+      )
       let browser = try await console.browser(.marketer)
       let page = try await browser.get(path(id)).text
       #expect(page.contains("24 Dec 2099, 18:30") && page.contains(" days</span>"), "\(page)")
       #expect(page.contains("Nothing leaves after") && page.contains("50 pushes a second at most"))
-      #expect(page.contains("evenly over 30 min") && page.contains("lifted for this sendout") && page.contains("5\u{A0}% get"))
+      #expect(
+        page.contains("evenly over 30 min") && page.contains("lifted for this sendout") && page.contains("5\u{A0}% get")
+      )
       #expect(page.contains("It starts by itself.") && !page.contains("Nothing has left yet."))
       #expect(page.contains(path(id, "/unschedule")))
       #expect(try await browser.get(path(id, "/unschedule")).text.contains("Bring the sendout back?"))
@@ -281,7 +295,8 @@ import Wire
         "Weekly", .finished, "start_at = '2098-12-29 09:00Z', finished_at = now(), series_id = 3, series_no = 1")
       let id = try await console.sendout(
         "Weekly", .scheduled,
-        "start_at = '2099-01-01 09:00Z', next_at = '2099-01-01 09:00Z', scheduled_at = now(), series_id = 3, series_no = 2")
+        "start_at = '2099-01-01 09:00Z', next_at = '2099-01-01 09:00Z', scheduled_at = now(), series_id = 3, series_no = 2"
+      )
       let browser = try await console.browser(.marketer)
       let page = try await browser.get(path(id)).text
       #expect(page.contains("It repeats every week on Mon, Thu until 2099-12-31. This is time 2."), "\(page)")
@@ -314,7 +329,8 @@ import Wire
       let whole = try await browser.post(path(draft, "/copy"))
       #expect(whole.status == 303, "\(whole.text)")
       let sent = try await console.sendout(
-        "Sent", .finished, campaign: #"{"spreadMinutes":30}"#, "frozen_at = now(), finished_at = now(), end_at = '2099-01-01Z'")
+        "Sent", .finished, campaign: #"{"spreadMinutes":30}"#,
+        "frozen_at = now(), finished_at = now(), end_at = '2099-01-01Z'")
       let offered = try await browser.get(path(sent)).text
       for audience in CopiedAudience.allCases { #expect(offered.contains(#"value="\#(audience.rawValue)""#)) }
       let copied = try await browser.post(path(sent, "/copy"), [("audience", "notOpened")])
@@ -322,8 +338,7 @@ import Wire
         "SELECT sendout_id, state, audience::text, end_at IS NULL FROM sendout ORDER BY sendout_id DESC LIMIT 1")[0]
       let (id, state, audience, isOpen) = try row.decode(Int64.self, String.self, String.self, Bool.self)
       #expect(copied.header("Location") == "/console/sendouts/\(id)/edit", "\(copied.text)")
-      #expect(state == "draft" && isOpen && audience.contains("outcome of sendout \(sent) = 'notOpened'") == false)
-      #expect(audience.contains("notOpened") && audience.contains("\(sent)"), "\(audience)")
+      #expect(state == "draft" && isOpen && audience.contains("notOpened"), "\(audience)")
     }
   }
 
@@ -368,8 +383,9 @@ import Wire
           #expect(reply.status == 403, "\(role) \(verb): \(reply.text)")
         }
       }
-      let row = try await console.database.query("SELECT count(*), count(winner_no) FROM sendout")[0]
-      #expect(try row.decode(Int.self, Int.self) == (1, 0))
+      let (count, decided) = try await console.database.query("SELECT count(*), count(winner_no) FROM sendout")[0]
+        .decode(Int.self, Int.self)
+      #expect(count == 1 && decided == 0)
     }
   }
 

@@ -10,7 +10,7 @@ enum CalendarPages {
   private static let path = "/console/calendar"
   /// Entries of a day in the picture of a month, and lines of a list: a page has 60 KiB.
   private static let mostOfDay = 4
-  private static let mostOfList = 100
+  private static let mostOfList = 80
   private static let longestName = 60
 
   private enum Form: String, CaseIterable { case month, list }
