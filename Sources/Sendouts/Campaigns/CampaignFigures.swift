@@ -20,10 +20,11 @@ extension SendoutStore {
     figures.tests = try await tests(of: sendout.key, ledger)
     figures.series = try await series(of: sendout, now)
     guard sendout.frozenAt != nil, !sendout.isStream else { return figures }
-    let isSmall = try await ledger.counts(sendout.key).audience <= CampaignFigures.counted
-    let isCounted = (isSmall || isExact) && sendout.expiredAt == nil
+    let counts = try await ledger.counts(sendout.key)
+    let isCounted = (counts.audience <= CampaignFigures.counted || isExact) && sendout.expiredAt == nil
     figures.zones = try await ledger.zones(of: sendout.key, limit: CampaignFigures.zoneLimit)
-    figures.leftOut = try await leftOut(of: sendout, ledger, isCounted: isCounted)
+    let hasUnsent = counts.skipped + counts.cancelled > 0
+    figures.leftOut = try await leftOut(of: sendout, ledger, isCounted: isCounted && hasUnsent)
     figures.isEstimate = !isCounted && sendout.expiredAt == nil
     try await addVariants(of: sendout, ledger, isCounted: isCounted, to: &figures)
     return figures

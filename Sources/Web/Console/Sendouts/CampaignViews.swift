@@ -9,7 +9,7 @@ extension ConsoleCall {
   /// Values for `{{>_campaign}}`.
   func campaign(_ figures: CampaignFigures, of sendout: SendoutReply) -> [String: Any] {
     var values: [String: Any] = [
-      "isEstimate": figures.isEstimate, "counted": ChartText.grouped(CampaignFigures.counted),
+      "isPart": figures.isEstimate, "counted": ChartText.grouped(CampaignFigures.counted),
       "exactHref": "/console/sendouts/\(sendout.sendoutId)?exact=true",
     ]
     values["comparison"] = comparison(figures, of: sendout)
@@ -213,12 +213,11 @@ extension ConsoleCall {
         "advice": own.meaning == nil ? help.advice ?? "" : "", "contacts": ChartText.grouped(line.contacts),
         "atFreeze": line.atFreeze.map { ChartText.grouped($0) } ?? "–", "filter": line.filter ?? "",
       ]
-      if let filter = line.filter {
-        row["segment"] =
-          allows(SegmentOperations.add) ? ConsolePath.path("/console/segments/new", ["filter": filter]) : ""
-        row["contactsHref"] =
-          allows(ContactOperations.list) ? ConsolePath.path("/console/contacts", ["filter": filter]) : ""
+      func link(_ path: String, _ isAllowed: Bool) -> String {
+        line.filter.map { isAllowed ? ConsolePath.path(path, ["filter": $0]) : "" } ?? ""
       }
+      row["segmentHref"] = link("/console/segments/new", allows(SegmentOperations.add))
+      row["contactsHref"] = link("/console/contacts", allows(ContactOperations.list))
       return row
     }
     return [
