@@ -73,10 +73,10 @@ extension ConsoleCall {
     }
     return [
       [
-        "rows": rows, "isDecided": figures.variants.contains { $0.atDecision != nil }, "isOpen": isOpen,
+        "rows": rows, "isDecided": figures.variants.contains { $0.atDecision != nil },
         "scale": ChartText.percent(Int((scale * 100).rounded()), of: 100), "misfit": figures.sizesFit == false,
         "waiting": figures.waiting.map { ChartText.grouped($0) } ?? "",
-        "decision": self.decision(sendout), "isCounted": !figures.variants.isEmpty,
+        "decision": self.decision(sendout),
       ]
     ]
   }
