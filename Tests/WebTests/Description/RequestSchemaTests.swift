@@ -130,7 +130,8 @@ import Wire
     "has no meaning for transactional", "must be more than 0 and at most 1", "is the same as start",
     "must be a day and a time without a zone", "must be a time of day", "nobody waits for a winner",
     "the message has no translations", "is missing: give the draft a time", "must hold days of the",
-    "names no language", "is there twice", "names no variant of this sendout",
+    "names no language", "is there twice", "must be 1h to 720h", "is there already: leave it out",
+    "names no variant of this sendout",
   ]
 
   private func difference(
