@@ -8,7 +8,7 @@ package import Wire
 package enum CampaignOperations: ManagedOperations {
   package static let all = [
     AnyOperation(preflight), AnyOperation(preflightUnsaved), AnyOperation(test), AnyOperation(copy),
-    AnyOperation(winner),
+    AnyOperation(winner), AnyOperation(figures), AnyOperation(calendar),
   ]
 
   private static let preflightDescription = """
@@ -87,6 +87,53 @@ extension CampaignOperations {
   ) { call, id, choice in
     let (before, sendout) = try await call.sendouts.chooseWinner(call.customer, id, choice)
     return Changed(sendout, .init("sendout \(id)", before: before, after: sendout.decision))
+  }
+}
+
+extension CampaignOperations {
+  package static let figures = Operation(
+    get: "/api/v1/sendouts/{id}/campaign", id: "showSendoutCampaign", .sendouts,
+    "Show what became of a sendout's variants, zones and limits",
+    """
+    Variants with their open rates, what the winner was decided on beside what there is by now, local times by zone, who got nothing and why, \
+    the times of its series, and its tests. These are contacts; `figures` counts pushes. Of a sendout of more than \
+    \(CampaignFigures.counted) devices a part is counted.
+    """,
+    at: SendoutOperations.id.and(
+      .flag("exact", "Whether all pushes of a large sendout are counted. This takes some seconds for a million.")),
+    replies: .ok("The figures.", CampaignFigures.form), errors: [SendoutOperations.unknown]
+  ) { call, target, _ in
+    let (id, isExact) = target
+    return try await call.sendouts.campaignFigures(call.customer, id, isExact: isExact)
+  }
+
+  package static let calendar = Operation(
+    get: "/api/v1/calendar", id: "showCalendar", .sendouts, "Show what is due",
+    """
+    What sendouts do by themselves within some time: starts, decisions about variants and ends, and further times of series, whose \
+    sendouts are made later. A sendout with a local time stands where the customer's own zone has it.
+    """,
+    at: moment(
+      "from", "The first moment. Now if absent, or \(CampaignCalendar.usual) days before `to` where that is over.",
+      example: "2026-12-01T00:00:00Z"
+    ).and(
+      moment(
+        "to",
+        """
+        The moment before which it ends, \(CampaignCalendar.longest) days later than `from` at most. \(CampaignCalendar.usual) days later if absent.
+        """, example: "2027-01-01T00:00:00Z")),
+    replies: .ok("What is due.", CampaignCalendar.form)
+  ) { call, target, _ in try await call.sendouts.calendar(call.customer, from: target.0, to: target.1) }
+
+  private static func moment(
+    _ name: String, _ description: String, example: JSONValue
+  ) -> Parameters<Timestamp?> {
+    .query(name, description, example: example) { text in
+      guard let moment = Timestamp(text) else {
+        throw HTTPErrorResponse.badRequest("\(name) must be \(Timestamp.expectation).")
+      }
+      return moment
+    }
   }
 }
 

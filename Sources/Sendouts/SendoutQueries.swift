@@ -263,4 +263,5 @@ package enum SendoutStatements {
   package static let all: [Statement] =
     SendoutQueries.all + ScheduleQueries.all + SeriesQueries.all + WinnerQueries.all + TemplateUseQueries.all
     + ReportQueries.all + RetentionQueries.all + EventBodyQueries.all + SendoutsPersonalTables.statements
+    + CalendarQueries.all
 }

@@ -112,13 +112,14 @@ struct FilterFixture {
     try await database.query(
       """
       WITH written AS (
-        INSERT INTO push (customer_id, sendout_id, push_no, batch_no, device_id, contact_id, message_no, state, settled_at, opened_at)
+        INSERT INTO push (customer_id, sendout_id, push_no, batch_no, device_id, contact_id, message_no, state, settled_at, opened_at,
+                          reason)
         VALUES ($1, $2, $3::int8::int4, 0, 1, $4, $5::int8::int4, $8::text,
-                \(Self.moment("$6")), \(Self.moment("$7")))
+                \(Self.moment("$6")), \(Self.moment("$7")), $9::text)
         RETURNING contact_id)
       INSERT INTO activity_change (customer_id, contact_ids) SELECT $1::int8, array_agg(contact_id) FROM written
       """, customer.rawValue, push.sendout, Int64(push.number), contact, push.number % 2 == 0 ? nil : Int64(1),
-      push.acceptedAt, push.openedAt, push.state.rawValue)
+      push.acceptedAt, push.openedAt, push.state.rawValue, push.reason)
   }
 
   /// Counts what the noted contacts received.

@@ -56,6 +56,9 @@ import Wire
     ("outcome of sendout 2 = 'notOpened'", [1]), ("outcome of sendout 2 = 'failed'", []),
     ("outcome of sendout 2 = 'any'", [1]), ("outcome of sendout 3 = 'any'", []),
     ("not outcome of sendout 2 = 'notOpened'", [2, 3]), ("outcome of sendout 2 = 'skipped'", []),
+    ("outcome of sendout 4 = 'capped'", [2]), ("outcome of sendout 4 = 'heldOut'", [3]),
+    // One of the two phones was not left out.
+    ("outcome of sendout 4 = 'suppressed'", []), ("outcome of sendout 4 = 'skipped'", [2, 3]),
     ("bucket(0, 100)", [1, 2, 3]),
   ]
 
@@ -83,6 +86,8 @@ import Wire
         FilterModel.Push(sendout: 1, number: 1, acceptedAt: now - 2 * day, openedAt: now - 2 * day),
         FilterModel.Push(sendout: 2, number: 2, acceptedAt: now - day),
         FilterModel.Push(sendout: 2, number: 3, acceptedAt: nil),
+        FilterModel.Push(sendout: 4, number: 4, acceptedAt: nil, state: .skipped, reason: "suppressed"),
+        FilterModel.Push(sendout: 4, number: 5, acceptedAt: nil),
       ]
       var second = FilterModel.Contact(id: 2, originalId: "a2", createdAt: now - 7 * day - 1, updatedAt: now)
       second.texts[.country] = "NO"
@@ -91,7 +96,14 @@ import Wire
       second.dateOfBirth = CalendarDay("1990-12-08")
       second.properties = ["n": "3.0", "big": "NaN", "b": "true", "d": .number(JSONNumber(now)), "v": "17.x"]
       second.segments = [fixture.model.segmentNumbers["by hand"] ?? 0]
-      let third = FilterModel.Contact(id: 3, originalId: "a3", createdAt: now + day, updatedAt: now)
+      second.pushes = [
+        FilterModel.Push(
+          sendout: 4, number: 6, acceptedAt: nil, state: .skipped, reason: "capped 3/24h marketing")
+      ]
+      var third = FilterModel.Contact(id: 3, originalId: "a3", createdAt: now + day, updatedAt: now)
+      third.pushes = [
+        FilterModel.Push(sendout: 4, number: 7, acceptedAt: nil, state: .skipped, reason: "held_out")
+      ]
       for contact in [first, second, third] { try await fixture.add(contact) }
       try await body(fixture)
     }

@@ -113,6 +113,22 @@ class Demo:
                 raise SystemExit(f"Nobody opens pages of sendout {sendout}.")
             time.sleep(0.3)
 
+    def campaigns(self, message):
+        """Variants of which a person may choose one, and what is due in some month. Returns their pages."""
+        compared = self.call("POST", "sendouts", {
+            **message, "name": "Compared", "start": True, "quietHours": None, "holdoutPercent": 10,
+            "variants": [{"name": "Percent", "share": 40, "message": {"alert": "20\u00a0% off today"}},
+                         {"name": "Hurry", "share": 40, "message": {"alert": "Today alone: one fifth off"}}],
+            "winner": {"afterMinutes": 600}})["sendoutId"]
+        weekly = self.call("POST", "sendouts", {
+            **message, "name": "Weekly", "startAt": "2099-12-07T09:00:00Z", "endAt": "2099-12-08T09:00:00Z",
+            "repeat": {"every": "week", "on": ["mon"]}})["sendoutId"]
+        self.call("POST", "sendouts", {**message, "name": "Evening", "localTime": "2099-12-24T18:30"})
+        return [f"/console/sendouts/{compared}", f"/console/sendouts/{compared}/winner?variant=Hurry",
+                f"/console/sendouts/{weekly}", f"/console/sendouts/{weekly}/end-series",
+                "/console/calendar?month=2099-12", "/console/calendar?month=2099-12&view=list",
+                "/console/calendar?month=2098-12"]
+
     def fill(self):
         """Sends, and leaves something in every list. Returns pages that show the most of their kind."""
         self.call("POST", f"{self.phone}/rules",
@@ -151,6 +167,7 @@ class Demo:
         self.call("POST", self.gateway[0], json.loads(self.gateway[1]))
         for email, role in [("mia@example.com", "marketer"), ("ana@example.com", "analyst")]:
             self.call("POST", "users", {"email": email, "role": role})
+        campaigns = self.campaigns(lunch)
         self.finish(sent["sendoutId"])
         self.open(sent["sendoutId"])
         running = message["messageId"].split("-")[0]
@@ -165,4 +182,4 @@ class Demo:
                           "/console/contacts?filter=has%20device%20and%20city%20is%20set&field=contry&op=is%20set",
                           f"/console/exports?what=pushes&sendout={sent['sendoutId']}",
                           "/console/exports?filter=contry%20is%20set",
-                          f"/console/sendouts/{running}/pause", f"/console/sendouts/{running}/cancel"]
+                          f"/console/sendouts/{running}/pause", f"/console/sendouts/{running}/cancel"] + campaigns

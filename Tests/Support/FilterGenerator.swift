@@ -265,7 +265,8 @@ extension FilterGenerator {
       sendout: Int64.random(in: Self.sendouts, using: &random), number: Int32(contact * 100 + Int64(place)),
       acceptedAt: accepted,
       openedAt: chance(40) ? moment() : nil,
-      state: one(of: [.failed, .failed, .uncertain, .skipped, .skipped, .cancelled, .queued, .waiting]))
+      state: one(of: [.failed, .failed, .uncertain, .skipped, .skipped, .cancelled, .queued, .waiting]),
+      reason: one(of: [nil, "suppressed", "held_out", "capped", "capped 3/24h marketing", "quiet", "no_winner"]))
   }
 
   private mutating func property() -> JSONValue {

@@ -54,12 +54,18 @@ public struct FilterModel: Sendable {
     public var acceptedAt: Int64?
     /// When a person opened it first.
     public var openedAt: Int64?
+    /// Why it was not sent, perhaps with a detail behind a space.
+    public var reason: String?
 
-    /// - Parameter state: of a push that was not accepted.
+    /// - Parameters:
+    ///   - state: of a push that was not accepted.
+    ///   - reason: of a push that was skipped or cancelled.
     public init(
-      sendout: Int64, number: Int32, acceptedAt: Int64?, openedAt: Int64? = nil, state: PushState = .failed
+      sendout: Int64, number: Int32, acceptedAt: Int64?, openedAt: Int64? = nil, state: PushState = .failed,
+      reason: String? = nil
     ) {
       self.state = acceptedAt == nil ? state : .accepted
+      self.reason = self.state == .skipped || self.state == .cancelled ? reason : nil
       self.sendout = sendout
       self.number = number
       self.acceptedAt = acceptedAt
@@ -296,7 +302,8 @@ extension FilterModel {
 
   /// Whether the best of a contact's pushes of the sendout came as far as is asked for.
   private static func meets(_ outcome: FilterOutcome, _ pushes: [Push]) -> Bool {
-    let best = pushes.filter { $0.sendout == outcome.sendout }.map { push in
+    let pushes = pushes.filter { $0.sendout == outcome.sendout }
+    let best = pushes.map { push in
       if push.openedAt != nil { return 6 }
       return switch push.state {
       case .accepted: 5
@@ -314,6 +321,9 @@ extension FilterModel {
     case .uncertain: best == 3
     case .failed: best == 2
     case .skipped: best == 1
+    case .suppressed, .heldOut, .capped, .quiet, .missed, .expired, .noWinner:
+      (best == 0 || best == 1)
+        && pushes.contains { $0.reason?.split(separator: " ").first.map(String.init) == outcome.kind.reason?.rawValue }
     }
   }
 

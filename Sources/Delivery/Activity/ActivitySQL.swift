@@ -111,6 +111,7 @@ package enum ActivitySQL {
       "push.state IN (\(states.map { "'\($0.rawValue)'" }.joined(separator: ", ")))"
     }
     let isOpened = "push.opened_at IS NOT NULL"
+    let unsent = isState(.skipped, .cancelled)
     func best(_ state: PushState, worse states: String) -> String {
       "(\(any(" AND \(isState(state))")) AND NOT \(any(" AND (NOT \(states) OR \(isOpened))")))"
     }
@@ -121,6 +122,12 @@ package enum ActivitySQL {
     case .uncertain: best(.uncertain, worse: isState(.uncertain, .failed, .skipped, .cancelled))
     case .failed: best(.failed, worse: isState(.failed, .skipped, .cancelled))
     case .skipped: best(.skipped, worse: isState(.skipped, .cancelled))
+    case .suppressed, .heldOut, .capped, .quiet, .missed, .expired, .noWinner:
+      // Behind a cap's reason stands its rule.
+      """
+      (\(any(" AND \(unsent) AND split_part(push.reason, ' ', 1) = '\(outcome.kind.reason?.rawValue ?? "")'"))
+               AND NOT \(any(" AND (NOT \(unsent) OR \(isOpened))")))
+      """
     }
   }
 

@@ -369,5 +369,5 @@ package enum DeliveryStatements {
     + LimitQueries.all + VariantQueries.all + OverlapQueries.all + BreakerQueries.all + MessageQueries.all
     + RuledMessageQueries.all + MessageHistoryQueries.all + OpenQueries.all + ActivityQueries.all + HistoryQueries.all
     + ToldPushQueries.all + DayCountingQueries.all + TrackedMessageQueries.all + DeliveryReportQueries.all
-    + DeliveryPersonalTables.statements
+    + DeliveryPersonalTables.statements + CampaignFigureQueries.all
 }

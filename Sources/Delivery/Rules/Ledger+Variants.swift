@@ -24,8 +24,15 @@ extension Ledger {
     _ key: SendoutKey, ofVariants count: Int, until moment: Date? = nil
   ) async throws -> [VariantOutcome] {
     try await database.query(FreezeQueries.unlimited)
+    return try Self.outcomes(
+      try await database.query(VariantQueries.outcomes, key.customer.rawValue, key.sendout.rawValue, moment),
+      ofVariants: count)
+  }
+
+  /// Rows of variants, accepted contacts and those who opened, in the order of all variants.
+  static func outcomes(_ rows: Rows, ofVariants count: Int) throws -> [VariantOutcome] {
     var outcomes = [VariantOutcome](repeating: VariantOutcome(accepted: 0, opened: 0), count: count)
-    for row in try await database.query(VariantQueries.outcomes, key.customer.rawValue, key.sendout.rawValue, moment) {
+    for row in rows {
       let (variant, accepted, opened) = try row.decode(Int16.self, Int.self, Int.self)
       guard outcomes.indices.contains(Int(variant) - 1) else { continue }
       outcomes[Int(variant) - 1] = VariantOutcome(accepted: accepted, opened: opened)

@@ -15,7 +15,7 @@ struct SendoutCommand: AsyncParsableCommand {
     subcommands: [
       List.self, Show.self, Figures.self, Recipients.self, CountAudience.self, Change.self, Start.self, Pause.self,
       Resume.self, Cancel.self, Preflight.self, Test.self, Copy.self, Winner.self,
-      Schedule.self, Unschedule.self, SeriesEnd.self,
+      Schedule.self, Unschedule.self, SeriesEnd.self, Campaign.self, Calendar.self,
     ])
 
   struct List: OperationCommand {

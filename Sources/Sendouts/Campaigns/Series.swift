@@ -200,12 +200,23 @@ enum SeriesQueries {
     """
     (SELECT min(d.day)::date
        FROM generate_series((\(day))::timestamp, (\(day))::timestamp + interval '62 days', interval '1 day') AS d (day)
-      WHERE d.day <= coalesce($6::text::timestamp, 'infinity')
-        AND CASE WHEN $4::text = 'week' THEN extract(isodow FROM d.day)::int4 = ANY ($5::int4[])
-                 WHEN $4::text = 'month' THEN extract(day FROM d.day)::int4 = ANY (
-                   SELECT least(n, extract(day FROM date_trunc('month', d.day) + interval '1 month - 1 day')::int4)
-                     FROM unnest($5::int4[]) AS n)
-                 ELSE true END)
+      WHERE \(isDay("d.day", every: "$4::text", days: "$5::int4[]", until: "$6::text::timestamp")))
+    """
+  }
+
+  /// SQL of whether a series repeats on a day, a timestamp.
+  /// - Parameters:
+  ///   - every: SQL of day, week or month.
+  ///   - days: SQL of the days by `isodow`, or of the month.
+  ///   - until: SQL of the last day, which may be NULL.
+  static func isDay(_ day: String, every: String, days: String, until: String) -> String {
+    """
+    \(day) <= coalesce(\(until), 'infinity')
+        AND CASE WHEN \(every) = '\(RepetitionUnit.week.rawValue)' THEN extract(isodow FROM \(day))::int4 = ANY (\(days))
+                 WHEN \(every) = '\(RepetitionUnit.month.rawValue)' THEN extract(day FROM \(day))::int4 = ANY (
+                   SELECT least(n, extract(day FROM date_trunc('month', \(day)) + interval '1 month - 1 day')::int4)
+                     FROM unnest(\(days)) AS n)
+                 ELSE true END
     """
   }
 

@@ -1,3 +1,5 @@
+import Wire
+
 #if canImport(Glibc)
   import Glibc
 #else
@@ -23,7 +25,7 @@ package enum Significance {
   /// At most this, and a difference is no chance.
   package static let level = 0.05
   /// Below this, the sizes of groups do not fit their shares.
-  package static let sizeLevel = 0.001
+  package static let sizeLevel = CampaignFigures.sizeLevel
 
   /// What a test of the best variant against each other one found.
   package struct Comparison: Sendable, Equatable {

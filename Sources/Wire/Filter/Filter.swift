@@ -116,6 +116,22 @@ public struct FilterOutcome: Sendable, Hashable {
     case failed
     /// A push was skipped, as by a cap, and each other one was skipped or cancelled.
     case skipped
+    /// A push was skipped or cancelled for the reason of that name, and so was each other one, for whatever reason.
+    case suppressed, heldOut, capped, quiet, missed, expired, noWinner
+
+    /// Why the push did not leave; nil for outcomes that are not about a reason.
+    public var reason: HubReason? {
+      switch self {
+      case .any, .opened, .notOpened, .uncertain, .failed, .skipped: nil
+      case .suppressed: .suppressed
+      case .heldOut: .heldOut
+      case .capped: .capped
+      case .quiet: .quiet
+      case .missed: .missed
+      case .expired: .expired
+      case .noWinner: .noWinner
+      }
+    }
   }
 
   public var sendout: Int64

@@ -375,6 +375,8 @@ private struct Tour: Sendable {
     try await send("GET", "/api/v1/activity?days=7")
     try await send("GET", "/api/v1/alarms")
     try await send("GET", "/api/v1/sendouts/\(second)/figures")
+    try await send("GET", "/api/v1/sendouts/\(second)/campaign?exact=true")
+    try await send("GET", "/api/v1/calendar?from=2090-01-01T00:00:00Z")
     let recipients = try await send("GET", "/api/v1/sendouts/\(second)/recipients?query=lars&state=accepted").json
     #expect(recipients.array("items")?.first?.string("originalId") == "lars@example.com")
     let pushes = try await send("GET", "/api/v1/sendouts/\(second)/pushes?state=accepted").json

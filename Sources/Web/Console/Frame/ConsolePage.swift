@@ -35,13 +35,14 @@ struct ConsolePage: Sendable {
 
 /// Parts of the console, in the order of its navigation. The first page of a section whose path is fixed stands in the navigation.
 enum ConsoleSection: String, CaseIterable, Sendable {
-  case overview, sendouts, contacts, lists, segments, triggers, messages, content, apps, channels, settings
+  case overview, sendouts, calendar, contacts, lists, segments, triggers, messages, content, apps, channels, settings
 
   var title: String { rawValue.prefix(1).uppercased() + rawValue.dropFirst() }
 
   /// What is pressed behind `g` to get there.
   var key: String {
     switch self {
+    case .calendar: "d"
     case .content: "n"
     case .segments: "f"
     case .channels: "h"

@@ -7,7 +7,7 @@ import Wire
 /// The list of sendouts, and one with its figures.
 enum SendoutPages {
   static let pages = [list, one] + RecipientPages.pages
-  static let actions = [pause, resume, cancel, unschedule]
+  static let actions = [pause, resume, cancel, unschedule] + CampaignActions.all
 
   /// Where a sendout is written.
   static let composer = "/console/new-sendout"
@@ -56,13 +56,27 @@ enum SendoutPages {
 
   private static let one = ConsolePage(
     path: path, title: "Sendout", section: .sendouts,
-    reads: [AnyOperation(SendoutOperations.show), AnyOperation(SendoutOperations.figures)]
+    reads: [
+      AnyOperation(SendoutOperations.show), AnyOperation(SendoutOperations.figures),
+      AnyOperation(CampaignOperations.figures),
+    ], query: ["exact"]
   ) { call in
     let id: SendoutID = try call.number()
     let sendout = try await call.read(SendoutOperations.show, id)
     let figures = try await call.read(SendoutOperations.figures, id)
     var values = call.row(sendout)
     values.merge(call.figures(figures, of: sendout)) { $1 }
+    // The part that is read again and again has none of it.
+    if call.query.value("part") != "live" {
+      let campaign = try await call.read(CampaignOperations.figures, (id, try call.query.flag("exact") ?? false))
+      values.merge(call.campaign(campaign, of: sendout)) { $1 }
+    }
+    values["due"] = call.due(sendout)
+    values["halt"] = call.halt(sendout)
+    values["undo"] = call.secondsToUndo(sendout).map { [["seconds": $0]] } ?? []
+    values["copies"] =
+      sendout.kind == .broadcast && call.allows(CampaignOperations.copy)
+      ? [["audiences": CampaignActions.audiences(sendout)]] : []
     values["message"] = sendout.message.map { message($0) } ?? []
     values["audienceText"] = sendout.audience?.words ?? "Original ids, which retention has deleted."
     if case .segment(let segment) = sendout.audience?.included, call.allows(SegmentOperations.show) {
@@ -84,14 +98,18 @@ enum SendoutPages {
     values["hasRecipients"] =
       figures.counts.audience > 0 && sendout.expiredAt == nil && call.allows(SendoutOperations.recipients)
     values["isDraft"] = sendout.state == .draft
+    values["isScheduled"] = sendout.state == .scheduled
     return ConsoleView(
       title: sendout.name, template: "sendout", values: values,
       sql: """
         SELECT * FROM report.funnel WHERE customer_id = \(call.customer) AND sendout_id = \(id) ORDER BY step;
         SELECT * FROM report.failures WHERE customer_id = \(call.customer) AND sendout_id = \(id) ORDER BY pushes DESC;
         SELECT * FROM report.opens_by_hour WHERE customer_id = \(call.customer) AND sendout_id = \(id) ORDER BY hour;
+        SELECT * FROM report.variants WHERE customer_id = \(call.customer) AND sendout_id = \(id);
+        SELECT * FROM report.local_times WHERE customer_id = \(call.customer) AND sendout_id = \(id) ORDER BY planned_at;
+        SELECT * FROM report.left_out WHERE customer_id = \(call.customer) AND sendout_id = \(id) ORDER BY contacts DESC;
         """,
-      isLive: sendout.state.isActive)
+      isLive: sendout.state.isActive || call.startsSoon(sendout))
   }
 
   /// The fields of a message as the API has them, those first that people see.
@@ -116,7 +134,7 @@ enum SendoutPages {
       switch sendout.state {
       case .draft:
         [("check", "Check and send", "", "primary"), ("edit", "Edit", "", ""), ("cancel", "Cancel", "x", "danger")]
-      case .scheduled: [("unschedule", "Unschedule", "", ""), ("cancel", "Cancel", "x", "danger")]
+      case .scheduled: [("unschedule", "Unschedule", "u", ""), ("cancel", "Cancel", "x", "danger")]
       case .freezing, .running: [("pause", "Pause", "p", ""), ("cancel", "Cancel", "x", "danger")]
       case .paused: [("resume", "Resume", "p", "primary"), ("cancel", "Cancel", "x", "danger")]
       case .cancelled, .finished: []

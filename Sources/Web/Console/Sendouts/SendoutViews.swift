@@ -16,6 +16,9 @@ extension ConsoleCall {
     if let started = sendout.startedAt ?? (sendout.kind == .stream ? sendout.createdAt : nil) {
       row["started"] = zone.time(started)
     }
+    if sendout.state == .scheduled {
+      row["starts"] = sendout.campaign.localTime?.words ?? sendout.campaign.startAt.map { zone.text($0.date) } ?? ""
+    }
     if let counts = sendout.counts {
       row["audience"] = ChartText.grouped(counts.audience)
       row["progress"] = counts.progress

@@ -1,0 +1,71 @@
+import FoundationEssentials
+import Postgres
+package import Wire
+
+/// A variant's row: those whom it fell to, and what the winner was decided on.
+package struct VariantRow: Sendable {
+  /// From 1 on; 0 for those who wait for the winner.
+  package let number: Int16
+  package let name: String
+  package let share: Int
+  package let contacts: Int
+  /// What it had come to at the decision; nil before.
+  package let decided: VariantOutcome?
+  package let pAdjusted: Double?
+}
+
+extension Ledger {
+  /// The variants of a sendout, those who wait for the winner first; none before the freeze.
+  package func variants(of key: SendoutKey) async throws -> [VariantRow] {
+    try await database.query(CampaignFigureQueries.variants, key.customer.rawValue, key.sendout.rawValue).map { row in
+      let (number, name, share, contacts, accepted, opened, p) = try row.decode(
+        Int16.self, String.self, Int32.self, Int32.self, Int32?.self, Int32?.self, Double?.self)
+      let decided = accepted.flatMap { accepted in
+        opened.map { VariantOutcome(accepted: Int(accepted), opened: Int($0)) }
+      }
+      return VariantRow(
+        number: number, name: name, share: Int(share), contacts: Int(contacts), decided: decided, pAdjusted: p)
+    }
+  }
+
+  /// What each variant of a large sendout has come to in a part of its pushes.
+  /// - Parameters:
+  ///   - count: of its variants.
+  ///   - pushes: how many are looked at, about.
+  package func sampledOutcomes(
+    _ key: SendoutKey, ofVariants count: Int, pushes: Int
+  ) async throws -> [VariantOutcome] {
+    try Self.outcomes(
+      try await database.query(
+        CampaignFigureQueries.sampledOutcomes, key.customer.rawValue, key.sendout.rawValue, Int64(pushes)),
+      ofVariants: count)
+  }
+
+  /// The time zones of a sendout's contacts, the earliest first.
+  package func zones(of key: SendoutKey, limit: Int) async throws -> [PreflightReply.Zone] {
+    try await database.query(
+      CampaignFigureQueries.zones, key.customer.rawValue, key.sendout.rawValue, Int64(limit)
+    ).map { row in
+      let (zone, source, plannedAt, contacts) = try row.decode(String.self, String.self, Date?.self, Int32.self)
+      return PreflightReply.Zone(
+        zone: zone, source: ZoneSource(rawValue: source) ?? .customer, plannedAt: plannedAt.map(Wire.Timestamp.init),
+        contacts: Int(contacts))
+    }
+  }
+
+  /// How many contacts were left out when the audience was fixed, by the names of a preflight's steps.
+  package func leftOutAtFreeze(of key: SendoutKey) async throws -> [String: Int] {
+    let rows = try await database.query(CampaignFigureQueries.leftOut, key.customer.rawValue, key.sendout.rawValue)
+    return Dictionary(
+      try rows.map { row in
+        let (reason, contacts) = try row.decode(String.self, Int32.self)
+        return (reason, Int(contacts))
+      }, uniquingKeysWith: +)
+  }
+
+  /// How many contacts with pushes have been left out by now, by reason. It reads all of the sendout's pushes.
+  package func leftOutByNow(of key: SendoutKey) async throws -> [String: Int] {
+    let rows = try await database.query(CampaignFigureQueries.leftOutByNow, key.customer.rawValue, key.sendout.rawValue)
+    return Dictionary(try rows.map { try $0.decode(String.self, Int.self) }, uniquingKeysWith: +)
+  }
+}
