@@ -7,8 +7,8 @@ import Wire
 /// statements that make what they tell (`EventSQL`).
 package enum EventWebhookQueries {
   package static let all: [Statement] = [
-    list, find, lock, lockAll, number, add, change, hasten, remove, rotate, deliveries, test, redeliver, failing,
-    tellExpiry, forgetDeliveries, forgetEvents, due, target, begin, assemble, events, taken, failed, postpone,
+    list, find, lock, lockAll, number, add, change, hasten, remove, rotate, deliveries, delivery, test, redeliver,
+    failing, tellExpiry, forgetDeliveries, forgetEvents, due, target, begin, assemble, events, taken, failed, postpone,
   ]
 
   private static let raw = """
@@ -133,6 +133,10 @@ package enum EventWebhookQueries {
     SELECT \(deliveryColumns) FROM webhook_delivery
      WHERE \(one) AND delivery_id < $3::bigint ORDER BY delivery_id DESC LIMIT $4::bigint
     """)
+
+  static let delivery = Statement(
+    "webhook.delivery", .read,
+    "SELECT \(deliveryColumns) FROM webhook_delivery WHERE \(one) AND delivery_id = $3::bigint")
 
   /// Makes the delivery `$3` of a test.
   static let test = Statement(

@@ -112,6 +112,22 @@ public struct EventWebhooks: Sendable {
     return page.page(of: try rows.map { try $0.reply() }, cursor: \.deliveryId)
   }
 
+  /// A delivery, and what it tells in which form.
+  /// - Throws: `RegistryError.numberUnknown`.
+  package func delivery(
+    _ customer: CustomerID, _ id: EventWebhookID, _ delivery: EventDeliveryID
+  ) async throws -> (reply: EventDeliveryReply, told: EventDelivery, form: EventWebhookForm) {
+    let form = try await find(customer, id).form
+    let rows = try await database.query(
+      EventWebhookQueries.delivery, customer.rawValue, id.rawValue, delivery.rawValue)
+    guard let row = rows.first else { throw RegistryError.numberUnknown("delivery") }
+    let reply: EventDeliveryReply = try row.reply()
+    let told = EventDelivery(
+      id: delivery, webhook: id, messageID: reply.messageId, event: reply.event, attempts: reply.attempts,
+      createdAt: reply.createdAt.date)
+    return (reply, try await WebhookQueue.withEvents([told], of: customer, id, in: database)[0], form)
+  }
+
   /// Posts a test, whatever the webhook is told otherwise.
   /// - Throws: `RegistryError.numberUnknown`; `.invalid` for one that is disabled.
   package func test(_ customer: CustomerID, _ id: EventWebhookID) async throws -> EventDeliveryReply {

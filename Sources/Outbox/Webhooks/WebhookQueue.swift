@@ -100,9 +100,16 @@ struct WebhookQueue: Sendable {
       if let delivery = try Self.delivery(row, of: lane) { begun.append(delivery) }
     }
     guard !begun.isEmpty else { return [] }
+    return try await Self.withEvents(begun, of: lane.customer, lane.webhook, in: database)
+  }
+
+  /// Deliveries of a webhook with what they tell.
+  static func withEvents(
+    _ deliveries: [EventDelivery], of customer: CustomerID, _ webhook: EventWebhookID, in database: any Querying
+  ) async throws -> [EventDelivery] {
     var events: [EventDeliveryID: [NotedEvent]] = [:]
     for row in try await database.query(
-      EventWebhookQueries.events, lane.customer.rawValue, lane.webhook.rawValue, begun.map(\.id.rawValue))
+      EventWebhookQueries.events, customer.rawValue, webhook.rawValue, deliveries.map(\.id.rawValue))
     {
       let (delivery, number, sendout, pushes, contact, subject, reason, at) = try row.decode(
         Int64.self, Int64.self, Int64?.self, [Int32]?.self, Int64?.self, Int64?.self, String?.self, Date.self)
@@ -111,7 +118,7 @@ struct WebhookQueue: Sendable {
           number: number, sendout: sendout.map { SendoutID($0) }, pushes: pushes ?? [],
           contact: contact.map { ContactID($0) }, subject: subject, reason: reason, at: at))
     }
-    return begun.map { delivery in
+    return deliveries.map { delivery in
       var delivery = delivery
       delivery.events = events[delivery.id] ?? []
       return delivery
