@@ -19,5 +19,6 @@ enum ConsolePages {
     (WebhookPages.pages, WebhookPages.actions),
     (CustomerPages.pages, CustomerPages.actions), (KeyPages.pages, KeyPages.actions),
     (UserPages.pages, UserPages.actions), (AuditPages.pages, AuditPages.actions),
+    (EventWebhookPages.pages, EventWebhookPages.actions), (EventDeliveryPages.pages, EventDeliveryPages.actions),
   ]
 }
