@@ -187,16 +187,16 @@ package enum EventWebhookQueries {
 
   // MARK: Posting
 
-  /// Most deliveries of a webhook that are under way or wait for another attempt; of one that has taken nothing of late there are none but those
-  /// that it has refused, until it takes one. So what happens meanwhile is kept as events, however long it is away.
+  /// Most deliveries of a webhook that are under way or wait for another attempt. What happens meanwhile is kept as events, however long its
+  /// receiver is away. Several can wait, so that one which the receiver refuses again and again holds up no other.
   static let mostWaiting = 16
 
-  /// Whether further events of the webhook `w` may be put together.
-  private static func mayAssemble(of customer: String) -> String {
+  /// How many more of the webhook `w` may be put together.
+  private static func room(of customer: String) -> String {
     """
-    (SELECT count(*) FROM (SELECT FROM webhook_delivery AS d
-                            WHERE d.customer_id = \(customer) AND d.webhook_id = w.webhook_id AND d.state = 'waiting'
-                            LIMIT \(mostWaiting)) AS waiting) < CASE WHEN w.first_failed_at IS NULL THEN \(mostWaiting) ELSE 1 END
+    \(mostWaiting) - (SELECT count(*) FROM (SELECT FROM webhook_delivery AS d
+                                    WHERE d.customer_id = \(customer) AND d.webhook_id = w.webhook_id AND d.state = 'waiting'
+                                    LIMIT \(mostWaiting)) AS waiting)
     """
   }
 
@@ -212,15 +212,15 @@ package enum EventWebhookQueries {
             OR (SELECT e.event_id FROM webhook_event AS e
                  WHERE e.customer_id = w.customer_id AND e.webhook_id = w.webhook_id AND e.delivery_id IS NULL
                  ORDER BY e.event_id LIMIT 1) IS NOT NULL
-               AND \(mayAssemble(of: "w.customer_id")))
+               AND \(room(of: "w.customer_id")) > 0)
     """)
 
-  /// Where a webhook is posted to, the secrets that sign, the moment, and whether events may be put together.
+  /// Where a webhook is posted to, the secrets that sign, the moment, and how many deliveries may be put together.
   static let target = Statement(
     "webhook.target", .read,
     """
     SELECT w.url, w.form, w.secret, CASE WHEN w.former_until > now() THEN w.former_secret END, now(),
-           \(mayAssemble(of: "$1::bigint"))
+           \(room(of: "$1::bigint"))
       FROM webhook AS w
      WHERE w.customer_id = $1::bigint AND w.webhook_id = $2::bigint AND w.enabled
     """)

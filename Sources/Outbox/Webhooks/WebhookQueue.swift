@@ -60,8 +60,8 @@ struct WebhookQueue: Sendable {
     let signature: WebhookSignature
     /// By the database's clock, since receivers compare it with theirs.
     let now: Date
-    /// Whether events may be put together.
-    let mayAssemble: Bool
+    /// How many deliveries may be put together.
+    let room: Int
   }
 
   /// The webhooks of all customers that have something due.
@@ -77,22 +77,23 @@ struct WebhookQueue: Sendable {
   func target(_ lane: Lane) async throws -> Target? {
     let rows = try await database.query(EventWebhookQueries.target, lane.customer.rawValue, lane.webhook.rawValue)
     guard let row = rows.first else { return nil }
-    let (url, form, secret, former, now, mayAssemble) = try row.decode(
-      String.self, String.self, Bytes.self, Bytes?.self, Date.self, Bool.self)
+    let (url, form, secret, former, now, room) = try row.decode(
+      String.self, String.self, Bytes.self, Bytes?.self, Date.self, Int.self)
     let context = SealedColumn.webhookSecret.place(lane.customer, "\(lane.webhook)")
     let secrets = try [secret, former].compactMap(\.self)
       .map { try vault.open(Sealed(joined: $0.bytes), context: context) }
     return Target(
       url: url, form: EventWebhookForm(rawValue: form) ?? .standard, signature: WebhookSignature(secrets: secrets),
-      now: now, mayAssemble: mayAssemble)
+      now: now, room: room)
   }
 
   /// Begins deliveries: those that are due, and then new ones. No other hub posts them before `RetryPolicy.lostPosts`.
-  func begin(_ lane: Lane, upTo most: Int, mayAssemble: Bool) async throws -> [EventDelivery] {
+  /// - Parameter room: for how many new ones.
+  func begin(_ lane: Lane, upTo most: Int, room: Int) async throws -> [EventDelivery] {
     var begun = try await database.query(
       EventWebhookQueries.begin, lane.customer.rawValue, lane.webhook.rawValue, Int64(most)
     ).compactMap { try Self.delivery($0, of: lane) }
-    while mayAssemble, begun.count < most {
+    for _ in 0..<max(0, min(room, most - begun.count)) {
       let rows = try await database.query(
         EventWebhookQueries.assemble, lane.customer.rawValue, lane.webhook.rawValue, UUID(),
         WebhookEvent.allCases.filter(\.isList).map(\.rawValue))
