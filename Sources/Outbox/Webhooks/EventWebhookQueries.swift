@@ -8,7 +8,8 @@ import Wire
 package enum EventWebhookQueries {
   package static let all: [Statement] = [
     list, find, lock, lockAll, number, add, change, hasten, remove, rotate, deliveries, delivery, test, redeliver,
-    failing, tellExpiry, forgetDeliveries, forgetEvents, due, target, begin, assemble, events, taken, failed, postpone,
+    failing, tellExpiry, forgetDeliveries, forgetEvents, due, target, begin, assemble, events, taken, empty, failed,
+    postpone,
   ]
 
   private static let raw = """
@@ -297,23 +298,45 @@ package enum EventWebhookQueries {
     UPDATE webhook SET first_failed_at = NULL WHERE \(one) AND first_failed_at IS NOT NULL
     """)
 
+  /// The delivery `$3` has nothing to tell. It is forgotten, or given up for the reason `$4` if it was begun before. Nobody was asked, so that says
+  /// nothing of its webhook.
+  static let empty = Statement(
+    "webhook.empty", .write,
+    """
+    WITH gone AS (
+      DELETE FROM webhook_delivery WHERE \(one) AND delivery_id = $3::bigint AND attempts = 1 RETURNING delivery_id),
+    events_gone AS (
+      DELETE FROM webhook_event WHERE \(one) AND delivery_id = $3::bigint AND EXISTS (SELECT FROM gone))
+    UPDATE webhook_delivery SET state = 'failed', settled_at = now(), status = NULL, problem = $4::text
+     WHERE \(one) AND delivery_id = $3::bigint AND attempts > 1
+    """)
+
+  private static let aDay = "interval '\(RetryPolicy.webhooks.giveUpAfter.components.seconds) seconds'"
+
   private static let moment = """
-    (SELECT now() AS at, now() + make_interval(secs => $6::float8) AS next,
-                    now() - interval '\(RetryPolicy.webhooks.giveUpAfter.components.seconds) seconds' AS given_up OFFSET 0) AS moment
+    (SELECT now() AS at, now() + make_interval(secs => $6::float8) AS next, now() - \(aDay) AS given_up OFFSET 0) AS moment
     """
 
-  /// The delivery `$3` was not taken, by the status `$4`, for the reason `$5`. It is posted again in `$6` seconds, unless it is a day old. A
-  /// webhook that has taken nothing for a day, or is gone, which `$7` says, is disabled for the reason `$8`. Returns whether it was.
+  /// Whether the delivery `d` of the webhook `w` has waited for a day, and others were taken meanwhile. The hour tells that: where none is taken
+  /// the first failure follows within minutes. A person who changes or enables the webhook lets all that waits begin anew.
+  private static let isGivenUp = """
+    NOT $7::bool AND greatest(d.created_at, w.updated_at) < moment.given_up
+                  AND coalesce(w.first_failed_at > greatest(d.created_at, w.updated_at) + interval '1 hour', true)
+    """
+
+  /// The delivery `$3` was not taken, by the status `$4`, for the reason `$5`. It is posted again in `$6` seconds, but at the latest when its
+  /// webhook has taken nothing for a day. A webhook that has taken nothing for so long, or is gone, which `$7` says, is disabled for the reason
+  /// `$8`; what waits is posted once somebody enables it. Returns whether it was disabled.
   static let failed = Statement(
     "webhook.failed", .write,
     """
     WITH tried AS (
       UPDATE webhook_delivery AS d
-         SET state = CASE WHEN $7::bool OR d.created_at < moment.given_up THEN 'failed' ELSE 'waiting' END,
-             settled_at = CASE WHEN $7::bool OR d.created_at < moment.given_up THEN moment.at END,
-             not_before = moment.next, status = $4::int4, problem = $5::text
-        FROM \(moment)
-       WHERE d.customer_id = $1::bigint AND d.webhook_id = $2::bigint AND d.delivery_id = $3::bigint AND d.state = 'waiting'),
+         SET state = CASE WHEN \(isGivenUp) THEN 'failed' ELSE 'waiting' END, settled_at = CASE WHEN \(isGivenUp) THEN moment.at END,
+             not_before = least(moment.next, w.first_failed_at + \(aDay)), status = $4::int4, problem = $5::text
+        FROM \(moment), webhook AS w
+       WHERE d.customer_id = $1::bigint AND d.webhook_id = $2::bigint AND d.delivery_id = $3::bigint AND d.state = 'waiting'
+         AND w.customer_id = $1::bigint AND w.webhook_id = $2::bigint),
     changed AS (
       UPDATE webhook AS w
          SET first_failed_at = least(w.first_failed_at, moment.at),

@@ -142,6 +142,13 @@ struct WebhookQueue: Sendable {
       EventWebhookQueries.taken, lane.customer.rawValue, lane.webhook.rawValue, delivery.id.rawValue)
   }
 
+  /// It was not posted: there is nothing that it would tell.
+  func empty(_ delivery: EventDelivery, of lane: Lane) async throws {
+    try await database.query(
+      EventWebhookQueries.empty, lane.customer.rawValue, lane.webhook.rawValue, delivery.id.rawValue,
+      "What it tells of has been deleted.")
+  }
+
   /// - Parameters:
   ///   - status: of the answer; nil for none.
   ///   - isGone: whether the answer says that nothing is wanted any more.

@@ -86,13 +86,13 @@ public struct WebhookRunner: Service {
     }
   }
 
-  /// - Returns: whether it was taken.
+  /// - Returns: whether it was taken, or had nothing to tell.
   private func send(
     _ body: [UInt8]?, of delivery: EventDelivery, to target: WebhookQueue.Target, _ lane: WebhookQueue.Lane
   ) async -> Bool {
     do {
       guard let body else {
-        try await queue.taken(delivery, of: lane)
+        try await queue.empty(delivery, of: lane)
         return true
       }
       let verdict = await JSONPost(
