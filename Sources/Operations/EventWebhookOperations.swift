@@ -44,6 +44,7 @@ package enum EventWebhookOperations: ManagedOperations {
   ) { call, _, request in
     let added = try await EventWebhooks(call.database).add(
       call.customer, request, vault: call.vault, rule: call.parts.webhookRule)
+    try requireShown(added, to: call)
     return Changed(added, line(after: added))
   }
 
@@ -59,6 +60,7 @@ package enum EventWebhookOperations: ManagedOperations {
   ) { call, id, request in
     let (before, after) = try await EventWebhooks(call.database).change(
       call.customer, id, request, rule: call.parts.webhookRule)
+    if request.url != nil || request.events != nil { try requireShown(after, to: call) }
     return Changed(after, line(before: before, after: after))
   }
 
@@ -128,6 +130,13 @@ package enum EventWebhookOperations: ManagedOperations {
     let (id, delivery) = target
     let changed = try await EventWebhooks(call.database).redeliver(call.customer, id, delivery)
     return Changed(changed, .init("webhook \(id)", after: ["deliveryId": changed.deliveryId]))
+  }
+
+  /// Whoever does not see personal fields has none posted elsewhere either: events that come as lists tell whom they are about.
+  private static func requireShown(_ webhook: EventWebhookReply, to call: OperationCall) throws {
+    guard call.seesPersonal || !webhook.events.contains(where: \.isList) else {
+      throw HTTPErrorResponse.personalRefused
+    }
   }
 
   /// In the audit log, which is for ever: without the secret.

@@ -212,6 +212,28 @@ import Wire
     }
   }
 
+  @Test func `Whoever does not see personal fields has none posted elsewhere`() async throws {
+    try await withManagementServer { managed in
+      let browser = try await managed.browser(.operator)
+      try await add(browser)
+      let console = ConsoleServer(
+        server: managed.server, database: managed.database, vault: managed.vault, customer: managed.customer)
+      let blind = try await console.browser(.operator, "olle@example.com", seesPersonal: false)
+      _ = try await blind.get("/console/account")
+      for (path, event, status) in [
+        ("/console/webhooks", "push.opened", 403), ("/console/webhooks", "contact.suppressed", 403),
+        ("/console/webhooks/1", "push.failed", 403), ("/console/webhooks", "sendout.finished", 200),
+      ] {
+        let reply = try await blind.post(path, ["url": "https://elsewhere.example.com/", "events": event])
+        #expect(reply.status == status, "\(path) \(event): \(reply.text)")
+      }
+      let webhooks = try await managed.send("GET", "/api/v1/webhooks").json.array("items") ?? []
+      #expect(webhooks.map { $0["url"] } == [.string(Self.url), "https://elsewhere.example.com/"])
+      _ = try await blind.get("/console/account")
+      #expect(try await blind.post("/console/webhooks/1/disable").status == 303)
+    }
+  }
+
   @Test func `Carma's contact id, which is an original id, is personal too`() async throws {
     try await withManagementServer { managed in
       let browser = try await managed.browser(.operator)
