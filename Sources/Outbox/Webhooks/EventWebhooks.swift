@@ -164,7 +164,7 @@ public struct EventWebhooks: Sendable {
   }
 
   /// Tells that a certificate of an app expires, once for each webhook and number of days.
-  /// - Parameter days: the least of `certificateDays` within which it does.
+  /// - Parameter days: as `daysLeft` gives them.
   package func tellExpiry(
     _ customer: CustomerID, _ app: PushAppID, notAfter: Date, days: Int
   ) async throws {
@@ -173,7 +173,14 @@ public struct EventWebhooks: Sendable {
   }
 
   /// How many days before its end a certificate is told of; 0 once it is over.
-  package static let certificateDays = [0, 1, 7, 14, 30]
+  private static let certificateDays = [0, 1, 7, 14, 30]
+
+  /// - Returns: the least of these within which a certificate ends. `nil` while that is farther off, and once it has been over for so long that
+  ///   nobody knows any more what was told of it.
+  package static func daysLeft(until notAfter: Date, at now: Date) -> Int? {
+    guard notAfter > now.addingTimeInterval(-29 * 86_400) else { return nil }
+    return certificateDays.first { notAfter < now.addingTimeInterval(Double($0) * 86_400) }
+  }
 
   /// Deletes deliveries and events that are older than 30 days, whether or not they were told.
   public static func forgetExpired(_ customer: CustomerID, in database: any Querying) async throws {
