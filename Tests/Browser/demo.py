@@ -142,6 +142,11 @@ class Demo:
             message = self.call("POST", "messages", {"appId": self.apps[0], "to": {"originalId": person}, "wait": 5,
                                                      "message": {"alert": "Your parcel is here"}})
         self.call("POST", self.gateway[0], json.loads(self.gateway[1]))
+        # Nothing answers there: the delivery waits for another attempt.
+        webhook = self.call("POST", "webhooks", {"url": "https://hooks.example.com/pushcart?key=x", "description": "Warehouse",
+                                                 "events": ["sendout.finished", "push.failed", "app.refused"]})["webhookId"]
+        self.call("POST", f"webhooks/{webhook}/test")
+        self.call("PATCH", "customer", {"caps": [{"count": 90, "per": "24h", "purpose": "marketing"}]})
         for email, role in [("mia@example.com", "marketer"), ("ana@example.com", "analyst")]:
             self.call("POST", "users", {"email": email, "role": role})
         self.finish(sent["sendoutId"])
@@ -156,4 +161,5 @@ class Demo:
                           "/console/contacts?filter=has%20device%20and%20city%20is%20set&field=contry&op=is%20set",
                           f"/console/exports?what=pushes&sendout={sent['sendoutId']}",
                           "/console/exports?filter=contry%20is%20set",
-                          f"/console/sendouts/{running}/pause", f"/console/sendouts/{running}/cancel"]
+                          f"/console/sendouts/{running}/pause", f"/console/sendouts/{running}/cancel",
+                          f"/console/webhooks/{webhook}", f"/console/webhooks/{webhook}/rotate"]
