@@ -20,17 +20,17 @@ enum LimitForm {
   /// Those of one rule.
   private static func capFields(_ row: Int) -> [FormField] {
     [
-      FormField("caps[\(row)].count", label: "At most", kind: .number),
-      FormField("caps[\(row)].per", label: "Within", kind: .number),
+      FormField("caps[\(row)].count", label: "Most messages", kind: .number),
+      FormField("caps[\(row)].per", label: "Span", kind: .number),
       FormField(
-        "caps[\(row)].unit", label: "Unit",
+        "caps[\(row)].unit", label: "Unit of the span",
         kind: .choice([FormField.Choice("h", "hours"), FormField.Choice("d", "days")]), isRequired: true),
       FormField(
-        "caps[\(row)].purpose", label: "Of",
+        "caps[\(row)].purpose", label: "Which messages",
         kind: .choice([
-          FormField.Choice(MessagePurpose.marketing.rawValue, "marketing"),
-          FormField.Choice(MessagePurpose.transactional.rawValue, "transactional messages"),
-          FormField.Choice(both, "all messages"),
+          FormField.Choice(MessagePurpose.marketing.rawValue, "Marketing"),
+          FormField.Choice(MessagePurpose.transactional.rawValue, "Transactional"),
+          FormField.Choice(both, "All"),
         ]), isRequired: true),
     ]
   }
@@ -85,7 +85,7 @@ enum LimitForm {
       guard let cap = try cap(form, row) else { continue }
       guard !caps.contains(cap) else {
         throw HTTPErrorResponse.badRequest(
-          "caps[\(row)].count is that of a rule that is there already: leave it empty.")
+          "caps[\(row)].count repeats a rule above: leave it empty.")
       }
       caps.append(cap)
     }
