@@ -278,10 +278,9 @@ let package = Package(
     tests(
       of: "Pushcart",
       imports: [
-        "Pushcart", "Postgres", "Wire", "Locking", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Hybrid",
-        "Subscriptions", "DataInOut", "Operations", "Web", "Simulator", arguments, httpClient, httpTypes, lifecycle,
-        logging,
-        metrics,
+        "Pushcart", "Postgres", "Wire", "Locking", "Registry", "Content", "Providers", "Delivery", "Outbox", "Sendouts",
+        "Hybrid", "Subscriptions", "DataInOut", "Operations", "Web", "Simulator", arguments, httpClient, httpTypes,
+        lifecycle, logging, metrics,
       ]),
     .executableTarget(
       name: "EncryptionRate", dependencies: ["Providers", "Wire", "Locking", crypto],

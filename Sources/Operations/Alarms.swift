@@ -73,7 +73,7 @@ struct Alarms {
         command: webhook.enabled
           ? "pushcart webhook deliveries \(webhook.webhookId) --customer \(customer)"
           : "pushcart webhook update \(webhook.webhookId) --enabled true --customer \(customer)",
-        since: webhook.failingSince ?? webhook.updatedAt)
+        since: webhook.failingSince ?? webhook.updatedAt, webhookId: webhook.webhookId)
     }
     let notifications = try await DataTreeApps(database).failingWebhooks(customer).map { failing in
       AlarmReply(

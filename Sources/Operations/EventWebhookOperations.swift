@@ -1,6 +1,7 @@
 import HTTPTypes
 import Outbox
 import Registry
+import Sendouts
 package import Wire
 
 extension APIOperation.Tag {
@@ -16,7 +17,7 @@ extension APIOperation.Tag {
 package enum EventWebhookOperations: ManagedOperations {
   package static let all = [
     AnyOperation(list), AnyOperation(add), AnyOperation(show), AnyOperation(change), AnyOperation(rotate),
-    AnyOperation(test), AnyOperation(deliveries), AnyOperation(redeliver), AnyOperation(remove),
+    AnyOperation(test), AnyOperation(deliveries), AnyOperation(delivery), AnyOperation(redeliver), AnyOperation(remove),
   ]
 
   package static let list = Operation(
@@ -43,6 +44,7 @@ package enum EventWebhookOperations: ManagedOperations {
   ) { call, _, request in
     let added = try await EventWebhooks(call.database).add(
       call.customer, request, vault: call.vault, rule: call.parts.webhookRule)
+    try requireShown(added, to: call)
     return Changed(added, line(after: added))
   }
 
@@ -58,6 +60,7 @@ package enum EventWebhookOperations: ManagedOperations {
   ) { call, id, request in
     let (before, after) = try await EventWebhooks(call.database).change(
       call.customer, id, request, rule: call.parts.webhookRule)
+    if request.url != nil || request.events != nil { try requireShown(after, to: call) }
     return Changed(after, line(before: before, after: after))
   }
 
@@ -100,6 +103,19 @@ package enum EventWebhookOperations: ManagedOperations {
     return try await EventWebhooks(call.database).deliveries(call.customer, id, page)
   }
 
+  package static let delivery = Operation(
+    get: "/api/v1/webhooks/{id}/deliveries/{delivery}", id: "showEventDelivery", .webhooks, "Show a delivery",
+    "What has come of it, and the body that a post of it has.", at: id.and(deliveryID),
+    replies: .ok("The delivery.", EventDeliveryReply.form), errors: [unknownDelivery]
+  ) { call, target, _ in
+    var (reply, told, form) = try await EventWebhooks(call.database).delivery(call.customer, target.0, target.1)
+    let bodies = EventBodies(call.database, showsPersonal: call.seesPersonal)
+    if let body = try await bodies.bodies(of: [told], in: form, call.customer)[0] {
+      reply.body = try JSONValue(json: body, rules: .own)
+    }
+    return reply
+  }
+
   package static let redeliver = Operation(
     .post, "/api/v1/webhooks/{id}/deliveries/{delivery}/redeliver", id: "redeliverEvents", .webhooks,
     "Post a delivery again",
@@ -107,17 +123,20 @@ package enum EventWebhookOperations: ManagedOperations {
     It has the same `webhook-id`, and says what the tables say now. One that is older than a day is tried once, and others until they are \
     taken or a day old.
     """,
-    at: id.and(delivery), body: .none,
+    at: id.and(deliveryID), body: .none,
     replies: .created("The delivery, which is posted within a second.", EventDeliveryReply.form),
-    errors: [
-      .error(
-        "The customer has no webhook of this number, or it has no such delivery.",
-        RegistryError.numberUnknown(EventWebhookReply.noun), RegistryError.numberUnknown("delivery")), disabled,
-    ], audit: "webhook.redeliver"
+    errors: [unknownDelivery, disabled], audit: "webhook.redeliver"
   ) { call, target, _ in
     let (id, delivery) = target
     let changed = try await EventWebhooks(call.database).redeliver(call.customer, id, delivery)
     return Changed(changed, .init("webhook \(id)", after: ["deliveryId": changed.deliveryId]))
+  }
+
+  /// Whoever does not see personal fields has none posted elsewhere either: events that come as lists tell whom they are about.
+  private static func requireShown(_ webhook: EventWebhookReply, to call: OperationCall) throws {
+    guard call.seesPersonal || !webhook.events.contains(where: \.isList) else {
+      throw HTTPErrorResponse.personalRefused
+    }
   }
 
   /// In the audit log, which is for ever: without the secret.
@@ -134,10 +153,13 @@ package enum EventWebhookOperations: ManagedOperations {
   }
 
   private static let id = Parameters.id(EventWebhookID.self, "The webhook's `webhookId`.", example: 1)
-  private static let delivery = Parameters.id(
+  private static let deliveryID = Parameters.id(
     EventDeliveryID.self, named: "delivery", "The delivery's `deliveryId`.", example: 1)
   private static let unknown = APIResponse.error(
     "The customer has no webhook of this number.", RegistryError.numberUnknown(EventWebhookReply.noun))
+  private static let unknownDelivery = APIResponse.error(
+    "The customer has no webhook of this number, or it has no such delivery.",
+    RegistryError.numberUnknown(EventWebhookReply.noun), RegistryError.numberUnknown("delivery"))
   private static let disabled = APIResponse.error(
     "The webhook is disabled.",
     RegistryError.invalid(field: "webhookId", problem: "is that of a webhook that is disabled: enable it first"))

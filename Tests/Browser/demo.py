@@ -10,7 +10,7 @@ import time
 import urllib.error
 import urllib.request
 
-SERVICES = ["apns", "apns-sandbox", "fcm", "hms", "wns", "webpush", "sms"]
+SERVICES = ["apns", "apns-sandbox", "fcm", "hms", "wns", "webpush", "sms", "webhook"]
 
 
 def free_ports(count):
@@ -43,6 +43,7 @@ class Demo:
             with open(f"{self.folder}/log") as log:
                 raise SystemExit(f"pushcart demo does not start.\n{said}{log.read()}")
         self.url, self.phone = f"http://localhost:{hub}", f"http://localhost:{phone}"
+        self.receiver = f"https://localhost:{others[-1]}"
         self.link = re.search(r"http://\S+/console/welcome/\S+", said)[0]
         self.key = re.search(r"pck_1_[\w-]+", said)[0]
         self.apps = json.loads(re.search(r'"appIds":(\[.*?\])', said)[1])
@@ -133,6 +134,11 @@ class Demo:
         """Sends, and leaves something in every list. Returns pages that show the most of their kind."""
         self.call("POST", f"{self.phone}/rules",
                   {"service": "fcm", "times": 3, "reply": "refuse", "reason": "UNREGISTERED"})
+        # The first two are refused, and so repeated.
+        self.call("POST", f"{self.phone}/webhooks/answers", {"statuses": [503, 404]})
+        webhook = self.call("POST", "webhooks", {
+            "url": f"{self.receiver}/pushcart?key=x", "description": "Warehouse",
+            "events": ["sendout.started", "sendout.finished", "push.failed", "app.refused"]})["webhookId"]
         everyone = {"appIds": self.apps, "audience": {"all": True}}
         lunch = {"name": "Lunch", **everyone, "template": "offer",
                  "message": {"alert": "Hello {{firstName}}, lunch is ready, with 20\u00a0% off today"}}
@@ -165,12 +171,14 @@ class Demo:
             message = self.call("POST", "messages", {"appId": self.apps[0], "to": {"originalId": person}, "wait": 5,
                                                      "message": {"alert": "Your parcel is here"}})
         self.call("POST", self.gateway[0], json.loads(self.gateway[1]))
+        self.call("PATCH", "customer", {"caps": [{"count": 90, "per": "24h", "purpose": "marketing"}]})
         for email, role in [("mia@example.com", "marketer"), ("ana@example.com", "analyst")]:
             self.call("POST", "users", {"email": email, "role": role})
         campaigns = self.campaigns(lunch)
         self.finish(sent["sendoutId"])
         self.open(sent["sendoutId"])
         running = message["messageId"].split("-")[0]
+        delivery = self.call("POST", f"webhooks/{webhook}/test")["deliveryId"]
         return imports + [f"/console/sendouts/{sent['sendoutId']}", f"/console/sendouts/{draft['sendoutId']}/edit",
                           f"/console/sendouts/{draft['sendoutId']}/check", "/console/content/offer",
                           f"/console/sendouts/{campaign['sendoutId']}/edit", f"/console/sendouts/{campaign['sendoutId']}/check",
@@ -182,4 +190,6 @@ class Demo:
                           "/console/contacts?filter=has%20device%20and%20city%20is%20set&field=contry&op=is%20set",
                           f"/console/exports?what=pushes&sendout={sent['sendoutId']}",
                           "/console/exports?filter=contry%20is%20set",
-                          f"/console/sendouts/{running}/pause", f"/console/sendouts/{running}/cancel"] + campaigns
+                           f"/console/sendouts/{running}/pause", f"/console/sendouts/{running}/cancel",
+                           f"/console/webhooks/{webhook}", f"/console/webhooks/{webhook}/rotate",
+                           f"/console/webhooks/{webhook}/deliveries/{delivery}"] + campaigns

@@ -54,10 +54,13 @@ struct WebhookBench: Sendable {
         """, customer.rawValue, number)
   }
 
-  /// - Parameter timeLimit: how long an answer may take.
-  func runner(timeLimit: Duration = .seconds(30)) -> WebhookRunner {
+  /// - Parameters:
+  ///   - timeLimit: how long an answer may take.
+  ///   - isEmpty: whether what deliveries tell of is gone.
+  func runner(timeLimit: Duration = .seconds(30), isEmpty: Bool = false) -> WebhookRunner {
     WebhookRunner(
-      database.pool, vault: vault, bodies: ItemBodies(), interval: .milliseconds(10), timeLimit: timeLimit,
+      database.pool, vault: vault, bodies: ItemBodies(isEmpty: isEmpty), interval: .milliseconds(10),
+      timeLimit: timeLimit,
       logger: TestServer.logger, post: receiver.post)
   }
 
@@ -90,6 +93,7 @@ final class Receiver: Sendable {
     var posts: [JSONPost] = []
     var verdicts: [Verdict] = []
     var silent: Set<String> = []
+    var refusal: String?
   }
 
   private let state = Mutex(State())
@@ -99,6 +103,9 @@ final class Receiver: Sendable {
   /// The next answers; those after them take the post.
   func answer(_ verdicts: Verdict...) { state.withLock { $0.verdicts = verdicts } }
 
+  /// Refuses whatever comes, for this reason, unless it is nil.
+  func refuse(_ reason: String?) { state.withLock { $0.refusal = reason } }
+
   /// Answers nothing at this address.
   func fallSilent(at url: String) { state.withLock { _ = $0.silent.insert(url) } }
 
@@ -106,6 +113,7 @@ final class Receiver: Sendable {
     let verdict = state.withLock { state -> Verdict? in
       state.posts.append(post)
       if state.silent.contains(post.address) { return nil }
+      if let refusal = state.refusal { return .retry(after: nil, reason: refusal) }
       return state.verdicts.isEmpty ? .accepted : state.verdicts.removeFirst()
     }
     if let verdict { return verdict }
@@ -116,10 +124,13 @@ final class Receiver: Sendable {
 
 /// A body with the event's name and how many items there are.
 private struct ItemBodies: WebhookBodies {
+  let isEmpty: Bool
+
   func bodies(
     of deliveries: [EventDelivery], in form: EventWebhookForm, _ customer: CustomerID
   ) async throws -> [[UInt8]?] {
-    deliveries.map { delivery in
+    guard !isEmpty else { return deliveries.map { _ in nil } }
+    return deliveries.map { delivery in
       let items = delivery.events.reduce(0) { $0 + max(1, $1.pushes.count) }
       return Array("\(delivery.event.rawValue) \(items)".utf8)
     }

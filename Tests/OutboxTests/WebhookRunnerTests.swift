@@ -69,7 +69,7 @@ import Wire
     }
   }
 
-  @Test func `What is not taken is posted again with the same id, and nothing else until then`() async throws {
+  @Test func `What is not taken is posted again with the same id, until it is`() async throws {
     try await withWebhooks { bench in
       let webhook = try await bench.add([.pushAccepted])
       bench.receiver.answer(
@@ -82,9 +82,6 @@ import Wire
       let failed = try #require(try await bench.deliveries(webhook).first)
       #expect(failed.state == .waiting && failed.attempts == 1 && failed.status == 404 && failed.problem == "HTTP404")
       #expect(try await bench.store.find(bench.customer, webhook.webhookId).failingSince != nil)
-      // What happens meanwhile waits.
-      try await bench.note(pushes: 2)
-      #expect(try await bench.runner().postDue() == 0)
       try await bench.makeDue()
       #expect(try await bench.runner().postDue() == 1)
       let second = try await bench.delay()
@@ -94,9 +91,70 @@ import Wire
       #expect(try await bench.deliveries(webhook).first?.status == nil)
       try await bench.makeDue()
       #expect(try await bench.runner().postDue() == 1)
-      #expect(bench.receiver.posts.map(\.text) == Array(repeating: "push.accepted 1", count: 4) + ["push.accepted 2"])
-      #expect(Set(bench.receiver.posts.prefix(4).map { $0.header("webhook-id") }).count == 1)
+      #expect(bench.receiver.posts.map(\.text) == Array(repeating: "push.accepted 1", count: 4))
+      #expect(Set(bench.receiver.posts.map { $0.header("webhook-id") }).count == 1)
       #expect(try await bench.store.find(bench.customer, webhook.webhookId).failingSince == nil)
+    }
+  }
+
+  @Test func `A post that is refused again and again holds up no other, and is given up alone`() async throws {
+    try await withWebhooks { bench in
+      let webhook = try await bench.add([.importFinished])
+      bench.receiver.answer(.payloadRefused(reason: "HTTP400"))
+      try await bench.noteImport(1)
+      _ = try await bench.runner().postDue()
+      try await bench.database.query("UPDATE webhook_delivery SET not_before = now() + interval '1 hour'")
+      for number in 2...4 {
+        try await bench.noteImport(Int64(number))
+        #expect(try await bench.runner().postDue() == 1)
+      }
+      #expect(try await bench.deliveries(webhook).map(\.state) == [.delivered, .delivered, .delivered, .waiting])
+      #expect(try await bench.store.find(bench.customer, webhook.webhookId).failingSince == nil)
+      // A day later.
+      try await bench.database.query("UPDATE webhook SET updated_at = now() - interval '30 hours'")
+      try await bench.database.query("UPDATE webhook_delivery SET created_at = now() - interval '25 hours'")
+      bench.receiver.answer(.payloadRefused(reason: "HTTP400"))
+      try await bench.makeDue()
+      _ = try await bench.runner().postDue()
+      #expect(try await bench.deliveries(webhook).last?.state == .failed)
+      #expect(try await bench.store.find(bench.customer, webhook.webhookId).enabled)
+    }
+  }
+
+  @Test func `While an address takes nothing a few deliveries wait, and the rest stays events`() async throws {
+    try await withWebhooks { bench in
+      let webhook = try await bench.add([.importFinished])
+      bench.receiver.refuse("HTTP503")
+      for number in 1...40 { try await bench.noteImport(Int64(number)) }
+      for _ in 1...10 { _ = try await bench.runner().postDue() }
+      let waiting = try await bench.deliveries(webhook)
+      #expect(waiting.count == EventWebhookQueries.mostWaiting && waiting.allSatisfy { $0.state == .waiting })
+      bench.receiver.refuse(nil)
+      try await bench.makeDue()
+      while try await bench.runner().postDue() > 0 {}
+      let all = try await bench.deliveries(webhook)
+      #expect(all.count == 40 && all.allSatisfy { $0.state == .delivered })
+    }
+  }
+
+  @Test func `What has nothing to tell is not posted, and says nothing of the address`() async throws {
+    try await withWebhooks { bench in
+      let webhook = try await bench.add([.pushAccepted])
+      try await bench.database.query("UPDATE webhook SET first_failed_at = now() - interval '2 hours'")
+      try await bench.note(pushes: 1)
+      #expect(try await bench.runner(isEmpty: true).postDue() == 1)
+      #expect(bench.receiver.posts.isEmpty)
+      #expect(try await bench.deliveries(webhook).isEmpty)
+      #expect(try await bench.database.query("SELECT FROM webhook_event").isEmpty)
+      #expect(try await bench.store.find(bench.customer, webhook.webhookId).failingSince != nil)
+      // What was posted once stays in the list.
+      try await bench.note(pushes: 1)
+      _ = try await bench.runner().postDue()
+      let delivery = try #require(try await bench.deliveries(webhook).first)
+      _ = try await bench.store.redeliver(bench.customer, webhook.webhookId, delivery.deliveryId)
+      #expect(try await bench.runner(isEmpty: true).postDue() == 1)
+      let empty = try #require(try await bench.deliveries(webhook).first)
+      #expect(empty.state == .failed && empty.problem?.contains("deleted") == true && bench.receiver.posts.count == 1)
     }
   }
 
@@ -122,13 +180,15 @@ import Wire
       _ = try await bench.runner().postDue()
       let disabled = try await bench.store.find(bench.customer, webhook.webhookId)
       #expect(!disabled.enabled && disabled.disabledReason?.contains("410") == true)
-      #expect(try await bench.deliveries(webhook).map(\.state) == [.failed])
+      #expect(try await bench.deliveries(webhook).map(\.state) == [.waiting])
       #expect(try await bench.store.failing(bench.customer).map(\.webhookId) == [webhook.webhookId])
       // What happens from now on is not told later.
       try await bench.note(pushes: 2)
       let enabled = try await bench.change(webhook, EventWebhookRequest(enabled: true))
       #expect(enabled.enabled && enabled.disabledReason == nil && enabled.failingSince == nil)
-      #expect(try await bench.runner().postDue() == 0)
+      // What had happened until then is.
+      #expect(try await bench.runner().postDue() == 1)
+      #expect(bench.receiver.posts.map(\.text) == ["push.accepted 1", "push.accepted 1"])
       #expect(try await bench.store.failing(bench.customer).isEmpty)
     }
   }
@@ -137,27 +197,58 @@ import Wire
     try await withWebhooks { bench in
       let webhook = try await bench.add([.pushAccepted])
       try await bench.note(pushes: 1)
-      bench.receiver.answer(.retry(after: nil, reason: "HTTP500"))
+      bench.receiver.refuse("HTTP500")
       _ = try await bench.runner().postDue()
-      try await bench.note(pushes: 2)
-      try await bench.database.query("UPDATE webhook SET first_failed_at = now() - interval '23 hours'")
-      bench.receiver.answer(.retry(after: nil, reason: "HTTP500"))
-      try await bench.makeDue()
+      try await age(bench, by: 23)
       _ = try await bench.runner().postDue()
       #expect(try await bench.store.find(bench.customer, webhook.webhookId).enabled)
       #expect(try await bench.store.failing(bench.customer).count == 1)
-      try await bench.database.query("UPDATE webhook SET first_failed_at = now() - interval '25 hours'")
-      try await bench.database.query("UPDATE webhook_delivery SET created_at = now() - interval '25 hours'")
-      bench.receiver.answer(.retry(after: nil, reason: "HTTP500"))
-      try await bench.makeDue()
+      try await bench.note(pushes: 2)
+      _ = try await bench.runner().postDue()
+      try await age(bench, by: 2)
       _ = try await bench.runner().postDue()
       let disabled = try await bench.store.find(bench.customer, webhook.webhookId)
       #expect(!disabled.enabled && disabled.disabledReason?.contains("HTTP500") == true)
       try await bench.makeDue()
       #expect(try await bench.runner().postDue() == 0)
+      // Whoever enables it too early loses nothing either.
       _ = try await bench.change(webhook, EventWebhookRequest(enabled: true))
       #expect(try await bench.runner().postDue() == 1)
+      bench.receiver.refuse(nil)
+      try await bench.makeDue()
+      #expect(try await bench.runner().postDue() == 1)
       #expect(bench.receiver.posts.suffix(2).map(\.text).sorted() == ["push.accepted 1", "push.accepted 2"])
+      #expect(try await bench.deliveries(webhook).map(\.state) == [.delivered, .delivered])
+    }
+  }
+
+  /// Lets all that has happened be so many hours older, and makes what waits due.
+  private func age(_ bench: WebhookBench, by hours: Int) async throws {
+    for (table, columns) in [
+      ("webhook", ["created_at", "updated_at", "first_failed_at"]), ("webhook_delivery", ["created_at", "tried_at"]),
+    ] {
+      let older = columns.map { "\($0) = \($0) - interval '\(hours) hours'" }.joined(separator: ", ")
+      try await bench.database.query("UPDATE \(table) SET \(older)")
+    }
+    try await bench.makeDue()
+  }
+
+  @Test func `The last attempt before a webhook is disabled is no later than a day after its first failure`()
+    async throws
+  {
+    try await withWebhooks { bench in
+      try await bench.add([.pushAccepted])
+      try await bench.note(pushes: 1)
+      bench.receiver.refuse("HTTP500")
+      _ = try await bench.runner().postDue()
+      // The next delay would be up to two hours.
+      try await bench.database.query("UPDATE webhook_delivery SET attempts = 20")
+      try await age(bench, by: 23)
+      try await bench.database.query(
+        "UPDATE webhook SET first_failed_at = first_failed_at - interval '50 minutes'")
+      _ = try await bench.runner().postDue()
+      let delay = try await bench.delay()
+      #expect(delay > 0 && delay <= 600, "\(delay)")
     }
   }
 
@@ -169,6 +260,9 @@ import Wire
       _ = try await bench.runner().postDue()
       try await bench.database.query(
         "UPDATE webhook_delivery SET created_at = now() - interval '25 hours', not_before = now()")
+      // It has taken something since.
+      try await bench.database.query(
+        "UPDATE webhook SET updated_at = now() - interval '30 hours', first_failed_at = now() - interval '1 minute'")
       bench.receiver.answer(.retry(after: nil, reason: "HTTP500"))
       _ = try await bench.runner().postDue()
       #expect(try await bench.deliveries(webhook).map(\.state) == [.failed])

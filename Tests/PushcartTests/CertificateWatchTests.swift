@@ -1,4 +1,5 @@
 import Foundation
+import Outbox
 import Postgres
 import Providers
 import Registry
@@ -55,6 +56,32 @@ import Wire
       #expect(changed.alarm(at: end) == nil)
       try await watch.check(at: end.addingTimeInterval(60))
       #expect(figure() == "\(series) NaN")
+    }
+  }
+
+  @Test func `Webhooks are told of a certificate at each step once, and of one that is long over no more`() async throws
+  {
+    try await withSendingBench { bench in
+      let end = Date(timeIntervalSince1970: (Date().timeIntervalSince1970 + 40 * 86_400).rounded())
+      _ = try await addApp(bench, until: end)
+      _ = try await bench.pool.transaction { transaction in
+        try await EventWebhooks(transaction).add(
+          bench.customer, EventWebhookRequest(url: "https://hooks.example.com/", events: [.certificateExpiring]),
+          vault: bench.vault, rule: .webhook)
+      }
+      var watch = CertificateWatch(bench.pool, logger: LogCapture().logger, metrics: MetricsRegistry())
+      func told(_ days: Double) async throws -> [String] {
+        for _ in 1...2 { try await watch.check(at: end.addingTimeInterval(days * 86_400), isLogged: false) }
+        return try await bench.database.query("SELECT split_part(reason, ' ', 2) FROM webhook_event ORDER BY event_id")
+          .map { try $0.decode(String.self) }
+      }
+      #expect(try await told(-31) == [])
+      #expect(try await told(-29) == ["30"])
+      #expect(try await told(-20) == ["30"])
+      #expect(try await told(-0.5) == ["30", "1"])
+      #expect(try await told(1) == ["30", "1", "0"])
+      try await bench.database.query("DELETE FROM webhook_event")
+      #expect(try await told(31) == [])
     }
   }
 

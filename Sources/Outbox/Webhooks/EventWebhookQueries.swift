@@ -7,8 +7,9 @@ import Wire
 /// statements that make what they tell (`EventSQL`).
 package enum EventWebhookQueries {
   package static let all: [Statement] = [
-    list, find, lock, lockAll, number, add, change, hasten, remove, rotate, deliveries, test, redeliver, failing,
-    tellExpiry, forgetDeliveries, forgetEvents, due, target, begin, assemble, events, taken, failed, postpone,
+    list, find, lock, lockAll, number, add, change, hasten, remove, rotate, deliveries, delivery, test, redeliver,
+    failing, tellExpiry, forgetDeliveries, forgetEvents, due, target, begin, assemble, events, taken, empty, failed,
+    postpone,
   ]
 
   private static let raw = """
@@ -134,6 +135,10 @@ package enum EventWebhookQueries {
      WHERE \(one) AND delivery_id < $3::bigint ORDER BY delivery_id DESC LIMIT $4::bigint
     """)
 
+  static let delivery = Statement(
+    "webhook.delivery", .read,
+    "SELECT \(deliveryColumns) FROM webhook_delivery WHERE \(one) AND delivery_id = $3::bigint")
+
   /// Makes the delivery `$3` of a test.
   static let test = Statement(
     "webhook.test", .write,
@@ -183,16 +188,16 @@ package enum EventWebhookQueries {
 
   // MARK: Posting
 
-  /// Most deliveries of a webhook that are under way or wait for another attempt; of one that has taken nothing of late there are none but those
-  /// that it has refused, until it takes one. So what happens meanwhile is kept as events, however long it is away.
+  /// Most deliveries of a webhook that are under way or wait for another attempt. What happens meanwhile is kept as events, however long its
+  /// receiver is away. Several can wait, so that one which the receiver refuses again and again holds up no other.
   static let mostWaiting = 16
 
-  /// Whether further events of the webhook `w` may be put together.
-  private static func mayAssemble(of customer: String) -> String {
+  /// How many more of the webhook `w` may be put together.
+  private static func room(of customer: String) -> String {
     """
-    (SELECT count(*) FROM (SELECT FROM webhook_delivery AS d
-                            WHERE d.customer_id = \(customer) AND d.webhook_id = w.webhook_id AND d.state = 'waiting'
-                            LIMIT \(mostWaiting)) AS waiting) < CASE WHEN w.first_failed_at IS NULL THEN \(mostWaiting) ELSE 1 END
+    \(mostWaiting) - (SELECT count(*) FROM (SELECT FROM webhook_delivery AS d
+                                    WHERE d.customer_id = \(customer) AND d.webhook_id = w.webhook_id AND d.state = 'waiting'
+                                    LIMIT \(mostWaiting)) AS waiting)
     """
   }
 
@@ -208,15 +213,15 @@ package enum EventWebhookQueries {
             OR (SELECT e.event_id FROM webhook_event AS e
                  WHERE e.customer_id = w.customer_id AND e.webhook_id = w.webhook_id AND e.delivery_id IS NULL
                  ORDER BY e.event_id LIMIT 1) IS NOT NULL
-               AND \(mayAssemble(of: "w.customer_id")))
+               AND \(room(of: "w.customer_id")) > 0)
     """)
 
-  /// Where a webhook is posted to, the secrets that sign, the moment, and whether events may be put together.
+  /// Where a webhook is posted to, the secrets that sign, the moment, and how many deliveries may be put together.
   static let target = Statement(
     "webhook.target", .read,
     """
     SELECT w.url, w.form, w.secret, CASE WHEN w.former_until > now() THEN w.former_secret END, now(),
-           \(mayAssemble(of: "$1::bigint"))
+           \(room(of: "$1::bigint"))
       FROM webhook AS w
      WHERE w.customer_id = $1::bigint AND w.webhook_id = $2::bigint AND w.enabled
     """)
@@ -224,8 +229,7 @@ package enum EventWebhookQueries {
   /// No other hub posts what one has begun before that.
   private static let lost = "interval '\(RetryPolicy.lostPosts.components.seconds) seconds'"
 
-  /// Begins up to `$3` deliveries that are due. Skips those that others have locked. It says twice that they are due, as by their numbers alone a plan
-  /// that was made for a small table reads all of the webhook's.
+  /// Begins up to `$3` deliveries that are due. Skips those that others have locked.
   static let begin = Statement(
     "webhook.begin", .write,
     """
@@ -238,14 +242,12 @@ package enum EventWebhookQueries {
        SET attempts = d.attempts + 1, not_before = due.until, tried_at = due.at
       FROM due
      WHERE d.customer_id = $1::bigint AND d.webhook_id = $2::bigint AND d.delivery_id = due.delivery_id
-       AND d.state = 'waiting' AND d.not_before <= due.at
     RETURNING d.delivery_id, d.message_id::text, d.event, d.attempts, d.created_at
     """)
 
   /// Puts the oldest event and those of its kind behind it into the delivery `$3`, and begins that: up to
   /// 500 items, or one event of a kind that is told alone (`$4` are the others). It looks at the oldest events only. Locks those that it
-  /// takes, and skips what others have locked or put into a delivery meanwhile. Within the bounds of their numbers it reads few others, whatever the
-  /// planner knows of the table.
+  /// takes, and skips what others have locked or put into a delivery meanwhile.
   static let assemble = Statement(
     "webhook.assemble", .write,
     """
@@ -262,8 +264,7 @@ package enum EventWebhookQueries {
        WHERE place = 1 OR sum <= \(WebhookEvent.mostItems) AND event = ANY ($4::text[])),
     picked AS MATERIALIZED (
       SELECT event_id, event, coalesce(cardinality(push_nos), 1) AS items FROM webhook_event
-       WHERE \(one) AND event_id = ANY (ARRAY(SELECT event_id FROM wanted)) AND \(within("event_id", of: "wanted"))
-         AND delivery_id IS NULL
+       WHERE \(one) AND event_id = ANY (ARRAY(SELECT event_id FROM wanted)) AND delivery_id IS NULL
        ORDER BY event_id
          FOR NO KEY UPDATE SKIP LOCKED),
     made AS (
@@ -273,24 +274,18 @@ package enum EventWebhookQueries {
       RETURNING delivery_id, message_id, event, attempts, created_at),
     told AS (
       UPDATE webhook_event AS e SET delivery_id = made.delivery_id
-        FROM made
-       WHERE e.customer_id = $1::bigint AND e.webhook_id = $2::bigint
-         AND e.event_id = ANY (ARRAY(SELECT event_id FROM picked)) AND \(within("e.event_id", of: "picked")))
+        FROM picked, made
+       WHERE e.customer_id = $1::bigint AND e.webhook_id = $2::bigint AND e.event_id = picked.event_id)
     SELECT delivery_id, message_id::text, event, attempts, created_at FROM made
     """)
 
-  private static func within(_ column: String, of rows: String) -> String {
-    "\(column) BETWEEN (SELECT min(event_id) FROM \(rows)) AND (SELECT max(event_id) FROM \(rows))"
-  }
-
-  /// The events of the deliveries `$3`, each looked up by itself, whatever the planner knows of the table.
+  /// The events of the deliveries `$3`.
   static let events = Statement(
     "webhook.events", .read,
     """
-    SELECT e.delivery_id, e.event_id, e.sendout_id, e.push_nos, e.contact_id, e.subject_id, e.reason, e.at
-      FROM unnest($3::bigint[]) AS told (delivery_id)
-     CROSS JOIN LATERAL (SELECT * FROM webhook_event WHERE \(one) AND webhook_event.delivery_id = told.delivery_id OFFSET 0) AS e
-     ORDER BY e.delivery_id, e.event_id
+    SELECT delivery_id, event_id, sendout_id, push_nos, contact_id, subject_id, reason, at FROM webhook_event
+     WHERE \(one) AND delivery_id = ANY ($3::bigint[])
+     ORDER BY delivery_id, event_id
     """)
 
   /// The delivery `$3` was taken, and so its webhook takes what it is told.
@@ -303,26 +298,45 @@ package enum EventWebhookQueries {
     UPDATE webhook SET first_failed_at = NULL WHERE \(one) AND first_failed_at IS NOT NULL
     """)
 
-  private static let moment = """
-    (SELECT now() AS at, now() + make_interval(secs => $6::float8) AS next,
-                    now() - interval '\(RetryPolicy.webhooks.giveUpAfter.components.seconds) seconds' AS given_up OFFSET 0) AS moment
+  /// The delivery `$3` has nothing to tell. It is forgotten, or given up for the reason `$4` if it was begun before. Nobody was asked, so that says
+  /// nothing of its webhook.
+  static let empty = Statement(
+    "webhook.empty", .write,
     """
-  private static let isGivenUp =
-    "$7::bool OR d.created_at < moment.given_up AND coalesce(known.first_failed_at >= moment.given_up, true)"
+    WITH gone AS (
+      DELETE FROM webhook_delivery WHERE \(one) AND delivery_id = $3::bigint AND attempts = 1 RETURNING delivery_id),
+    events_gone AS (
+      DELETE FROM webhook_event WHERE \(one) AND delivery_id = $3::bigint AND EXISTS (SELECT FROM gone))
+    UPDATE webhook_delivery SET state = 'failed', settled_at = now(), status = NULL, problem = $4::text
+     WHERE \(one) AND delivery_id = $3::bigint AND attempts > 1
+    """)
 
-  /// The delivery `$3` was not taken, by the status `$4`, for the reason `$5`. It is posted again in `$6` seconds, unless it is a day old while the
-  /// webhook has taken others. A webhook that has taken nothing for a day, or is gone, which `$7` says, is disabled for the reason `$8`; what has
-  /// waited for the former is posted once somebody enables it. Returns whether it was disabled.
+  private static let aDay = "interval '\(RetryPolicy.webhooks.giveUpAfter.components.seconds) seconds'"
+
+  private static let moment = """
+    (SELECT now() AS at, now() + make_interval(secs => $6::float8) AS next, now() - \(aDay) AS given_up OFFSET 0) AS moment
+    """
+
+  /// Whether the delivery `d` of the webhook `w` has waited for a day, and others were taken meanwhile. The hour tells that: where none is taken
+  /// the first failure follows within minutes. A person who changes or enables the webhook lets all that waits begin anew.
+  private static let isGivenUp = """
+    NOT $7::bool AND greatest(d.created_at, w.updated_at) < moment.given_up
+                  AND coalesce(w.first_failed_at > greatest(d.created_at, w.updated_at) + interval '1 hour', true)
+    """
+
+  /// The delivery `$3` was not taken, by the status `$4`, for the reason `$5`. It is posted again in `$6` seconds, but at the latest when its
+  /// webhook has taken nothing for a day. A webhook that has taken nothing for so long, or is gone, which `$7` says, is disabled for the reason
+  /// `$8`; what waits is posted once somebody enables it. Returns whether it was disabled.
   static let failed = Statement(
     "webhook.failed", .write,
     """
     WITH tried AS (
       UPDATE webhook_delivery AS d
-         SET state = CASE WHEN \(isGivenUp) THEN 'failed' ELSE 'waiting' END,
-             settled_at = CASE WHEN \(isGivenUp) THEN moment.at END,
-             not_before = moment.next, status = $4::int4, problem = $5::text
-        FROM \(moment), (SELECT first_failed_at FROM webhook WHERE \(one)) AS known
-       WHERE d.customer_id = $1::bigint AND d.webhook_id = $2::bigint AND d.delivery_id = $3::bigint AND d.state = 'waiting'),
+         SET state = CASE WHEN \(isGivenUp) THEN 'failed' ELSE 'waiting' END, settled_at = CASE WHEN \(isGivenUp) THEN moment.at END,
+             not_before = least(moment.next, w.first_failed_at + \(aDay)), status = $4::int4, problem = $5::text
+        FROM \(moment), webhook AS w
+       WHERE d.customer_id = $1::bigint AND d.webhook_id = $2::bigint AND d.delivery_id = $3::bigint AND d.state = 'waiting'
+         AND w.customer_id = $1::bigint AND w.webhook_id = $2::bigint),
     changed AS (
       UPDATE webhook AS w
          SET first_failed_at = least(w.first_failed_at, moment.at),

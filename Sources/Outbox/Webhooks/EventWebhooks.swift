@@ -112,6 +112,22 @@ public struct EventWebhooks: Sendable {
     return page.page(of: try rows.map { try $0.reply() }, cursor: \.deliveryId)
   }
 
+  /// A delivery, and what it tells in which form.
+  /// - Throws: `RegistryError.numberUnknown`.
+  package func delivery(
+    _ customer: CustomerID, _ id: EventWebhookID, _ delivery: EventDeliveryID
+  ) async throws -> (reply: EventDeliveryReply, told: EventDelivery, form: EventWebhookForm) {
+    let form = try await find(customer, id).form
+    let rows = try await database.query(
+      EventWebhookQueries.delivery, customer.rawValue, id.rawValue, delivery.rawValue)
+    guard let row = rows.first else { throw RegistryError.numberUnknown("delivery") }
+    let reply: EventDeliveryReply = try row.reply()
+    let told = EventDelivery(
+      id: delivery, webhook: id, messageID: reply.messageId, event: reply.event, attempts: reply.attempts,
+      createdAt: reply.createdAt.date)
+    return (reply, try await WebhookQueue.withEvents([told], of: customer, id, in: database)[0], form)
+  }
+
   /// Posts a test, whatever the webhook is told otherwise.
   /// - Throws: `RegistryError.numberUnknown`; `.invalid` for one that is disabled.
   package func test(_ customer: CustomerID, _ id: EventWebhookID) async throws -> EventDeliveryReply {
@@ -148,7 +164,7 @@ public struct EventWebhooks: Sendable {
   }
 
   /// Tells that a certificate of an app expires, once for each webhook and number of days.
-  /// - Parameter days: the least of `certificateDays` within which it does.
+  /// - Parameter days: as `daysLeft` gives them.
   package func tellExpiry(
     _ customer: CustomerID, _ app: PushAppID, notAfter: Date, days: Int
   ) async throws {
@@ -157,7 +173,14 @@ public struct EventWebhooks: Sendable {
   }
 
   /// How many days before its end a certificate is told of; 0 once it is over.
-  package static let certificateDays = [0, 1, 7, 14, 30]
+  private static let certificateDays = [0, 1, 7, 14, 30]
+
+  /// - Returns: the least of these within which a certificate ends. `nil` while that is farther off, and once it has been over for so long that
+  ///   nobody knows any more what was told of it.
+  package static func daysLeft(until notAfter: Date, at now: Date) -> Int? {
+    guard notAfter > now.addingTimeInterval(-29 * 86_400) else { return nil }
+    return certificateDays.first { notAfter < now.addingTimeInterval(Double($0) * 86_400) }
+  }
 
   /// Deletes deliveries and events that are older than 30 days, whether or not they were told.
   public static func forgetExpired(_ customer: CustomerID, in database: any Querying) async throws {

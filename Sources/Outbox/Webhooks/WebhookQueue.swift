@@ -60,8 +60,8 @@ struct WebhookQueue: Sendable {
     let signature: WebhookSignature
     /// By the database's clock, since receivers compare it with theirs.
     let now: Date
-    /// Whether events may be put together.
-    let mayAssemble: Bool
+    /// How many deliveries may be put together.
+    let room: Int
   }
 
   /// The webhooks of all customers that have something due.
@@ -77,22 +77,23 @@ struct WebhookQueue: Sendable {
   func target(_ lane: Lane) async throws -> Target? {
     let rows = try await database.query(EventWebhookQueries.target, lane.customer.rawValue, lane.webhook.rawValue)
     guard let row = rows.first else { return nil }
-    let (url, form, secret, former, now, mayAssemble) = try row.decode(
-      String.self, String.self, Bytes.self, Bytes?.self, Date.self, Bool.self)
+    let (url, form, secret, former, now, room) = try row.decode(
+      String.self, String.self, Bytes.self, Bytes?.self, Date.self, Int.self)
     let context = SealedColumn.webhookSecret.place(lane.customer, "\(lane.webhook)")
     let secrets = try [secret, former].compactMap(\.self)
       .map { try vault.open(Sealed(joined: $0.bytes), context: context) }
     return Target(
       url: url, form: EventWebhookForm(rawValue: form) ?? .standard, signature: WebhookSignature(secrets: secrets),
-      now: now, mayAssemble: mayAssemble)
+      now: now, room: room)
   }
 
   /// Begins deliveries: those that are due, and then new ones. No other hub posts them before `RetryPolicy.lostPosts`.
-  func begin(_ lane: Lane, upTo most: Int, mayAssemble: Bool) async throws -> [EventDelivery] {
+  /// - Parameter room: for how many new ones.
+  func begin(_ lane: Lane, upTo most: Int, room: Int) async throws -> [EventDelivery] {
     var begun = try await database.query(
       EventWebhookQueries.begin, lane.customer.rawValue, lane.webhook.rawValue, Int64(most)
     ).compactMap { try Self.delivery($0, of: lane) }
-    while mayAssemble, begun.count < most {
+    for _ in 0..<max(0, min(room, most - begun.count)) {
       let rows = try await database.query(
         EventWebhookQueries.assemble, lane.customer.rawValue, lane.webhook.rawValue, UUID(),
         WebhookEvent.allCases.filter(\.isList).map(\.rawValue))
@@ -100,9 +101,16 @@ struct WebhookQueue: Sendable {
       if let delivery = try Self.delivery(row, of: lane) { begun.append(delivery) }
     }
     guard !begun.isEmpty else { return [] }
+    return try await Self.withEvents(begun, of: lane.customer, lane.webhook, in: database)
+  }
+
+  /// Deliveries of a webhook with what they tell.
+  static func withEvents(
+    _ deliveries: [EventDelivery], of customer: CustomerID, _ webhook: EventWebhookID, in database: any Querying
+  ) async throws -> [EventDelivery] {
     var events: [EventDeliveryID: [NotedEvent]] = [:]
     for row in try await database.query(
-      EventWebhookQueries.events, lane.customer.rawValue, lane.webhook.rawValue, begun.map(\.id.rawValue))
+      EventWebhookQueries.events, customer.rawValue, webhook.rawValue, deliveries.map(\.id.rawValue))
     {
       let (delivery, number, sendout, pushes, contact, subject, reason, at) = try row.decode(
         Int64.self, Int64.self, Int64?.self, [Int32]?.self, Int64?.self, Int64?.self, String?.self, Date.self)
@@ -111,7 +119,7 @@ struct WebhookQueue: Sendable {
           number: number, sendout: sendout.map { SendoutID($0) }, pushes: pushes ?? [],
           contact: contact.map { ContactID($0) }, subject: subject, reason: reason, at: at))
     }
-    return begun.map { delivery in
+    return deliveries.map { delivery in
       var delivery = delivery
       delivery.events = events[delivery.id] ?? []
       return delivery
@@ -132,6 +140,13 @@ struct WebhookQueue: Sendable {
   func taken(_ delivery: EventDelivery, of lane: Lane) async throws {
     try await database.query(
       EventWebhookQueries.taken, lane.customer.rawValue, lane.webhook.rawValue, delivery.id.rawValue)
+  }
+
+  /// It was not posted: there is nothing that it would tell.
+  func empty(_ delivery: EventDelivery, of lane: Lane) async throws {
+    try await database.query(
+      EventWebhookQueries.empty, lane.customer.rawValue, lane.webhook.rawValue, delivery.id.rawValue,
+      "What it tells of has been deleted.")
   }
 
   /// - Parameters:

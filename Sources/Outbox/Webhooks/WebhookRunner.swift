@@ -67,7 +67,7 @@ public struct WebhookRunner: Service {
   private func sendSome(to lane: WebhookQueue.Lane) async -> Bool {
     do {
       guard let target = try await queue.target(lane) else { return false }
-      let begun = try await queue.begin(lane, upTo: Self.most, mayAssemble: target.mayAssemble)
+      let begun = try await queue.begin(lane, upTo: Self.most, room: target.room)
       guard !begun.isEmpty else { return false }
       let bodies = try await bodies.bodies(of: begun, in: target.form, lane.customer)
       return await withTaskGroup(of: Bool.self) { group in
@@ -86,13 +86,13 @@ public struct WebhookRunner: Service {
     }
   }
 
-  /// - Returns: whether it was taken.
+  /// - Returns: whether it was taken, or had nothing to tell.
   private func send(
     _ body: [UInt8]?, of delivery: EventDelivery, to target: WebhookQueue.Target, _ lane: WebhookQueue.Lane
   ) async -> Bool {
     do {
       guard let body else {
-        try await queue.taken(delivery, of: lane)
+        try await queue.empty(delivery, of: lane)
         return true
       }
       let verdict = await JSONPost(

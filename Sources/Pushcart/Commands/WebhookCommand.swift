@@ -16,7 +16,8 @@ struct WebhookCommand: AsyncParsableCommand {
       pushcart datasync webhook.
       """,
     subcommands: [
-      Add.self, Update.self, List.self, Show.self, Remove.self, Rotate.self, Test.self, Deliveries.self, Redeliver.self,
+      Add.self, Update.self, List.self, Show.self, Remove.self, Rotate.self, Test.self, Deliveries.self,
+      ShowDelivery.self, Redeliver.self,
     ])
 
   struct Add: OperationCommand {
@@ -169,6 +170,32 @@ struct WebhookCommand: AsyncParsableCommand {
         TableColumn("Next (UTC)") { $0.nextAt?.forPeople },
       ]
       return TextTable(columns, of: page.items).text(empty: "Webhook \(which.number) has no deliveries.") + page.more
+    }
+  }
+
+  struct ShowDelivery: NumberedCommand {
+    static let operation = EventWebhookOperations.delivery
+    static let configuration = CommandConfiguration(
+      commandName: "delivery", abstract: "Show a delivery with the body that its posts have.",
+      discussion: "Example: pushcart webhook delivery 3 12 --customer 1")
+
+    @OptionGroup var which: NumberOptions<EventWebhookReply>
+    @Argument(help: "Number of the delivery.") var delivery: EventDeliveryID
+    @OptionGroup var options: ManagementOptions
+
+    var target: (EventWebhookID, EventDeliveryID) { (which.number, delivery) }
+
+    func text(_ delivery: EventDeliveryReply) -> String {
+      var table = TextTable("Field", "Value")
+      table.add("webhook-id", delivery.messageId)
+      table.add("event", delivery.event.rawValue)
+      table.add("state", delivery.state.rawValue)
+      table.add("attempts", "\(delivery.attempts)")
+      table.add("problem", delivery.problem)
+      table.add("next", delivery.nextAt?.forPeople)
+      let body = delivery.body.map { String(decoding: $0.json, as: UTF8.self) }
+      return "Delivery \(delivery.deliveryId)\n" + table.text(empty: "")
+        + (body ?? "What it tells of has been deleted.") + "\n"
     }
   }
 

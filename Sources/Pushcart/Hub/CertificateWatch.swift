@@ -36,8 +36,9 @@ struct CertificateWatch {
           let place = ["\(customer.id)", "\(app.id)", certificate.kind.rawValue]
           seen.insert(place)
           meter(place).set(notAfter.timeIntervalSince(now).rounded())
-          let days = EventWebhooks.certificateDays.first { notAfter < now.addingTimeInterval(Double($0) * 86_400) }
-          if let days { try await webhooks.tellExpiry(customer.id, app.id, notAfter: notAfter, days: days) }
+          if let days = EventWebhooks.daysLeft(until: notAfter, at: now) {
+            try await webhooks.tellExpiry(customer.id, app.id, notAfter: notAfter, days: days)
+          }
           guard isLogged, let warning = certificate.expiryWarning(at: now) else { continue }
           logger.warning(
             "a push certificate expires or has expired, store a new one",

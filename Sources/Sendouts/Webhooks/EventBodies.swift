@@ -8,11 +8,17 @@ package import Wire
 /// Makes what webhooks are told, from the ledger and the tables of contacts, apps and sendouts as they are when it is posted.
 ///
 /// The form `standard` has `type`, `timestamp` and `data`. Events of pushes, devices and contacts come as a list in `data`, all others as one
-/// object. The form `carma` is a list of Carma's own events.
+/// object. The form `carma` is a list of Carma's own events. Original ids are all that they have of personal fields.
 package struct EventBodies: WebhookBodies {
   private let database: any Querying
 
-  package init(_ database: any Querying) { self.database = database }
+  private let showsPersonal: Bool
+
+  /// - Parameter showsPersonal: false for somebody who may not see personal fields: bodies lack original ids.
+  package init(_ database: any Querying, showsPersonal: Bool = true) {
+    self.database = database
+    self.showsPersonal = showsPersonal
+  }
 
   package func bodies(
     of deliveries: [EventDelivery], in form: EventWebhookForm, _ customer: CustomerID
@@ -20,7 +26,8 @@ package struct EventBodies: WebhookBodies {
     let known = try await known(deliveries, customer)
     var bodies: [[UInt8]?] = []
     for delivery in deliveries {
-      let items = try await items(of: delivery, known, customer)
+      var items = try await items(of: delivery, known, customer)
+      if !showsPersonal { for index in items.indices { items[index].originalID = nil } }
       guard !items.isEmpty else {
         bodies.append(nil)
         continue

@@ -77,11 +77,13 @@ public struct AlarmReply: APIObject, Equatable {
   public var pushAppId: PushAppID?
   public var appId: String?
   public var sendoutId: SendoutID?
+  public var webhookId: EventWebhookID?
 
   public init(
     kind: Kind, title: String, reason: String, fix: String, command: String? = nil, since: Timestamp,
-    pushAppId: PushAppID? = nil, appId: String? = nil, sendoutId: SendoutID? = nil
+    pushAppId: PushAppID? = nil, appId: String? = nil, sendoutId: SendoutID? = nil, webhookId: EventWebhookID? = nil
   ) {
+    self.webhookId = webhookId
     self.kind = kind
     self.title = title
     self.reason = reason
@@ -111,5 +113,6 @@ public struct AlarmReply: APIObject, Equatable {
     "pushAppId": "The app's number, of kind `app`.",
     "appId": "The app's id, of kinds `app`, `hybrid` and `webhook`.",
     "sendoutId": "The sendout's number, of kind `sendout`.",
+    "webhookId": "The webhook's number, of kind `webhook` where it is one of events.",
   ]
 }

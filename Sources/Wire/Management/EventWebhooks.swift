@@ -193,12 +193,14 @@ public struct EventDeliveryReply: APIObject, Equatable {
   public var createdAt: Timestamp
   public var triedAt: Timestamp?
   public var nextAt: Timestamp?
+  public var body: JSONValue?
 
   public init(
     deliveryId: EventDeliveryID, messageId: String, event: WebhookEvent, items: Int, state: EventDeliveryState,
     attempts: Int, status: Int? = nil, problem: String? = nil, createdAt: Timestamp, triedAt: Timestamp? = nil,
-    nextAt: Timestamp? = nil
+    nextAt: Timestamp? = nil, body: JSONValue? = nil
   ) {
+    self.body = body
     self.deliveryId = deliveryId
     self.messageId = messageId
     self.event = event
@@ -230,5 +232,10 @@ public struct EventDeliveryReply: APIObject, Equatable {
     "createdAt": "When it was put together.",
     "triedAt": "When it was last posted.",
     "nextAt": "When it is posted next. Absent once it is delivered or given up.",
+    "body":
+      """
+    What a post says: it is made from the tables anew for each, as now. Only the reply of one delivery has it, unless what it tells of has been \
+    deleted. Users of the console who do not see personal fields see it without original ids.
+    """,
   ]
 }

@@ -55,6 +55,8 @@ struct ManagedCommand {
         path = path.replacing("{\(parameter.name)}", with: value)
         words.append(value)
       }
+      // What is a part of another thing has a number of its own.
+      guard !path.contains("{") else { return nil }
       return (String(path.dropFirst("/api/v1/".count)), words)
     }
   }

@@ -36,6 +36,16 @@ import Wire
       let delivery = try #require(try test.json.integer("deliveryId"))
       let deliveries = try await managed.send("GET", "/api/v1/webhooks/\(id)/deliveries").json.array("items")
       #expect(deliveries?.map { $0["event"] } == ["webhook.test"] && deliveries?[0]["state"] == "waiting")
+      let shown = try await managed.send("GET", "/api/v1/webhooks/\(id)/deliveries/\(delivery)")
+      #expect(shown.status == 200, "\(shown.text)")
+      let body = try shown.json["body"]
+      #expect(body?["type"] == "webhook.test" && body?["data"]?["webhookId"] == .integer(id))
+      for path in ["\(id)/deliveries/99", "99/deliveries/\(delivery)"] {
+        #expect(try await managed.send("GET", "/api/v1/webhooks/\(path)").status == 404, "\(path)")
+      }
+      let foreignDelivery = try await managed.send(
+        "GET", "/api/v1/webhooks/\(id)/deliveries/\(delivery)", key: managed.otherKey)
+      #expect(foreignDelivery.status == 404)
       let again = try await managed.send("POST", "/api/v1/webhooks/\(id)/deliveries/\(delivery)/redeliver")
       let (first, repeated) = (try test.json.string("messageId"), try again.json.string("messageId"))
       #expect(again.status == 201 && first != nil && first == repeated)

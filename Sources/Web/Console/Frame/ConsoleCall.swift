@@ -33,13 +33,17 @@ struct ConsoleCall: Sendable {
   var messages: MessageService { parts.messages }
 
   /// Calls an operation that changes nothing, and notes its request and its command for the page.
-  /// - Parameter command: the command line, where its options have other names than the request's parameters.
+  /// - Parameters:
+  ///   - command: the command line, where its options have other names than the request's parameters.
+  ///   - isNoted: false for what is read again and again for the rows of a list.
   func read<Target, Reply>(
-    _ operation: Operation<Target, Void, Reply>, _ target: Target, command: String? = nil
+    _ operation: Operation<Target, Void, Reply>, _ target: Target, command: String? = nil, isNoted: Bool = true
   ) async throws -> Reply {
     try require(operation)
-    let link = parts.link(to: operation, target, of: customer)
-    notes.add(ConsoleLink(api: link.api, command: command ?? link.command))
+    if isNoted {
+      let link = parts.link(to: operation, target, of: customer)
+      notes.add(ConsoleLink(api: link.api, command: command ?? link.command))
+    }
     return try await operation.run(
       OperationCall(reading: parts.operations, of: customer, seesPersonal: user.seesPersonal), target, ())
   }

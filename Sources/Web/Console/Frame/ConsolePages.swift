@@ -20,5 +20,6 @@ enum ConsolePages {
     (CustomerPages.pages, CustomerPages.actions), (KeyPages.pages, KeyPages.actions),
     (UserPages.pages, UserPages.actions), (AuditPages.pages, AuditPages.actions),
     (CalendarPages.pages, CalendarPages.actions),
+    (EventWebhookPages.pages, EventWebhookPages.actions), (EventDeliveryPages.pages, EventDeliveryPages.actions),
   ]
 }

@@ -74,7 +74,10 @@ extension ConsoleCall {
         alarm.pushAppId.map { ("/console/apps/\($0)", "Open the app") }
       case .hybrid where allows(HybridAppOperations.show):
         alarm.appId.map { ("/console/hybrid/\(PercentEncoding.encode($0))", "Open the app") }
-      case .webhook where allows(DataTreeAppOperations.list): ("/console/data-trees", "Open data trees")
+      case .webhook where alarm.webhookId != nil && allows(EventWebhookOperations.show):
+        alarm.webhookId.map { (EventWebhookPages.path($0), "Open the webhook") }
+      case .webhook where alarm.webhookId == nil && allows(DataTreeAppOperations.list):
+        ("/console/data-trees", "Open data trees")
       case .sendout: alarm.sendoutId.map { ("/console/sendouts/\($0)", "Open the sendout") }
       default: nil
       }
