@@ -144,7 +144,7 @@ extension ResolvedFilter {
   var lookUps: Int {
     count(upTo: Segments.mostConditions) { node in
       switch node {
-      case .list, .segment, .device: true
+      case .list, .segment, .device, .outcome: true
       // All others read one row of the roll-up.
       case .activity(let activity): activity.sendout != nil
       case .everyone, .and, .or, .not, .compare, .birthday, .bucket: false
