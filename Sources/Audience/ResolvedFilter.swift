@@ -23,8 +23,11 @@ package struct ResolvedFilter: Sendable, Hashable {
   }
 
   /// The one SQL that counts, lists, exports and freezes.
-  package var sql: FilterSQL {
-    var compiler = FilterCompiler(segments)
+  package var sql: FilterSQL { sql(for: .all) }
+
+  /// As `sql`, for statements that look at some contacts alone.
+  func sql(for reach: FilterCompiler.Reach) -> FilterSQL {
+    var compiler = FilterCompiler(segments, reach: reach)
     let condition = compiler.whole(filter)
     return FilterSQL(template: dated(condition.sql), literals: compiler.literals, join: compiler.join)
   }

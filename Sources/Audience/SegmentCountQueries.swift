@@ -6,7 +6,8 @@ import Registry
 enum SegmentCountQueries {
   static let all: [Statement] = [
     population, sliceSize, snapshot, unlimited, bounds, forget, claim, progress, finish, fail,
-    count(FilterCompiler.sample, .all), count(FilterCompiler.sample, .slices), count(FilterCompiler.sample, .numbers),
+    count(FilterCompiler.sample, .all), count(FilterCompiler.sample(for: .few), .slices),
+    count(FilterCompiler.sample, .numbers),
   ]
 
   /// Which contacts are looked at.
@@ -47,8 +48,7 @@ enum SegmentCountQueries {
       case _ where filter.join.isEmpty: ""
       case .all: filter.join
       case .numbers: "\(filter.join) \(range("activity"))"
-      // PostgreSQL takes a third of the contacts for those of the slices: it knows the expression of the partial index from its rows alone.
-      case .slices: ActivitySQL.lookUp
+      case .slices: filter.join
       }
     return Statement(
       scope.name, .read,

@@ -63,7 +63,10 @@ import Wire
     }
   }
 
-  @Test(arguments: ["received >= 1 within 7 days", "not received", "received sendout 1 = 1", "opened >= 1 of last 40"])
+  @Test(arguments: [
+    "received >= 1 within 7 days", "not received", "received sendout 1 = 1", "opened >= 1 of last 40",
+    "received sendout 1 and opened sendout 1", "not received sendout 1", "outcome of sendout 1 = 'opened'",
+  ])
   func `Counts and estimates are the same before and after noted activity is counted`(line: String) async throws {
     try await withDatabase { database in
       let customer = try await database.customer()
@@ -101,6 +104,49 @@ import Wire
     }
   }
 
+  @Test(arguments: [
+    "received sendout 1 and not opened sendout 1", "opened sendout 1 < 2", "outcome of sendout 1 = 'opened'",
+  ])
+  func `An estimate reads of a sendout the pushes of its contacts alone`(line: String) async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      try await database.query(
+        "INSERT INTO contact (customer_id, original_id) SELECT $1, 'a' || n FROM generate_series(1, 30000) AS n",
+        customer.rawValue)
+      try await database.query(
+        """
+        INSERT INTO push (customer_id, sendout_id, push_no, batch_no, device_id, contact_id, state, settled_at)
+        SELECT $1, 1, contact_id, 0, 1, contact_id, 'accepted', now() FROM contact WHERE customer_id = $1
+        """, customer.rawValue)
+      try await database.query("ANALYZE contact, push")
+      let filter = try await Segments(database.pool).resolve(customer, try Filter(text: line))
+      func scans(_ reach: FilterCompiler.Reach) async throws -> Bool {
+        let sql = filter.sql(for: reach)
+        let statement = Statement(
+          "test.explain", .read, "EXPLAIN \(SegmentCountQueries.count(sql, .slices).sql)")
+        return try await database.pool.query(statement, customer.rawValue, sql.literals, Int32(64)).contains { row in
+          try row.decode(String.self).contains("Seq Scan on push")
+        }
+      }
+      #expect(try await scans(.all))
+      #expect(try await !scans(.few))
+    }
+  }
+
+  @Test func `An estimate that takes too long says what to do, and not that the database is away`() async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      let filter = try await Segments(database.pool).resolve(customer, .everyone)
+      let counts = SegmentCounts(database.pool, estimateLimit: .seconds(2))
+      try await database.pool.transaction { transaction in
+        try await transaction.query(sql: "LOCK TABLE contact")
+        await #expect(throws: RegistryError.filterTooSlow(instead: SegmentCounts.insteadOfEstimate)) {
+          try await counts.estimate(customer, filter)
+        }
+      }
+    }
+  }
+
   @Test func `A count is told by another hub, for a minute`() async throws {
     try await withDatabase { database in
       let customer = try await database.customer()
@@ -128,7 +174,8 @@ import Wire
         customer, SegmentRequest(name: "A", filter: try Filter(text: "in list \(list) or device(country = 'SE')")))
       for (line, lookUps) in [
         ("country = 'SE' or bucket(0, 10)", 0), ("in list \(list)", 1), ("received or has device", 1),
-        ("received sendout 7 or opened sendout 8", 2), ("in segment 'A' or not in segment 'A'", 6),
+        ("received sendout 7 or opened sendout 8", 2), ("outcome of sendout 7 = 'failed'", 1),
+        ("in segment 'A' or not in segment 'A'", 6),
       ] {
         #expect(try await segments.resolve(customer, try Filter(text: line)).lookUps == lookUps, "\(line)")
       }

@@ -95,7 +95,8 @@ package struct ExportPages: AsyncSequence, Sendable {
     }
   }
 
-  /// A page of rows, and the window that it is in. A database that is away for a moment is asked again, as nothing of the page has left.
+  /// A page of rows, and the window that it is in. A database that is away or busy for a moment is asked again, as nothing of the page has
+  /// left.
   fileprivate func read(
     after last: [Int64], _ window: ExportWindow.Found, _ limit: Int
   ) async throws -> (Copied, ExportWindow.Found) {
@@ -106,7 +107,7 @@ package struct ExportPages: AsyncSequence, Sendable {
         return try await readOnce(after: last, window, limit)
       } catch {
         // Whether a transaction that only reads was committed makes no difference.
-        let isAway = [.nothingDone, .outcomeUnknown].contains(DatabaseUnavailable(error))
+        let isAway = [.nothingDone, .tooSlow, .outcomeUnknown].contains(DatabaseUnavailable(error))
         failures += 1
         guard isAway, begun.duration(to: .now) < RetryPolicy.exports.giveUpAfter else { throw error }
         try await Task.sleep(for: RetryPolicy.exports.delay(after: failures))

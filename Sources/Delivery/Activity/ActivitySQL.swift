@@ -99,12 +99,17 @@ package enum ActivitySQL {
   /// What became of a sendout for the contact, by the ledger. It is never NULL.
   ///
   /// The planner finds it out for all contacts at once or for one, as whether there is any push.
-  /// - Parameter literal: gives the SQL of a number.
-  package static func condition(_ outcome: FilterOutcome, _ literal: (Int64) -> String) -> String {
+  /// - Parameters:
+  ///   - isByContact: whether it has to look at one contact after the other, as few are looked at. OFFSET 0 keeps it from a join.
+  ///   - literal: gives the SQL of a number.
+  package static func condition(
+    _ outcome: FilterOutcome, byContact isByContact: Bool = false, _ literal: (Int64) -> String
+  ) -> String {
     func any(_ condition: String) -> String {
       """
       EXISTS (SELECT FROM push
-               WHERE push.customer_id = $1::bigint AND push.sendout_id = \(literal(outcome.sendout)) AND \(ofContact)\(condition))
+               WHERE push.customer_id = $1::bigint AND push.sendout_id = \(literal(outcome.sendout)) AND \(ofContact)\(condition)
+              \(isByContact ? "OFFSET 0" : ""))
       """
     }
     func isState(_ states: PushState...) -> String {

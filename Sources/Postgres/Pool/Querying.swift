@@ -4,9 +4,9 @@ public protocol Querying: Sendable {
   ///
   /// - Parameter deadline: when the call ends at the latest, to within some ten milliseconds; nil for the pool's own limits.
   ///   All waiting counts, for a connection and for the server. A statement given up is cancelled on the server.
-  /// - Throws: once the deadline has passed, `PostgresError.unknownOutcome` for a write that was sent, and
-  ///   `PostgresError.unavailable` for anything else, which had no effect. In a transaction nothing has an effect before
-  ///   COMMIT, so it is `unavailable` there.
+  /// - Throws: once the deadline has passed, `PostgresError.unavailable` or `.busy` if no connection took the statement,
+  ///   `PostgresError.unknownOutcome` for a write that was sent, and `PostgresError.timedOut` for a read, which had no effect. In a
+  ///   transaction nothing has an effect before COMMIT, so it is `timedOut` there.
   func run(
     _ statement: Statement, _ parameters: ParameterBuffer, deadline: ContinuousClock.Instant?
   ) async throws -> Rows

@@ -1,3 +1,4 @@
+import Postgres
 package import Wire
 
 /// A condition on contacts as SQL: a boolean expression over the row `contact` and what `join` puts beside it, in statements whose `$1` is the
@@ -41,6 +42,23 @@ public struct FilterSQL: Sendable, Hashable {
 
   package static let literalsMark = "{literals}"
   package static let nowMark = "{now}"
+
+  /// Runs a read by a filter.
+  /// - Parameter instead: what to do if it takes longer than it may, as a sentence.
+  /// - Throws: what `body` throws; `RegistryError.filterTooSlow` in place of `PostgresError.timedOut`.
+  package static func read<Answer: Sendable>(
+    orElse instead: String, _ body: @Sendable () async throws -> Answer
+  ) async throws -> Answer {
+    do {
+      return try await body()
+    } catch PostgresError.timedOut {
+      throw RegistryError.filterTooSlow(instead: instead)
+    }
+  }
+
+  /// What to do in place of a page of contacts that takes too long.
+  package static let insteadOfPage =
+    "Add a condition that few contacts meet, or name fewer sendouts; or export the contacts, which may take as long as it does."
 }
 
 /// SQL of what filters ask of contacts, over the row `contact`, and of devices, over the row `device`. `$1` is the customer.
