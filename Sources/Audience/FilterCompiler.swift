@@ -26,6 +26,11 @@ struct FilterCompiler {
     case all
     /// So few that the rows of each are looked up, where the planner would read a whole table or sendout.
     case few
+    /// Those whose numbers meet this SQL, as in `BETWEEN 1 AND 9`. Other tables are read in the same range alone: the planner does not see by
+    /// itself that a contact's rows there have its number.
+    case numbers(String)
+
+    fileprivate var range: String? { if case .numbers(let range) = self { range } else { nil } }
   }
 
   private(set) var literals: [String] = []
@@ -59,7 +64,7 @@ struct FilterCompiler {
     let parts = parts(of: filter)
     let rolledUp = parts.filter { readsRollUp($0) }
     guard !countsInLedger, !rolledUp.isEmpty else { return condition(filter) }
-    join = reach == .few ? ActivitySQL.lookUp : ActivitySQL.join
+    join = reach == .few ? ActivitySQL.lookUp : ActivitySQL.join(within: reach.range)
     var conditions: [Condition] = []
     for part in parts where !readsRollUp(part) { conditions.append(condition(part)) }
     countsInLedger = true
@@ -111,9 +116,10 @@ struct FilterCompiler {
     case .not(let part): negated(condition(part))
     case .compare(let field, let comparison): condition(field, comparison)
     case .birthday(let field, let window): birthday(field, window)
-    case .list(let list): Condition(ContactConditions.isOnList(number(list)), isNullable: false)
+    case .list(let list): Condition(ContactConditions.isOnList(number(list), within: reach.range), isNullable: false)
     case .segment(let segment): self.segment(segment)
-    case .device(let inside): Condition(ContactConditions.hasDevice(condition(inside).sql), isNullable: false)
+    case .device(let inside):
+      Condition(ContactConditions.hasDevice(condition(inside).sql, within: reach.range), isNullable: false)
     case .activity(let activity): self.activity(activity)
     case .outcome(let outcome):
       Condition(ActivitySQL.condition(outcome, byContact: reach == .few) { self.integer($0) }, isNullable: false)
@@ -152,7 +158,8 @@ struct FilterCompiler {
     switch segments[number] {
     case nil: return .never
     case .members:
-      return Condition(MemberTable.segment.isMember("contact.contact_id", of: integer(number)), isNullable: false)
+      return Condition(
+        MemberTable.segment.isMember("contact.contact_id", of: integer(number), within: reach.range), isNullable: false)
     case .filter(let filter):
       guard level < Segments.mostLevels else { return .never }
       level += 1

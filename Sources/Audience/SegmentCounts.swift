@@ -75,7 +75,7 @@ package struct SegmentCounts: Sendable {
     }
     let one = try await database.query(SegmentCountQueries.sliceSize, customer.rawValue, Int32(1))[0].decode(Int.self)
     let taken = Self.slicesTaken(contactsInOne: one)
-    let sql = filter.sql(for: .few)
+    let sql = filter.sql(for: SegmentCountQueries.Scope.slices.reach)
     let count = try ContactCount(
       try await database.query(SegmentCountQueries.count(sql, .slices), customer.rawValue, sql.literals, Int32(taken)))
     return try await reply(count, customer, filter, slices: taken)
@@ -177,7 +177,7 @@ package struct SegmentCounts: Sendable {
     -> ContactCount
   {
     guard let pool = database as? Pool else { preconditionFailure("a count of all needs a pool") }
-    let sql = filter.sql
+    let sql = filter.sql(for: SegmentCountQueries.Scope.numbers.reach)
     return try await pool.transaction(of: customer.rawValue, limit: Self.countLimit) { transaction in
       try await transaction.query(SegmentCountQueries.snapshot)
       try await transaction.query(SegmentCountQueries.unlimited, Self.memory(lookUps: filter.lookUps))

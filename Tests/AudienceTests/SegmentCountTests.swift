@@ -133,6 +133,42 @@ import Wire
     }
   }
 
+  @Test(arguments: ["everyone", "has device", "not in list 'x'", "in segment 'y'"])
+  func `A count of a range of numbers reads no other contacts' devices and memberships`(line: String) async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      try await Contacts(database.pool).add(customer, originalIDs: (1...400).map { "a\($0)" })
+      let list = try await ContactLists(database.pool).add(customer, name: "x").listId
+      let segments = Segments(database.pool)
+      let segment = try await segments.add(customer, SegmentRequest(name: "y", static: true)).segmentId
+      try await database.query(
+        "INSERT INTO list_member (customer_id, list_id, contact_id) SELECT $1, $2, contact_id FROM contact",
+        customer.rawValue,
+        list.rawValue)
+      try await database.query(
+        "INSERT INTO segment_member (customer_id, segment_id, contact_id) SELECT $1, $2, contact_id FROM contact",
+        customer.rawValue, segment.rawValue)
+      try await database.query(
+        """
+        INSERT INTO device (customer_id, push_app_id, contact_id, token, token_key)
+        SELECT $1, 1, contact_id, contact_id::text, contact_id::text::bytea FROM contact
+        """, customer.rawValue)
+      try await database.query("ANALYZE contact, device, list_member, segment_member")
+      let sql = try await segments.resolve(customer, try Filter(text: line)).sql(
+        for: SegmentCountQueries.Scope.numbers.reach)
+      let plan = Statement("test.plan", .read, "EXPLAIN \(SegmentCountQueries.count(sql, .numbers).sql)")
+      let lines = try await database.pool.query(plan, customer.rawValue, sql.literals, Int64(1), Int64(9)).map {
+        try $0.decode(String.self)
+      }
+      // Each table is read once or more, with the range as a condition on it.
+      let reads = lines.count { line in
+        ["contact", "device", "list_member", "segment_member"].contains { line.contains(" on \($0)") }
+      }
+      #expect(reads >= 2)
+      #expect(lines.count { $0.contains("contact_id >= '1'::bigint") } >= reads, "\(lines)")
+    }
+  }
+
   @Test func `An estimate that takes too long says what to do, and not that the database is away`() async throws {
     try await withDatabase { database in
       let customer = try await database.customer()

@@ -7,8 +7,13 @@ package import Wire
 /// snapshot. Conditions that name a sendout are about the ledger alone.
 package enum ActivitySQL {
   /// What stands behind `contact` in FROM. A contact has one such row or none. Where no condition names it, the planner leaves the join out.
-  package static let join =
-    "LEFT JOIN contact_activity AS activity ON activity.customer_id = $1::bigint AND activity.contact_id = contact.contact_id"
+  /// - Parameter range: what the contact's number meets in any case, as in `BETWEEN 1 AND 9`.
+  package static func join(within range: String? = nil) -> String {
+    """
+    LEFT JOIN contact_activity AS activity ON activity.customer_id = $1::bigint AND activity.contact_id = contact.contact_id \
+    \(range.map { "AND activity.contact_id \($0)" } ?? "")
+    """
+  }
 
   /// As `join`, where few contacts are looked at and the planner expects many: each is looked up by its key.
   package static let lookUp = """

@@ -79,21 +79,20 @@ package enum ContactConditions {
   /// A property as text, whatever its type is.
   package static func propertyText(_ name: String) -> String { "(contact.properties ->> \(name))" }
 
-  /// - Parameter list: SQL of the list's number.
-  package static func isOnList(_ list: String) -> String {
-    """
-    EXISTS (SELECT FROM list_member
-             WHERE list_member.customer_id = $1::bigint AND list_member.list_id = \(list)
-               AND list_member.contact_id = contact.contact_id)
-    """
+  /// - Parameters:
+  ///   - list: SQL of the list's number.
+  ///   - range: what the contact's number meets in any case, as in `BETWEEN 1 AND 9`.
+  package static func isOnList(_ list: String, within range: String? = nil) -> String {
+    MemberTable.list.isMember("contact.contact_id", of: list, within: range)
   }
 
   /// One valid device meets the condition, which is about the row `device`.
-  package static func hasDevice(_ condition: String) -> String {
+  /// - Parameter range: what the contact's number meets in any case.
+  package static func hasDevice(_ condition: String, within range: String? = nil) -> String {
     """
     EXISTS (SELECT FROM device
              WHERE device.customer_id = $1::bigint AND device.contact_id = contact.contact_id
-               AND device.invalidated_at IS NULL AND \(condition))
+               AND device.invalidated_at IS NULL\(range.map { " AND device.contact_id \($0)" } ?? "") AND \(condition))
     """
   }
 
