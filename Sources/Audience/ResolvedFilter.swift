@@ -29,17 +29,18 @@ package struct ResolvedFilter: Sendable, Hashable {
   func sql(for reach: FilterCompiler.Reach) -> FilterSQL {
     var compiler = FilterCompiler(segments, reach: reach)
     let condition = compiler.whole(filter)
-    return FilterSQL(template: dated(condition.sql), literals: compiler.literals, join: compiler.join)
+    return FilterSQL(
+      template: dated(condition.sql), literals: compiler.literals, join: compiler.join, lookUps: lookUps)
   }
 
   /// As `sql`, with further conditions beside it that have the same literals. They name fields of contacts alone.
   func sql(with conditions: [Filter]) -> (filter: FilterSQL, conditions: [FilterSQL]) {
     var compiler = FilterCompiler(segments)
-    let template = dated(compiler.condition(filter).sql)
+    let template = dated(compiler.whole(filter).sql)
     let parts = conditions.map { dated(compiler.condition($0).sql) }
     let (literals, join) = (compiler.literals, compiler.join)
     return (
-      FilterSQL(template: template, literals: literals, join: join),
+      FilterSQL(template: template, literals: literals, join: join, lookUps: lookUps),
       parts.map { FilterSQL(template: $0, literals: literals) }
     )
   }

@@ -70,14 +70,18 @@ package struct SegmentCounts: Sendable {
     guard few > Self.fewContacts else {
       let sql = filter.sql
       let count = try ContactCount(
-        try await database.query(SegmentCountQueries.count(sql, .all), customer.rawValue, sql.literals))
+        try await sql.sharingMemory(database, of: customer) {
+          try await $0.query(SegmentCountQueries.count(sql, .all), customer.rawValue, sql.literals)
+        })
       return try await reply(count, customer, filter)
     }
     let one = try await database.query(SegmentCountQueries.sliceSize, customer.rawValue, Int32(1))[0].decode(Int.self)
     let taken = Self.slicesTaken(contactsInOne: one)
     let sql = filter.sql(for: SegmentCountQueries.Scope.slices.reach)
     let count = try ContactCount(
-      try await database.query(SegmentCountQueries.count(sql, .slices), customer.rawValue, sql.literals, Int32(taken)))
+      try await sql.sharingMemory(database, of: customer) {
+        try await $0.query(SegmentCountQueries.count(sql, .slices), customer.rawValue, sql.literals, Int32(taken))
+      })
     return try await reply(count, customer, filter, slices: taken)
   }
 
@@ -180,7 +184,7 @@ package struct SegmentCounts: Sendable {
     let sql = filter.sql(for: SegmentCountQueries.Scope.numbers.reach)
     return try await pool.transaction(of: customer.rawValue, limit: Self.countLimit) { transaction in
       try await transaction.query(SegmentCountQueries.snapshot)
-      try await transaction.query(SegmentCountQueries.unlimited, Self.memory(lookUps: filter.lookUps))
+      try await transaction.query(SegmentCountQueries.unlimited, FilterSQL.memory(lookUps: sql.lookUps))
       let (first, last, now) = try await transaction.query(SegmentCountQueries.bounds, customer.rawValue)[0].decode(
         Int64?.self, Int64?.self, Date.self)
       var count = ContactCount(asOf: now)
@@ -202,10 +206,6 @@ package struct SegmentCounts: Sendable {
       return count
     }
   }
-
-  /// As `work_mem` has it: memory to hash a million contacts, which look-ups share. Each of them may take it, so a filter of a thousand would
-  /// take all that the server has.
-  static func memory(lookUps: Int) -> String { "\(max(65_536 / max(lookUps, 1), 64))kB" }
 
   /// A count of all is done in about so many statements, of so many numbers at least; in one where each would read a sendout.
   private static let (portions, leastPortion): (Int64, Int64) = (20, 50_000)

@@ -70,7 +70,7 @@ package enum RegistryStatements {
     CustomerQueries.all + AccessKeyQueries.all + PushAppQueries.all + ContactListQueries.all + HubSecretQueries.all
     + ProviderTokenQueries.all + SealedColumn.registry.flatMap(\.statements) + AuditQueries.all
     + IdempotentReplyQueries.all + UserQueries.all + MembershipQueries.all + SessionQueries.all + SignInQueries.all
-    + NotificationQueries.all + AudienceQueries.all
+    + NotificationQueries.all + AudienceQueries.all + FilterQueries.all
     + ContactQueries.all + ContactSearchQueries.all + ContactStoreQueries.all + ListedContactQueries.all
     + RegisterQueries.all + DeviceQueries.all + ImportedDeviceQueries.all
     + ToldContactQueries.all + DayCountQueries.all + SuppressionQueries.all + RegistryPersonalTables.statements

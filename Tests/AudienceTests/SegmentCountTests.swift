@@ -216,8 +216,61 @@ import Wire
         #expect(try await segments.resolve(customer, try Filter(text: line)).lookUps == lookUps, "\(line)")
       }
     }
-    let memory = [0, 1, 4, 1000, 5000].map { SegmentCounts.memory(lookUps: $0) }
+    let memory = [0, 1, 4, 1000, 5000].map { FilterSQL.memory(lookUps: $0) }
     #expect(memory == ["65536kB", "65536kB", "16384kB", "65kB", "64kB"])
+  }
+
+  @Test func `Many look-ups of a read share its memory, and few have what PostgreSQL gives each`() async throws {
+    try await withDatabase { database in
+      let show = Statement("test.memory", .read, "SELECT current_setting('work_mem')")
+      let usual = try await database.pool.query(show)[0].decode(String.self)
+      for (lookUps, memory) in [(0, usual), (16, usual), (17, "3855kB"), (64, "1MB")] {
+        let filter = FilterSQL(template: "true", literals: [], lookUps: lookUps)
+        for view in [database.pool, database.pool.limited(to: .seconds(3600))] as [any Querying] {
+          let found = try await filter.sharingMemory(view, of: CustomerID(1)) {
+            try await $0.query(show)[0].decode(String.self)
+          }
+          #expect(found == memory, "\(lookUps)")
+        }
+      }
+    }
+  }
+
+  @Test func `Every read by a filter limits the memory of its look-ups`() async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      try await Contacts(database.pool).add(customer, originalIDs: ["a"])
+      let list = Filter.list(.number(try await ContactLists(database.pool).add(customer, name: "x").listId.rawValue))
+      let many = Filter.or(Array(repeating: list, count: 17))
+      let audience = try await Segments(database.pool).resolve(customer, Audience.filter(many))
+      let filter = try #require(audience.filter)
+      let counting = CountingDatabase(database.pool)
+      let reads: [@Sendable () async throws -> Void] = [
+        { _ = try await Segments(counting).contacts(customer, filter, PageRequest(limit: 1)) },
+        { _ = try await ContactSearch(counting).contacts(customer, beginningWith: nil, meeting: filter.sql) },
+        {
+          _ = try await ContactSearch(counting).contacts(
+            customer, beginningWith: "a", in: .originalId, meeting: filter.sql)
+        },
+        { _ = try await SegmentCounts(counting).estimate(customer, filter) },
+        {
+          _ = try await Audiences(counting).devices(customer, of: PushAppID(1), in: audience.selection, upTo: 1)
+        },
+        { _ = try await AudienceSamples(counting).sample(customer, audience, apps: [PushAppID(1)], of: 1) },
+        {
+          _ = try await AudienceSamples(counting).count(
+            customer, audience, apps: [PushAppID(1)], meeting: [.compare(.dateOfBirth, .isNotSet)])
+        },
+        {
+          _ = try await Ledger(counting).overlap(customer, filter.sql, originalIDs: nil, with: [SendoutID(1)])
+        },
+      ]
+      for (place, read) in reads.enumerated() {
+        let before = counting.count(of: "filter.limit_memory")
+        try await read()
+        #expect(counting.count(of: "filter.limit_memory") > before, "\(place)")
+      }
+    }
   }
 
   @Test func `A count keeps its lease however long one of its statements takes`() async throws {

@@ -130,6 +130,7 @@ package struct ExportPages: AsyncSequence, Sendable {
         window = end.map { .upTo($0) } ?? .rest
       }
       try await transaction.query(ExportQueries.setTexts, filter.literals, names)
+      try await filter.limitMemory(in: transaction)
       var copied = Copied(keys: last.count, isGuarded: isGuarded)
       try await transaction.copyOut(copy(after: last, window, limit)) { row in copied.append(row) }
       return (copied, window)

@@ -112,8 +112,10 @@ package struct Exports: Sendable {
     var last: [Int64]? = request.start
     while let begin = last, names.count <= Self.mostProperties {
       let end = try await ExportWindow.end(after: begin, customer, request, rows: window, in: pool)
-      let found = try await pool.query(
-        statement, customer.rawValue, filter.literals, Int64(Self.mostProperties + 1), begin[0], end?[0] ?? .max)
+      let found = try await filter.sharingMemory(pool, of: customer) {
+        try await $0.query(
+          statement, customer.rawValue, filter.literals, Int64(Self.mostProperties + 1), begin[0], end?[0] ?? .max)
+      }
       for row in found { names.insert(UTF8String(try row.decode(String.self))) }
       last = end
     }
