@@ -122,7 +122,9 @@ struct FilterCompiler {
       Condition(ContactConditions.hasDevice(condition(inside).sql, within: reach.range), isNullable: false)
     case .activity(let activity): self.activity(activity)
     case .outcome(let outcome):
-      Condition(ActivitySQL.condition(outcome, byContact: reach == .few) { self.integer($0) }, isNullable: false)
+      Condition(
+        ActivitySQL.condition(outcome, byContact: reach == .few, within: reach.range) { self.integer($0) },
+        isNullable: false)
     case .bucket(let from, let to):
       Condition(
         "(\(Self.bucket) >= \(integer(Int64(from))) AND \(Self.bucket) < \(integer(Int64(to))))", isNullable: false)
@@ -173,7 +175,8 @@ struct FilterCompiler {
     return Condition(
       isOfOne
         ? ActivitySQL.conditionOfOne(activity, now: FilterSQL.nowMark) { self.integer($0) }
-        : ActivitySQL.condition(activity, now: FilterSQL.nowMark) { self.integer($0) }, isNullable: false)
+        : ActivitySQL.condition(activity, now: FilterSQL.nowMark, within: reach.range) { self.integer($0) },
+      isNullable: false)
   }
 
   private mutating func birthday(_ field: FilterField, _ window: FilterWindow) -> Condition {

@@ -25,6 +25,13 @@ package struct ResolvedFilter: Sendable, Hashable {
   /// The one SQL that counts, lists, exports and freezes.
   package var sql: FilterSQL { sql(for: .all) }
 
+  /// As `sql`, for statements that look at some ten thousand contacts at most.
+  package var sqlOfFew: FilterSQL { sql(for: .few) }
+
+  /// As `sql`, for statements that look at contacts in a range of numbers alone.
+  /// - Parameter range: SQL that follows a number, as in `BETWEEN 1 AND 9`.
+  package func sql(within range: String) -> FilterSQL { sql(for: .numbers(range)) }
+
   /// As `sql`, for statements that look at some contacts alone.
   func sql(for reach: FilterCompiler.Reach) -> FilterSQL {
     var compiler = FilterCompiler(segments, reach: reach)

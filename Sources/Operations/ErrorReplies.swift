@@ -204,6 +204,11 @@ public enum ErrorReplies {
         .tooManyRequests,
         "\(limit) exports of this customer are on their way already. Try again when one of them has ended.",
         headers: [.retryAfter: "10"])
+    case .tooManyExportsOfAll:
+      HTTPErrorResponse(
+        .serviceUnavailable,
+        "This hub makes as many exports as it can at a time, for all customers. Nothing was done. Try again when some have ended.",
+        headers: [.retryAfter: "10"])
     case .tooMuchStaged(let limit):
       .conflict(
         """
