@@ -22,13 +22,14 @@ package struct AudienceSamples: Sendable {
     let isIndexed = slices <= SegmentCounts.indexedSlices
     let (filter, ids) = audience.contacts
     let statement = AudienceSampleQueries.sample(filter, ofIDs: ids != nil, isIndexed: isIndexed)
-    let (customer, apps, slice) = (customer.rawValue, apps.map(\.rawValue), Int32(clamping: slices))
-    let rows =
+    let (number, apps, slice) = (customer.rawValue, apps.map(\.rawValue), Int32(clamping: slices))
+    let rows = try await filter.sharingMemory(database, of: customer) { database in
       if let ids {
-        try await database.query(statement, customer, apps, filter.literals, slice, ids)
+        try await database.query(statement, number, apps, filter.literals, slice, ids)
       } else {
-        try await database.query(statement, customer, apps, filter.literals, slice)
+        try await database.query(statement, number, apps, filter.literals, slice)
       }
+    }
     return try rows.compactMap { try AudienceSampleQueries.columns.recipient($0) }
   }
 
@@ -39,13 +40,14 @@ package struct AudienceSamples: Sendable {
     guard !conditions.isEmpty else { return [] }
     let (filter, parts, ids) = audience.contacts(with: conditions)
     let statement = AudienceSampleQueries.counts(filter, parts, ofIDs: ids != nil)
-    let (customer, apps) = (customer.rawValue, apps.map(\.rawValue))
-    let rows =
+    let (number, apps) = (customer.rawValue, apps.map(\.rawValue))
+    let rows = try await filter.sharingMemory(database, of: customer) { database in
       if let ids {
-        try await database.query(statement, customer, apps, filter.literals, ids)
+        try await database.query(statement, number, apps, filter.literals, ids)
       } else {
-        try await database.query(statement, customer, apps, filter.literals)
+        try await database.query(statement, number, apps, filter.literals)
       }
+    }
     let (counts, examples) = try rows[0].decode([Int64].self, [String].self)
     return zip(counts, examples).map { (Int($0), $1) }
   }

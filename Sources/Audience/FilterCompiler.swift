@@ -20,6 +20,19 @@ struct FilterCompiler {
     static let never = Condition("false", isNullable: false)
   }
 
+  /// Which contacts a statement looks at, and so how what stands in other tables is found.
+  enum Reach: Hashable {
+    /// Any number.
+    case all
+    /// So few that the rows of each are looked up, where the planner would read a whole table or sendout.
+    case few
+    /// Those whose numbers meet this SQL, as in `BETWEEN 1 AND 9`. Other tables are read in the same range alone: the planner does not see by
+    /// itself that a contact's rows there have its number.
+    case numbers(String)
+
+    fileprivate var range: String? { if case .numbers(let range) = self { range } else { nil } }
+  }
+
   private(set) var literals: [String] = []
   /// What the conditions need beside the row `contact`.
   private(set) var join = ""
@@ -27,13 +40,17 @@ struct FilterCompiler {
   private let segments: SegmentDefinitions
   /// Whether segments inside become a call of `report.segment_contacts`, so that later changes of them count.
   private let callsSegments: Bool
+  private let reach: Reach
   /// Whether activity is counted in the ledger, contact by contact: in statements about one contact, and of contacts with notes.
   private var countsInLedger: Bool
   /// How many segments are around what is compiled. `Segments` refuses circles, so this is for a database that has one nonetheless.
   private var level = 0
 
-  init(_ segments: SegmentDefinitions, callsSegments: Bool = false, ofOne isOfOne: Bool = false) {
+  init(
+    _ segments: SegmentDefinitions, callsSegments: Bool = false, ofOne isOfOne: Bool = false, reach: Reach = .all
+  ) {
     self.segments = segments
+    self.reach = reach
     countsInLedger = isOfOne
     self.callsSegments = callsSegments
   }
@@ -47,7 +64,7 @@ struct FilterCompiler {
     let parts = parts(of: filter)
     let rolledUp = parts.filter { readsRollUp($0) }
     guard !countsInLedger, !rolledUp.isEmpty else { return condition(filter) }
-    join = ActivitySQL.join
+    join = reach == .few ? ActivitySQL.lookUp : ActivitySQL.join(within: reach.range)
     var conditions: [Condition] = []
     for part in parts where !readsRollUp(part) { conditions.append(condition(part)) }
     countsInLedger = true
@@ -99,12 +116,15 @@ struct FilterCompiler {
     case .not(let part): negated(condition(part))
     case .compare(let field, let comparison): condition(field, comparison)
     case .birthday(let field, let window): birthday(field, window)
-    case .list(let list): Condition(ContactConditions.isOnList(number(list)), isNullable: false)
+    case .list(let list): Condition(ContactConditions.isOnList(number(list), within: reach.range), isNullable: false)
     case .segment(let segment): self.segment(segment)
-    case .device(let inside): Condition(ContactConditions.hasDevice(condition(inside).sql), isNullable: false)
+    case .device(let inside):
+      Condition(ContactConditions.hasDevice(condition(inside).sql, within: reach.range), isNullable: false)
     case .activity(let activity): self.activity(activity)
     case .outcome(let outcome):
-      Condition(ActivitySQL.condition(outcome) { self.integer($0) }, isNullable: false)
+      Condition(
+        ActivitySQL.condition(outcome, byContact: reach == .few, within: reach.range) { self.integer($0) },
+        isNullable: false)
     case .bucket(let from, let to):
       Condition(
         "(\(Self.bucket) >= \(integer(Int64(from))) AND \(Self.bucket) < \(integer(Int64(to))))", isNullable: false)
@@ -140,7 +160,8 @@ struct FilterCompiler {
     switch segments[number] {
     case nil: return .never
     case .members:
-      return Condition(MemberTable.segment.isMember("contact.contact_id", of: integer(number)), isNullable: false)
+      return Condition(
+        MemberTable.segment.isMember("contact.contact_id", of: integer(number), within: reach.range), isNullable: false)
     case .filter(let filter):
       guard level < Segments.mostLevels else { return .never }
       level += 1
@@ -150,10 +171,12 @@ struct FilterCompiler {
   }
 
   private mutating func activity(_ activity: FilterActivity) -> Condition {
-    Condition(
-      countsInLedger
+    let isOfOne = countsInLedger || reach == .few && activity.sendout != nil
+    return Condition(
+      isOfOne
         ? ActivitySQL.conditionOfOne(activity, now: FilterSQL.nowMark) { self.integer($0) }
-        : ActivitySQL.condition(activity, now: FilterSQL.nowMark) { self.integer($0) }, isNullable: false)
+        : ActivitySQL.condition(activity, now: FilterSQL.nowMark, within: reach.range) { self.integer($0) },
+      isNullable: false)
   }
 
   private mutating func birthday(_ field: FilterField, _ window: FilterWindow) -> Condition {
@@ -187,7 +210,14 @@ struct FilterCompiler {
 
 extension FilterCompiler {
   /// Looks at a contact's activity and devices: for tests, which prepare every statement.
-  static let sample = ResolvedFilter(
-    .and([.activity(FilterActivity(.received, count: 3, within: FilterSpan(30, .days))), .device(.everyone)])
-  ).sql
+  static let sample = sample(for: .all)
+
+  static func sample(for reach: Reach) -> FilterSQL {
+    ResolvedFilter(
+      .and([
+        .activity(FilterActivity(.received, count: 3, within: FilterSpan(30, .days))), .device(.everyone),
+        .activity(FilterActivity(.opened, sendout: 7)), .outcome(FilterOutcome(.failed, of: 7)),
+      ])
+    ).sql(for: reach)
+  }
 }

@@ -23,20 +23,31 @@ package struct ResolvedFilter: Sendable, Hashable {
   }
 
   /// The one SQL that counts, lists, exports and freezes.
-  package var sql: FilterSQL {
-    var compiler = FilterCompiler(segments)
+  package var sql: FilterSQL { sql(for: .all) }
+
+  /// As `sql`, for statements that look at some ten thousand contacts at most.
+  package var sqlOfFew: FilterSQL { sql(for: .few) }
+
+  /// As `sql`, for statements that look at contacts in a range of numbers alone.
+  /// - Parameter range: SQL that follows a number, as in `BETWEEN 1 AND 9`.
+  package func sql(within range: String) -> FilterSQL { sql(for: .numbers(range)) }
+
+  /// As `sql`, for statements that look at some contacts alone.
+  func sql(for reach: FilterCompiler.Reach) -> FilterSQL {
+    var compiler = FilterCompiler(segments, reach: reach)
     let condition = compiler.whole(filter)
-    return FilterSQL(template: dated(condition.sql), literals: compiler.literals, join: compiler.join)
+    return FilterSQL(
+      template: dated(condition.sql), literals: compiler.literals, join: compiler.join, lookUps: lookUps)
   }
 
   /// As `sql`, with further conditions beside it that have the same literals. They name fields of contacts alone.
   func sql(with conditions: [Filter]) -> (filter: FilterSQL, conditions: [FilterSQL]) {
     var compiler = FilterCompiler(segments)
-    let template = dated(compiler.condition(filter).sql)
+    let template = dated(compiler.whole(filter).sql)
     let parts = conditions.map { dated(compiler.condition($0).sql) }
     let (literals, join) = (compiler.literals, compiler.join)
     return (
-      FilterSQL(template: template, literals: literals, join: join),
+      FilterSQL(template: template, literals: literals, join: join, lookUps: lookUps),
       parts.map { FilterSQL(template: $0, literals: literals) }
     )
   }

@@ -4,13 +4,15 @@ import Registry
 
 /// Statements that count the contacts that meet a filter, and on `segment_count`. `$1` is the customer.
 enum SegmentCountQueries {
-  static let all: [Statement] = [
-    population, sliceSize, snapshot, unlimited, bounds, forget, claim, progress, finish, fail,
-    count(FilterCompiler.sample, .all), count(FilterCompiler.sample, .slices), count(FilterCompiler.sample, .numbers),
-  ]
+  static let all: [Statement] =
+    [
+      population, sliceSize, snapshot, unlimited, bounds, forget, claim, progress, finish, fail,
+    ]
+    + Scope.allCases.map { count(FilterCompiler.sample(for: $0.reach), $0) }
+    + [count(.everyone, .all), count(.everyone, .numbers)]
 
   /// Which contacts are looked at.
-  enum Scope {
+  enum Scope: CaseIterable {
     /// All of the customer.
     case all
     /// The slices below `$3`.
@@ -23,7 +25,18 @@ enum SegmentCountQueries {
       case .all: "true"
       case .slices:
         "filter_slice(\(table).contact_id) < \(SegmentCounts.indexedSlices) AND filter_slice(\(table).contact_id) < $3::int4"
-      case .numbers: "\(table).contact_id BETWEEN $3::bigint AND $4::bigint"
+      case .numbers: "\(table).contact_id \(Self.range)"
+      }
+    }
+
+    private static let range = "BETWEEN $3::bigint AND $4::bigint"
+
+    /// What filters are compiled for.
+    var reach: FilterCompiler.Reach {
+      switch self {
+      case .all: .all
+      case .slices: .few
+      case .numbers: .numbers(Self.range)
       }
     }
 
@@ -34,33 +47,39 @@ enum SegmentCountQueries {
       case .numbers: "segment.count_portion"
       }
     }
+
+    var nameOfEveryone: String { name + "_of_everyone" }
   }
 
   /// Counts contacts that meet a filter, with its literals as `$2`, in a row without an app, and their valid devices in a row for each app.
   ///
-  /// The contacts are found once. A device's contact is within the same range, which lets the planner read the devices in order; so it is with
-  /// their activity.
+  /// The contacts are found once. A device's contact is within the same range, which lets the planner read the devices in order. Of everyone,
+  /// devices are counted without their contacts, which any number of processes can do: nobody but the leader reads what WITH has found.
+  /// - Parameter filter: compiled for the scope.
   static func count(_ filter: FilterSQL, _ scope: Scope) -> Statement {
-    func range(_ table: String) -> String { if case .numbers = scope { "AND \(scope.condition(table))" } else { "" } }
-    let join =
-      switch scope {
-      case _ where filter.join.isEmpty: ""
-      case .all: filter.join
-      case .numbers: "\(filter.join) \(range("activity"))"
-      // PostgreSQL takes a third of the contacts for those of the slices: it knows the expression of the partial index from its rows alone.
-      case .slices: ActivitySQL.lookUp
-      }
+    let range = if case .numbers = scope { "AND \(scope.condition("device"))" } else { "" }
+    let devices = "device.customer_id = $1::bigint AND device.invalidated_at IS NULL \(range)"
+    let contacts = "contact.customer_id = $1::bigint AND \(scope.condition("contact"))"
+    if filter == .everyone, scope != .slices {
+      return Statement(
+        scope.nameOfEveryone, .read,
+        """
+        SELECT NULL::bigint, count(*), now() FROM contact WHERE \(contacts) AND $2::text[] IS NOT NULL
+        UNION ALL
+        SELECT device.push_app_id, count(*), now() FROM device WHERE \(devices) GROUP BY device.push_app_id
+        """)
+    }
     return Statement(
       scope.name, .read,
       """
       WITH found AS MATERIALIZED (
-        SELECT contact.contact_id FROM contact \(join)
-         WHERE contact.customer_id = $1::bigint AND \(scope.condition("contact")) AND \(filter.sql(literals: "$2::text[]")))
+        SELECT contact.contact_id FROM contact \(filter.join)
+         WHERE \(contacts) AND \(filter.sql(literals: "$2::text[]")))
       SELECT NULL::bigint, count(*), now() FROM found
       UNION ALL
       SELECT device.push_app_id, count(*), now()
         FROM found JOIN device ON device.contact_id = found.contact_id
-       WHERE device.customer_id = $1::bigint AND device.invalidated_at IS NULL \(range("device"))
+       WHERE \(devices)
        GROUP BY device.push_app_id
       """)
   }

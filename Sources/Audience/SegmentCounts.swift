@@ -15,11 +15,14 @@ package struct SegmentCounts: Sendable {
 
   /// Seconds after which another hub may take over a count.
   private let lease: Int32
+  /// How long each statement of an estimate may take.
+  private let estimateLimit: Duration
 
   /// - Parameter database: for reads that may take long. A count of all takes a transaction of a pool.
-  package init(_ database: any Querying, lease: Int32 = 60) {
+  package init(_ database: any Querying, lease: Int32 = 60, estimateLimit: Duration = .seconds(10)) {
     self.database = database
     self.lease = lease
+    self.estimateLimit = estimateLimit
   }
 
   /// A hash divides the contacts into `slices`; an index has those of the first `indexedSlices`.
@@ -28,8 +31,9 @@ package struct SegmentCounts: Sendable {
   private static let sample = 5000
   /// A customer with no more contacts gets exact counts always.
   private static let fewContacts = 20_000
-  /// How long an estimate may take.
-  private static let estimateLimit = Duration.seconds(10)
+  /// What to do in place of an estimate that takes too long.
+  package static let insteadOfEstimate =
+    "Set exact to true, which counts in the background for as long as it takes, or name fewer sendouts and segments."
   /// Seconds for which the count of a filter is returned again.
   private static let goodFor: Int32 = 60
   /// How long a count of all may take.
@@ -50,25 +54,35 @@ package struct SegmentCounts: Sendable {
   }
 
   /// An estimate from some slices of the contacts, always the same ones; the exact count if there are few contacts.
+  /// - Throws: `RegistryError.filterTooSlow`; `PostgresError`.
   package func estimate(_ customer: CustomerID, _ filter: ResolvedFilter) async throws -> SegmentCountReply {
-    let database = database.limited(to: Self.estimateLimit)
+    let database = database.limited(to: estimateLimit)
     return try await permits.withPermit(customer) {
-      let few = try await database.query(
-        SegmentCountQueries.population, customer.rawValue, Int64(Self.fewContacts) + 1)[0].decode(Int.self)
-      guard few > Self.fewContacts else {
-        let sql = filter.sql
-        let count = try ContactCount(
-          try await database.query(SegmentCountQueries.count(sql, .all), customer.rawValue, sql.literals))
-        return try await reply(count, customer, filter)
-      }
-      let one = try await database.query(SegmentCountQueries.sliceSize, customer.rawValue, Int32(1))[0].decode(Int.self)
-      let taken = Self.slicesTaken(contactsInOne: one)
+      try await FilterSQL.read(orElse: Self.insteadOfEstimate) { try await estimate(customer, filter, in: database) }
+    }
+  }
+
+  private func estimate(
+    _ customer: CustomerID, _ filter: ResolvedFilter, in database: any Querying
+  ) async throws -> SegmentCountReply {
+    let few = try await database.query(
+      SegmentCountQueries.population, customer.rawValue, Int64(Self.fewContacts) + 1)[0].decode(Int.self)
+    guard few > Self.fewContacts else {
       let sql = filter.sql
       let count = try ContactCount(
-        try await database.query(
-          SegmentCountQueries.count(sql, .slices), customer.rawValue, sql.literals, Int32(taken)))
-      return try await reply(count, customer, filter, slices: taken)
+        try await sql.sharingMemory(database, of: customer) {
+          try await $0.query(SegmentCountQueries.count(sql, .all), customer.rawValue, sql.literals)
+        })
+      return try await reply(count, customer, filter)
     }
+    let one = try await database.query(SegmentCountQueries.sliceSize, customer.rawValue, Int32(1))[0].decode(Int.self)
+    let taken = Self.slicesTaken(contactsInOne: one)
+    let sql = filter.sql(for: SegmentCountQueries.Scope.slices.reach)
+    let count = try ContactCount(
+      try await sql.sharingMemory(database, of: customer) {
+        try await $0.query(SegmentCountQueries.count(sql, .slices), customer.rawValue, sql.literals, Int32(taken))
+      })
+    return try await reply(count, customer, filter, slices: taken)
   }
 
   /// How many slices have about as many contacts as an estimate reads.
@@ -167,10 +181,10 @@ package struct SegmentCounts: Sendable {
     -> ContactCount
   {
     guard let pool = database as? Pool else { preconditionFailure("a count of all needs a pool") }
-    let sql = filter.sql
+    let sql = filter.sql(for: SegmentCountQueries.Scope.numbers.reach)
     return try await pool.transaction(of: customer.rawValue, limit: Self.countLimit) { transaction in
       try await transaction.query(SegmentCountQueries.snapshot)
-      try await transaction.query(SegmentCountQueries.unlimited, Self.memory(lookUps: filter.lookUps))
+      try await transaction.query(SegmentCountQueries.unlimited, FilterSQL.memory(lookUps: sql.lookUps))
       let (first, last, now) = try await transaction.query(SegmentCountQueries.bounds, customer.rawValue)[0].decode(
         Int64?.self, Int64?.self, Date.self)
       var count = ContactCount(asOf: now)
@@ -192,10 +206,6 @@ package struct SegmentCounts: Sendable {
       return count
     }
   }
-
-  /// As `work_mem` has it: memory to hash a million contacts, which look-ups share. Each of them may take it, so a filter of a thousand would
-  /// take all that the server has.
-  static func memory(lookUps: Int) -> String { "\(max(65_536 / max(lookUps, 1), 64))kB" }
 
   /// A count of all is done in about so many statements, of so many numbers at least; in one where each would read a sendout.
   private static let (portions, leastPortion): (Int64, Int64) = (20, 50_000)

@@ -140,7 +140,7 @@ extension Segments {
 }
 
 extension ResolvedFilter {
-  /// How many of its nodes look for the contact in another table. PostgreSQL may hash what each of them finds there.
+  /// How many of its nodes look for the contact in another table: an outcome twice at most, and notes of activity, which are hashed once, apart.
   var lookUps: Int {
     count(upTo: Segments.mostConditions) { node in
       switch node {

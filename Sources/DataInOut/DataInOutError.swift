@@ -12,6 +12,8 @@ public enum DataInOutError: Error, Sendable, Hashable {
   case tooManyUploads(limit: Int)
   /// The customer has so many exports on their way that there can be no further one.
   case tooManyExports(limit: Int)
+  /// All customers together have so many exports on their way through this hub that this one cannot begin.
+  case tooManyExportsOfAll
   /// The rows of the customer's imports that are not done have more bytes than that. The import waits for its file again.
   case tooMuchStaged(limit: Int64)
   /// The file broke off, or is no whole gzip. The import waits for it again.

@@ -19,7 +19,7 @@ struct Alarms {
 
   /// The newest first.
   func all() async throws -> [AlarmReply] {
-    let alarms = try await apps() + hybridApps() + webhooks() + sendouts() + erasures()
+    let alarms = try await apps() + hybridApps() + webhooks() + sendouts() + erasures() + activity()
     return alarms.sorted { $1.since < $0.since }
   }
 
@@ -111,5 +111,18 @@ struct Alarms {
           """,
         since: failing.since)
     }
+  }
+
+  private func activity() async throws -> [AlarmReply] {
+    guard let since = try await ContactActivity.stuckSince(customer, in: database) else { return [] }
+    return [
+      AlarmReply(
+        kind: .activity, title: "What contacts received and opened is not counted",
+        reason: "Filters are exact nonetheless, but slower with each push.",
+        fix: """
+          Look in the log of the hubs for "could not be counted", which has the error. A hub that serves counts by itself once the cause is gone.
+          """,
+        since: Timestamp(since))
+    ]
   }
 }

@@ -31,6 +31,7 @@ public enum ErrorReplies {
     switch error {
     case .nothingDone: .unavailable
     case .tooSlow: .busy
+    case .timedOut: .timedOut
     case .locked: .locked
     case .outcomeUnknown: .outcomeUnknown
     }
@@ -68,6 +69,9 @@ public enum ErrorReplies {
     case .deviceUnknown(let field): .notFound("\(field) is not registered for this originalId.")
     case .identityRefused: .identityRefused
     case .invalid(let field, let problem): .badRequest(field: field, problem: problem)
+    case .filterTooSlow(let instead):
+      HTTPErrorResponse(
+        .unprocessableContent, "filter took the database longer than it may, so nothing was done. \(instead)")
     case .credential(let field, let sentence): .badRequest("\(field): \(sentence)")
     case .idempotencyKeyReused:
       HTTPErrorResponse(
@@ -199,6 +203,11 @@ public enum ErrorReplies {
       HTTPErrorResponse(
         .tooManyRequests,
         "\(limit) exports of this customer are on their way already. Try again when one of them has ended.",
+        headers: [.retryAfter: "10"])
+    case .tooManyExportsOfAll:
+      HTTPErrorResponse(
+        .serviceUnavailable,
+        "This hub makes as many exports as it can at a time, for all customers. Nothing was done. Try again when some have ended.",
         headers: [.retryAfter: "10"])
     case .tooMuchStaged(let limit):
       .conflict(

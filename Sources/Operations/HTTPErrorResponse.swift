@@ -160,6 +160,12 @@ extension HTTPErrorResponse {
   public static let busy = HTTPErrorResponse(
     .serviceUnavailable, "The hub is overloaded. Try again in a moment.", headers: inAMoment)
 
+  /// The database was at it for longer than it may take: nothing was done.
+  public static let timedOut = HTTPErrorResponse(
+    .serviceUnavailable,
+    "The database took longer than this may take, so nothing was done. Try again in a moment, or ask for less.",
+    headers: inAMoment)
+
   /// The connection to the database broke in the middle: the request may have been done or not.
   public static let outcomeUnknown = HTTPErrorResponse(
     .serviceUnavailable, "The hub lost its database connection. Whether this was done is unknown.",

@@ -76,7 +76,8 @@ package enum SegmentOperations: ManagedOperations {
     get: "/api/v1/segments/{id}/contacts", id: "listSegmentContacts", .segments, "List who is in a segment",
     "The contacts that are in it now by number, without properties and devices.",
     at: id.and(.page(of: "contact", by: ContactID.self)),
-    replies: .ok("A page of contacts.", Page<ContactDetails, ContactID>(items: [.listedExample])), errors: [unknown]
+    replies: .ok("A page of contacts.", Page<ContactDetails, ContactID>(items: [.listedExample])),
+    errors: [unknown, pageTooSlow]
   ) { call, target, _ in
     let (id, page) = target
     let segment = Filter.segment(.number(try await call.segments.find(call.customer, id).segmentId.rawValue))
@@ -99,7 +100,8 @@ package enum SegmentOperations: ManagedOperations {
     showing: "/api/v1/contacts/search", id: "searchContacts", .segments, "List who meets a filter",
     "The contacts by number, without properties and devices. `next` is the `after` of the next page.",
     showsPersonal: true, body: .json(ContactSearchRequest.form, upTo: longestRequest),
-    replies: .ok("A page of contacts.", Page<ContactDetails, ContactID>(items: [.listedExample]))
+    replies: .ok("A page of contacts.", Page<ContactDetails, ContactID>(items: [.listedExample])),
+    errors: [pageTooSlow]
   ) { call, request in
     try await call.contacts(
       request.filter,
@@ -115,7 +117,12 @@ package enum SegmentOperations: ManagedOperations {
     With `exact` all contacts are looked at in any case. If that takes longer than a second, the reply has status 202 and `percent`: repeat \
     the request until it has the count. A count is good for a minute, on every hub.
     """,
-    body: .json(SegmentCountRequest.form, upTo: longestRequest), replies: .ok("The count.", SegmentCountReply.form)
+    body: .json(SegmentCountRequest.form, upTo: longestRequest), replies: .ok("The count.", SegmentCountReply.form),
+    errors: [
+      .error(
+        "An estimate of the filter takes too long.",
+        RegistryError.filterTooSlow(instead: SegmentCounts.insteadOfEstimate))
+    ]
   ) { call, request in
     let filter = try await call.resolve(request.filter)
     return request.exact == true
@@ -141,6 +148,9 @@ package enum SegmentOperations: ManagedOperations {
   private static let id = Parameters.id(SegmentID.self, "The segment's `segmentId`.", example: 1)
   private static let nameTaken = APIResponse.error(
     "The customer already has a segment of this name.", RegistryError.nameTaken("segment"))
+  static let pageTooSlow = APIResponse.error(
+    "To look for the contacts of the filter takes too long.",
+    RegistryError.filterTooSlow(instead: FilterSQL.insteadOfPage))
 }
 
 extension OperationCall {
@@ -179,8 +189,9 @@ extension OperationCall {
     _ filter: Filter, _ page: PageRequest<ContactID>
   ) async throws -> Page<ContactDetails, ContactID> {
     let resolved = try await resolve(filter)
-    return try await parts.counts.turn(of: customer) { try await reading.contacts(customer, resolved, page) }.shown(
-      to: self)
+    return try await parts.counts.turn(of: customer) {
+      try await FilterSQL.read(orElse: FilterSQL.insteadOfPage) { try await reading.contacts(customer, resolved, page) }
+    }.shown(to: self)
   }
 }
 

@@ -12,10 +12,11 @@ public struct Audiences: Sendable {
   public func devices(
     _ customer: CustomerID, of app: PushAppID, in audience: SelectedAudience, upTo limit: Int
   ) async throws -> (count: Int, isMore: Bool) {
-    let (customer, apps, most) = (customer.rawValue, [app.rawValue], Int64(limit) + 1)
-    let database = database.limited(to: .seconds(5))
-    let rows =
-      switch audience {
+    let (apps, most) = ([app.rawValue], Int64(limit) + 1)
+    let rows = try await (audience.filter ?? .everyone).sharingMemory(database.limited(to: .seconds(5)), of: customer) {
+      database in
+      let customer = customer.rawValue
+      return switch audience {
       case .all: try await database.query(AudienceQueries.countAll, customer, apps, most)
       case .list(let list): try await database.query(AudienceQueries.countList, customer, apps, list.rawValue, most)
       case .originalIds(let ids): try await database.query(AudienceQueries.countOriginalIDs, customer, apps, ids, most)
@@ -25,6 +26,7 @@ public struct Audiences: Sendable {
         try await database.query(
           AudienceQueries.countOriginalIDsMeeting(filter), customer, apps, ids, filter.literals, most)
       }
+    }
     let count = try rows[0].decode(Int.self)
     return (min(count, limit), count > limit)
   }
@@ -151,6 +153,9 @@ package struct ContactSelection: Sendable {
   /// - Parameter others: joins that follow.
   package func from(_ others: String = "") -> String { "FROM \(rows) \(join) \(others) WHERE \(condition)" }
 
+  /// How many conditions of its filters look for the contact in another table.
+  package var lookUps: Int { (audience.filter?.lookUps ?? 0) + excluded.lookUps }
+
   /// Appends the parameters' values.
   package func append(to parameters: inout ParameterBuffer) {
     var literals: [String] = []
@@ -181,6 +186,14 @@ extension SelectedAudience {
   package static let samples: [SelectedAudience] = [
     .all, .list(ListID(1)), .originalIds([]), .meeting(.sample), .originalIdsMeeting([], .sample),
   ]
+
+  /// The filter that its contacts meet.
+  package var filter: FilterSQL? {
+    switch self {
+    case .all, .list, .originalIds: nil
+    case .meeting(let filter), .originalIdsMeeting(_, let filter): filter
+    }
+  }
 
   /// The end of the names of its statements.
   package var name: String {

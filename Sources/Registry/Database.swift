@@ -39,6 +39,8 @@ public enum DatabaseUnavailable: Sendable, Equatable {
   case nothingDone
   /// Nothing was done: the database is there, but had too much to do, or others were in the way.
   case tooSlow
+  /// Nothing was done: the database was at it for longer than it may take.
+  case timedOut
   /// Nothing was done: others have locked what it needs.
   case locked
   /// It may have been done or not.
@@ -49,7 +51,8 @@ public enum DatabaseUnavailable: Sendable, Equatable {
     guard let error = error as? PostgresError else { return nil }
     switch error {
     case .unknownOutcome: self = .outcomeUnknown
-    case .timedOut, .busy: self = .tooSlow
+    case .timedOut: self = .timedOut
+    case .busy: self = .tooSlow
     case .server(let error) where error.sqlState == ServerError.lockNotAvailable: self = .locked
     case .server(let error) where Self.crowded.contains(error.sqlState): self = .tooSlow
     default:
@@ -67,7 +70,7 @@ package enum RegistryStatements {
     CustomerQueries.all + AccessKeyQueries.all + PushAppQueries.all + ContactListQueries.all + HubSecretQueries.all
     + ProviderTokenQueries.all + SealedColumn.registry.flatMap(\.statements) + AuditQueries.all
     + IdempotentReplyQueries.all + UserQueries.all + MembershipQueries.all + SessionQueries.all + SignInQueries.all
-    + NotificationQueries.all + AudienceQueries.all
+    + NotificationQueries.all + AudienceQueries.all + FilterQueries.all
     + ContactQueries.all + ContactSearchQueries.all + ContactStoreQueries.all + ListedContactQueries.all
     + RegisterQueries.all + DeviceQueries.all + ImportedDeviceQueries.all
     + ToldContactQueries.all + DayCountQueries.all + SuppressionQueries.all + RegistryPersonalTables.statements

@@ -51,6 +51,8 @@ public enum RegistryError: Error, Sendable, Hashable {
   case identityRefused
   /// A field does not hold what it may. `problem` ends the sentence that begins with the field's name, as in "is empty".
   case invalid(field: String, problem: String)
+  /// The database took longer than it may to find out who meets a filter, and nothing was done. `instead` is a sentence that says what to do.
+  case filterTooSlow(instead: String)
   /// The file in a field is not the credential that belongs there. `sentence` says what it is and which one is wanted.
   case credential(field: String, sentence: String)
   /// The Idempotency-Key was used for another request within the last 24 hours.

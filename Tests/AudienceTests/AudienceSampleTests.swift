@@ -37,9 +37,11 @@ import Wire
   private func audiences(_ fixture: FilterFixture) throws -> [(Audience, Filter, [String]?)] {
     let list = try #require(fixture.model.lists["newsletter"])
     let bucket = Filter.bucket(from: 0, to: 60)
+    let received = Filter.activity(FilterActivity(.received))
     let ids = (1...30).map { "a\($0)" }
     return [
-      (.all, .everyone, nil), (.filter(bucket), bucket, nil), (.originalIds(ids), .everyone, ids),
+      (.all, .everyone, nil), (.filter(bucket), bucket, nil), (.filter(received), received, nil),
+      (.originalIds(ids), .everyone, ids),
       (.excluding(.originalIds(ids), bucket), .not(bucket), ids), (.excluding(.all, bucket), .not(bucket), nil),
       (.list(ListID(list)), .list(.number(list)), nil),
     ]

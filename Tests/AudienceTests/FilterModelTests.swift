@@ -79,6 +79,39 @@ import Wire
     }
   }
 
+  @Test func `Counts of ranges of numbers, and of contacts one by one, are those of the model`() async throws {
+    try await withContacts(100, seed: 5) { fixture, generator in
+      try await fixture.countActivity(of: 50)
+      func count(
+        _ filter: FilterSQL, _ scope: SegmentCountQueries.Scope, _ bounds: (Int64, Int64)? = nil
+      ) async throws -> [Int] {
+        let (customer, statement) = (fixture.customer.rawValue, SegmentCountQueries.count(filter, scope))
+        let rows =
+          if let (from, to) = bounds {
+            try await fixture.pool.query(statement, customer, filter.literals, from, to)
+          } else {
+            try await fixture.pool.query(statement, customer, filter.literals)
+          }
+        return try rows.reduce(into: [0, 0]) { counts, row in
+          let isOfApp = try row.column(0, as: Int64?.self) != nil
+          counts[isOfApp ? 1 : 0] += try row.column(1, as: Int.self)
+        }
+      }
+      for filter in [.everyone, .device(.everyone)] + (1...sampleSize(of: 200)).map({ _ in generator.filter() }) {
+        let resolved = try await fixture.resolved(filter)
+        let expected = fixture.contacts.filter { fixture.model.matches(filter, $0) }
+        let wanted = [expected.count, expected.reduce(0) { $0 + $1.devices.count(where: \.isValid) }]
+        let sql = resolved.sql(for: SegmentCountQueries.Scope.numbers.reach)
+        var found = [0, 0]
+        for bounds: (Int64, Int64) in [(0, 30), (31, 31), (32, 70), (71, .max)] {
+          found = try await zip(found, count(sql, .numbers, bounds)).map(+)
+        }
+        #expect(found == wanted, "\(filter.text)")
+        #expect(try await count(resolved.sql(for: .few), .all) == wanted, "\(filter.text)")
+      }
+    }
+  }
+
   @Test func `A contact is counted right at every number that the roll-up ends with`() async throws {
     try await withDatabase { database in
       var fixture = try await FilterFixture(database)

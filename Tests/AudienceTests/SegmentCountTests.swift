@@ -63,7 +63,10 @@ import Wire
     }
   }
 
-  @Test(arguments: ["received >= 1 within 7 days", "not received", "received sendout 1 = 1", "opened >= 1 of last 40"])
+  @Test(arguments: [
+    "received >= 1 within 7 days", "not received", "received sendout 1 = 1", "opened >= 1 of last 40",
+    "received sendout 1 and opened sendout 1", "not received sendout 1", "outcome of sendout 1 = 'opened'",
+  ])
   func `Counts and estimates are the same before and after noted activity is counted`(line: String) async throws {
     try await withDatabase { database in
       let customer = try await database.customer()
@@ -101,6 +104,85 @@ import Wire
     }
   }
 
+  @Test(arguments: [
+    "received sendout 1 and not opened sendout 1", "opened sendout 1 < 2", "outcome of sendout 1 = 'opened'",
+  ])
+  func `An estimate reads of a sendout the pushes of its contacts alone`(line: String) async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      try await database.query(
+        "INSERT INTO contact (customer_id, original_id) SELECT $1, 'a' || n FROM generate_series(1, 30000) AS n",
+        customer.rawValue)
+      try await database.query(
+        """
+        INSERT INTO push (customer_id, sendout_id, push_no, batch_no, device_id, contact_id, state, settled_at)
+        SELECT $1, 1, contact_id, 0, 1, contact_id, 'accepted', now() FROM contact WHERE customer_id = $1
+        """, customer.rawValue)
+      try await database.query("ANALYZE contact, push")
+      let filter = try await Segments(database.pool).resolve(customer, try Filter(text: line))
+      func scans(_ reach: FilterCompiler.Reach) async throws -> Bool {
+        let sql = filter.sql(for: reach)
+        let statement = Statement(
+          "test.explain", .read, "EXPLAIN \(SegmentCountQueries.count(sql, .slices).sql)")
+        return try await database.pool.query(statement, customer.rawValue, sql.literals, Int32(64)).contains { row in
+          try row.decode(String.self).contains("Seq Scan on push")
+        }
+      }
+      #expect(try await scans(.all))
+      #expect(try await !scans(.few))
+    }
+  }
+
+  @Test(arguments: ["everyone", "has device", "not in list 'x'", "in segment 'y'"])
+  func `A count of a range of numbers reads no other contacts' devices and memberships`(line: String) async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      try await Contacts(database.pool).add(customer, originalIDs: (1...400).map { "a\($0)" })
+      let list = try await ContactLists(database.pool).add(customer, name: "x").listId
+      let segments = Segments(database.pool)
+      let segment = try await segments.add(customer, SegmentRequest(name: "y", static: true)).segmentId
+      try await database.query(
+        "INSERT INTO list_member (customer_id, list_id, contact_id) SELECT $1, $2, contact_id FROM contact",
+        customer.rawValue,
+        list.rawValue)
+      try await database.query(
+        "INSERT INTO segment_member (customer_id, segment_id, contact_id) SELECT $1, $2, contact_id FROM contact",
+        customer.rawValue, segment.rawValue)
+      try await database.query(
+        """
+        INSERT INTO device (customer_id, push_app_id, contact_id, token, token_key)
+        SELECT $1, 1, contact_id, contact_id::text, contact_id::text::bytea FROM contact
+        """, customer.rawValue)
+      try await database.query("ANALYZE contact, device, list_member, segment_member")
+      let sql = try await segments.resolve(customer, try Filter(text: line)).sql(
+        for: SegmentCountQueries.Scope.numbers.reach)
+      let plan = Statement("test.plan", .read, "EXPLAIN \(SegmentCountQueries.count(sql, .numbers).sql)")
+      let lines = try await database.pool.query(plan, customer.rawValue, sql.literals, Int64(1), Int64(9)).map {
+        try $0.decode(String.self)
+      }
+      // Each table is read once or more, with the range as a condition on it.
+      let reads = lines.count { line in
+        ["contact", "device", "list_member", "segment_member"].contains { line.contains(" on \($0)") }
+      }
+      #expect(reads >= 2)
+      #expect(lines.count { $0.contains("contact_id >= '1'::bigint") } >= reads, "\(lines)")
+    }
+  }
+
+  @Test func `An estimate that takes too long says what to do, and not that the database is away`() async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      let filter = try await Segments(database.pool).resolve(customer, .everyone)
+      let counts = SegmentCounts(database.pool, estimateLimit: .seconds(2))
+      try await database.pool.transaction { transaction in
+        try await transaction.query(sql: "LOCK TABLE contact")
+        await #expect(throws: RegistryError.filterTooSlow(instead: SegmentCounts.insteadOfEstimate)) {
+          try await counts.estimate(customer, filter)
+        }
+      }
+    }
+  }
+
   @Test func `A count is told by another hub, for a minute`() async throws {
     try await withDatabase { database in
       let customer = try await database.customer()
@@ -128,13 +210,67 @@ import Wire
         customer, SegmentRequest(name: "A", filter: try Filter(text: "in list \(list) or device(country = 'SE')")))
       for (line, lookUps) in [
         ("country = 'SE' or bucket(0, 10)", 0), ("in list \(list)", 1), ("received or has device", 1),
-        ("received sendout 7 or opened sendout 8", 2), ("in segment 'A' or not in segment 'A'", 6),
+        ("received sendout 7 or opened sendout 8", 2), ("outcome of sendout 7 = 'failed'", 1),
+        ("in segment 'A' or not in segment 'A'", 6),
       ] {
         #expect(try await segments.resolve(customer, try Filter(text: line)).lookUps == lookUps, "\(line)")
       }
     }
-    let memory = [0, 1, 4, 1000, 5000].map { SegmentCounts.memory(lookUps: $0) }
+    let memory = [0, 1, 4, 1000, 5000].map { FilterSQL.memory(lookUps: $0) }
     #expect(memory == ["65536kB", "65536kB", "16384kB", "65kB", "64kB"])
+  }
+
+  @Test func `Many look-ups of a read share its memory, and few have what PostgreSQL gives each`() async throws {
+    try await withDatabase { database in
+      let show = Statement("test.memory", .read, "SELECT current_setting('work_mem')")
+      let usual = try await database.pool.query(show)[0].decode(String.self)
+      for (lookUps, memory) in [(0, usual), (16, usual), (17, "3855kB"), (64, "1MB")] {
+        let filter = FilterSQL(template: "true", literals: [], lookUps: lookUps)
+        for view in [database.pool, database.pool.limited(to: .seconds(3600))] as [any Querying] {
+          let found = try await filter.sharingMemory(view, of: CustomerID(1)) {
+            try await $0.query(show)[0].decode(String.self)
+          }
+          #expect(found == memory, "\(lookUps)")
+        }
+      }
+    }
+  }
+
+  @Test func `Every read by a filter limits the memory of its look-ups`() async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      try await Contacts(database.pool).add(customer, originalIDs: ["a"])
+      let list = Filter.list(.number(try await ContactLists(database.pool).add(customer, name: "x").listId.rawValue))
+      let many = Filter.or(Array(repeating: list, count: 17))
+      let audience = try await Segments(database.pool).resolve(customer, Audience.filter(many))
+      let filter = try #require(audience.filter)
+      let counting = CountingDatabase(database.pool)
+      let reads: [@Sendable () async throws -> Void] = [
+        { _ = try await Segments(counting).contacts(customer, filter, PageRequest(limit: 1)) },
+        { _ = try await ContactSearch(counting).contacts(customer, beginningWith: nil, meeting: filter.sql) },
+        {
+          _ = try await ContactSearch(counting).contacts(
+            customer, beginningWith: "a", in: .originalId, meeting: filter.sql)
+        },
+        { _ = try await SegmentCounts(counting).estimate(customer, filter) },
+        {
+          _ = try await Audiences(counting).devices(customer, of: PushAppID(1), in: audience.selection, upTo: 1)
+        },
+        { _ = try await AudienceSamples(counting).sample(customer, audience, apps: [PushAppID(1)], of: 1) },
+        {
+          _ = try await AudienceSamples(counting).count(
+            customer, audience, apps: [PushAppID(1)], meeting: [.compare(.dateOfBirth, .isNotSet)])
+        },
+        {
+          _ = try await Ledger(counting).overlap(customer, filter.sql, originalIDs: nil, with: [SendoutID(1)])
+        },
+      ]
+      for (place, read) in reads.enumerated() {
+        let before = counting.count(of: "filter.limit_memory")
+        try await read()
+        #expect(counting.count(of: "filter.limit_memory") > before, "\(place)")
+      }
+    }
   }
 
   @Test func `A count keeps its lease however long one of its statements takes`() async throws {

@@ -21,7 +21,7 @@ import Wire
     ("push.settle", settlement), ("push.settle_tracked", settlement), ("push.correct", correction),
     ("push.correct_tracked", correction),
     ("ledger.requeue_lost", "(1, 1, 'resend', '{}', NULL)"), ("batch.claimed_by", "(1, 1, gen_random_uuid())"),
-    ("activity.due", ""),
+    ("activity.due", "('{}', '{}')"),
     ("sendout.settled", ""), ("sendout.freezing", ""), ("sendout.timed", ""),
     ("sendout.expired", "(1, 30, 60)"), ("sendout.find", "(1, 1)"),
   ]

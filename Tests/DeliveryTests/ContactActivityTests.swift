@@ -243,6 +243,43 @@ import Wire
     }
   }
 
+  @Test func `Notes up to a number are not looked for, and the last one that is taken is told`() async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      try await database.query(
+        """
+        INSERT INTO activity_change (customer_id, change_no, contact_ids) SELECT $1::bigint, n, ARRAY[n] FROM unnest('{5,15,25}'::bigint[]) AS n
+        """, customer.rawValue)
+      let taken = try await database.pool.query(ActivityQueries.apply, customer.rawValue, Int64(1), Int64(10))[0]
+        .decode(Int.self, Int64?.self)
+      #expect(taken == (1, 15))
+      let left = try await database.query("SELECT change_no FROM activity_change ORDER BY 1").map {
+        try $0.decode(Int64.self)
+      }
+      #expect(left == [5, 25])
+      let none = try await database.pool.query(ActivityQueries.apply, customer.rawValue, Int64(1), Int64(25))[0]
+        .decode(Int.self, Int64?.self)
+      #expect(none == (0, nil))
+    }
+  }
+
+  @Test func `A note that is committed after one of a later number is counted, too`() async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        let runner = ActivityRunner(database.pool, scanEvery: .milliseconds(20), logger: TestServer.logger)
+        group.addTask { try await runner.run() }
+        for number in [Int64(100), 50] {
+          try await database.query(
+            "INSERT INTO activity_change (customer_id, change_no, contact_ids) VALUES ($1::bigint, $2::bigint, '{1}')",
+            customer.rawValue, number)
+          try await waitUntil { try await database.activityNotes() == 0 }
+        }
+        group.cancelAll()
+      }
+    }
+  }
+
   @Test(
     arguments: [
       (2000, Duration.milliseconds(100), 2000), (2000, .milliseconds(600), 1000), (2000, .seconds(60), 20),

@@ -144,6 +144,24 @@ import Wire
     return try #require(timestamp)
   }
 
+  @Test(arguments: [false, true])
+  func `The look-ups of a freeze's filters share its memory`(isPlanned: Bool) async throws {
+    try await withFixture { fixture in
+      try await fixture.add(1, zone: "Europe/Stockholm")
+      let key = try await fixture.sendout()
+      let plan = isPlanned ? plan() : nil
+      let wanted = FilterSQL(template: "true", literals: [], lookUps: isPlanned ? 40 : 64)
+      let unwanted = FilterSQL(template: "false", literals: [], lookUps: 24)
+      let memory = try await fixture.database.pool.transaction { transaction in
+        let frozen = try await Ledger(transaction).freeze(
+          key, apps: [fixture.app], audience: .meeting(wanted), excluded: isPlanned ? unwanted : nil, plan: plan)
+        #expect(frozen.devices == 1)
+        return try await transaction.query(sql: "SELECT current_setting('work_mem')")[0].decode(String.self)
+      }
+      #expect(memory == "1MB")
+    }
+  }
+
   @Test func `Each contact is in the first step that leaves it out`() async throws {
     try await withFixture { fixture in
       for contact: Int64 in 1...6 { try await fixture.add(contact, zone: "Europe/Stockholm") }

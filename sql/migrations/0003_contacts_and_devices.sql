@@ -136,7 +136,8 @@ CREATE TABLE device (
   CONSTRAINT device_token_key UNIQUE (customer_id, push_app_id, token_key),
   CONSTRAINT device_whole CHECK (token <> '' AND (invalidated_at IS NULL) = (invalidation_type = 0))
 ) WITH (fillfactor = 85);
-CREATE INDEX device_contact ON device (customer_id, contact_id);
+CREATE INDEX device_contact ON device (customer_id, contact_id) INCLUDE (push_app_id, invalidated_at);
+COMMENT ON INDEX device_contact              IS 'With app and validity, so that counts by app read the index alone: a fifth of the table.';
 COMMENT ON TABLE  device                     IS 'An app on one phone: a push token that belongs to one contact at a time.';
 COMMENT ON COLUMN device.customer_id         IS 'The customer whose device this is.';
 COMMENT ON COLUMN device.device_id           IS 'The hub''s number of the device.';

@@ -1,3 +1,4 @@
+import Audience
 import Postgres
 import Registry
 import Retrying
@@ -11,8 +12,10 @@ package struct ExportPages: AsyncSequence, Sendable {
   let customer: CustomerID
   let request: ExportRequest
   let columns: [ExportColumn]
-  let filter: FilterSQL
-  let isFiltered: Bool
+  /// What the rows' contacts meet; nil for nothing.
+  let filter: ResolvedFilter?
+  /// After how long without a row the client gets a sign that the export goes on.
+  let signAfter: Duration
 
   package var format: ExportRequest.Format { request.format }
 
@@ -20,7 +23,7 @@ package struct ExportPages: AsyncSequence, Sendable {
   package var audited: [UTF8String: JSONValue] {
     [
       "columns": .array(columns.map { .string($0.name) }), "format": .string(request.format.rawValue),
-      "filtered": .bool(isFiltered),
+      "filtered": .bool(filter != nil),
     ]
   }
 
@@ -36,6 +39,9 @@ package struct ExportPages: AsyncSequence, Sendable {
     private var isOver = false
     private var isFirst = true
     private var ahead: PageAhead?
+    /// The end of what was found, which has not left.
+    private var kept: [UInt8] = []
+    private var lastGiven = ContinuousClock.now
     /// How many rows were given.
     package private(set) var rows = 0
 
@@ -46,12 +52,14 @@ package struct ExportPages: AsyncSequence, Sendable {
 
     /// About so many bytes are a page.
     private static let pageSize = 1 << 20
+    /// Most bytes that are kept. One of them is a sign that the export goes on.
+    private static let mostKept = 128
 
     package mutating func next() async throws -> [UInt8]? {
-      var page: [UInt8] = []
-      if isFirst, pages.request.format == .csv { page = pages.heading }
-      isFirst = false
-      // Where a filter passes over all rows of a window, the page has those of the next one.
+      if isFirst {
+        isFirst = false
+        if pages.request.format == .csv { return given(pages.heading) }
+      }
       while !isOver {
         let copied: Copied
         (copied, window) = try await (ahead ?? readAhead()).page()
@@ -65,12 +73,33 @@ package struct ExportPages: AsyncSequence, Sendable {
           isOver = true
           pages.turn.end()
         }
-        guard copied.rows > 0 else { continue }
-        limit = Swift.max(50, Swift.min(10_000, Self.pageSize * copied.rows / Swift.max(1, copied.bytes.count)))
+        if copied.rows > 0 {
+          limit = Swift.max(50, Swift.min(10_000, Self.pageSize * copied.rows / Swift.max(1, copied.bytes.count)))
+        }
         if !isOver { ahead = readAhead() }
-        return page + copied.bytes
+        // A filter can pass over all rows of a window, and of many.
+        if copied.rows > 0 { return given(copied.bytes) }
+        if let sign = sign() { return sign }
       }
-      return page.isEmpty ? nil : page
+      defer { kept = [] }
+      return kept.isEmpty ? nil : kept
+    }
+
+    /// The end of the file so far is kept. Clients and proxies that hear nothing for a minute take an export for dead that finds nothing
+    /// for longer, and neither form has bytes that mean nothing. So they get what is kept, byte by byte.
+    private mutating func given(_ bytes: [UInt8]) -> [UInt8] {
+      lastGiven = .now
+      let all = kept + bytes
+      let count = Swift.min(Self.mostKept, all.count - 1)
+      kept = Array(all.suffix(count))
+      return Array(all.dropLast(count))
+    }
+
+    /// A byte of what is kept; nil if the client has heard of the export of late, or nothing is left.
+    private mutating func sign() -> [UInt8]? {
+      guard !kept.isEmpty, lastGiven.duration(to: .now) >= pages.signAfter else { return nil }
+      lastGiven = .now
+      return [kept.removeFirst()]
     }
 
     private func readAhead() -> PageAhead {
@@ -95,7 +124,8 @@ package struct ExportPages: AsyncSequence, Sendable {
     }
   }
 
-  /// A page of rows, and the window that it is in. A database that is away for a moment is asked again, as nothing of the page has left.
+  /// A page of rows, and the window that it is in. A database that is away or busy for a moment is asked again, as nothing of the page has
+  /// left.
   fileprivate func read(
     after last: [Int64], _ window: ExportWindow.Found, _ limit: Int
   ) async throws -> (Copied, ExportWindow.Found) {
@@ -106,7 +136,7 @@ package struct ExportPages: AsyncSequence, Sendable {
         return try await readOnce(after: last, window, limit)
       } catch {
         // Whether a transaction that only reads was committed makes no difference.
-        let isAway = [.nothingDone, .outcomeUnknown].contains(DatabaseUnavailable(error))
+        let isAway = [.nothingDone, .tooSlow, .outcomeUnknown].contains(DatabaseUnavailable(error))
         failures += 1
         guard isAway, begun.duration(to: .now) < RetryPolicy.exports.giveUpAfter else { throw error }
         try await Task.sleep(for: RetryPolicy.exports.delay(after: failures))
@@ -122,17 +152,27 @@ package struct ExportPages: AsyncSequence, Sendable {
     return try await pool.transaction(of: customer.rawValue) { transaction in
       var window = known
       // Without a filter the limit is the window.
-      if !isFiltered {
+      if filter == nil {
         window = .rest
       } else if case .none = known {
         let end = try await ExportWindow.end(after: last, customer, request, rows: rows, in: transaction)
         window = end.map { .upTo($0) } ?? .rest
       }
-      try await transaction.query(ExportQueries.setTexts, filter.literals, names)
+      let filter = filterSQL(after: last, window)
+      try await transaction.query(ExportQueries.setTexts, filter?.literals ?? [], names)
+      try await filter?.limitMemory(in: transaction)
       var copied = Copied(keys: last.count, isGuarded: isGuarded)
-      try await transaction.copyOut(copy(after: last, window, limit)) { row in copied.append(row) }
+      try await transaction.copyOut(copy(filter, after: last, window, limit)) { row in copied.append(row) }
       return (copied, window)
     }
+  }
+
+  /// The filter for the rows of a window. It reads no more of other tables than what belongs to their contacts.
+  private func filterSQL(after last: [Int64], _ window: ExportWindow.Found) -> FilterSQL? {
+    guard request.subject == .contacts else { return filter?.sqlOfFew }
+    var end = Int64.max
+    if case .upTo(let key) = window { end = key[0] }
+    return filter?.sql(within: "BETWEEN \(last[0]) AND \(end)")
   }
 
   /// Of a row's cells, those that a spreadsheet could take for formulas; none where texts stay as they are.
@@ -193,11 +233,12 @@ package struct ExportPages: AsyncSequence, Sendable {
     return line + Array("\n".utf8)
   }
 
-  private func copy(after last: [Int64], _ window: ExportWindow.Found, _ limit: Int) -> String {
+  private func copy(
+    _ filter: FilterSQL?, after last: [Int64], _ window: ExportWindow.Found, _ limit: Int
+  ) -> String {
     var end: [Int64]?
     if case .upTo(let key) = window { end = key }
-    return ExportQueries.copy(
-      customer, request, columns, isFiltered ? filter : nil, after: last, upTo: end, limit: limit)
+    return ExportQueries.copy(customer, request, columns, filter, after: last, upTo: end, limit: limit)
   }
 }
 

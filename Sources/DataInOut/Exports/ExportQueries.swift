@@ -32,6 +32,9 @@ enum ExportQueries {
       """)
   }
 
+  /// The contacts that `propertyNames` looks at.
+  static let rangeOfNames = "BETWEEN $4::bigint + 1 AND $5::bigint"
+
   /// The key of the last row of a window. Its parameters are the key before the window, and one row less than the window has.
   static func windowEnd(_ subject: ExportRequest.Subject, ofSendout: Bool = false) -> Statement {
     switch (subject, ofSendout) {

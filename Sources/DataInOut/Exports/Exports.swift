@@ -40,34 +40,39 @@ package struct ExportRequest: Sendable {
 /// Each page is a COPY of the next rows by key, in a transaction of its own. So none is open while a client does not read, and no more
 /// than a page is in memory. What is added or changed meanwhile may be in the file or not.
 ///
-/// A customer has a few exports at a time, however slowly they are read. Between two pages an export holds nothing that others wait for, and a
+/// A customer has a few exports at a time, and so has the hub, however slowly they are read: each has two pages in memory. Between two pages an export holds nothing that others wait for, and a
 /// page looks at a bounded number of rows. So customers take turns with their pages, as the pool has it.
 package struct Exports: Sendable {
   /// Most exports of a customer at a time.
   package static let atOnce = 2
+  /// Most of all customers. A page has 1 MiB, or 4 MiB where rows are large, and the next one is read while a client takes it.
+  package static let atOnceOfAll = 16
 
   private let pool: Pool
-  private let turns = ExportTurns(Exports.atOnce)
+  private let turns = ExportTurns(ofCustomer: Exports.atOnce, ofAll: Exports.atOnceOfAll)
   /// Days for which the hub keeps the ledger; `nil` for ever.
   private let retentionDays: Int32?
   private let window: Int
+  private let signAfter: Duration
 
   /// - Parameters:
   ///   - pool: for what may take long.
   ///   - window: rows that one statement looks at, where a filter can pass over most of them.
-  package init(_ pool: Pool, retentionDays: Int32?, window: Int = 50_000) {
+  ///   - signAfter: after how long without a row a client gets a sign that the export goes on. Proxies wait for a minute as a rule.
+  package init(_ pool: Pool, retentionDays: Int32?, window: Int = 50_000, signAfter: Duration = .seconds(15)) {
     self.pool = pool
     self.retentionDays = retentionDays
     self.window = window
+    self.signAfter = signAfter
   }
 
   /// Checks a request, and begins with it. The export is one of the customer's few until its pages are read or released.
-  /// - Throws: `DataInOutError.invalid`, `.tooManyExports`; `RegistryError.invalid`.
+  /// - Throws: `DataInOutError.invalid`, `.tooManyExports`, `.tooManyExportsOfAll`; `RegistryError.invalid`.
   package func begin(_ customer: CustomerID, _ request: ExportRequest) async throws -> ExportPages {
     let turn = try turns.take(customer)
-    var filter = FilterSQL.everyone
+    var filter: ResolvedFilter?
     if let wanted = request.filter {
-      filter = try await Segments(pool, retentionDays: retentionDays).resolve(customer, wanted).sql
+      filter = try await Segments(pool, retentionDays: retentionDays).resolve(customer, wanted)
     }
     if request.sendout != nil, request.subject != .pushes {
       throw DataInOutError.invalid(field: "sendout", problem: "is for exports of pushes alone")
@@ -96,7 +101,7 @@ package struct Exports: Sendable {
     guard !columns.isEmpty else { throw DataInOutError.invalid(field: "columns", problem: "is empty") }
     return ExportPages(
       pool: pool, window: window, turn: turn, customer: customer, request: request, columns: columns, filter: filter,
-      isFiltered: request.filter != nil)
+      signAfter: signAfter)
   }
 
   /// An import has 500 columns.
@@ -105,15 +110,18 @@ package struct Exports: Sendable {
   /// The names of the properties of all contacts that are meant. It looks at the contacts window by window, so that no statement takes long:
   /// a name that a contact gets or loses meanwhile may be missing or not.
   private func propertyNames(
-    _ customer: CustomerID, _ request: ExportRequest, _ filter: FilterSQL
+    _ customer: CustomerID, _ request: ExportRequest, _ filter: ResolvedFilter?
   ) async throws -> [String] {
+    let filter = filter?.sql(within: ExportQueries.rangeOfNames) ?? .everyone
     let statement = ExportQueries.propertyNames(filter)
     var names: Set<UTF8String> = []
     var last: [Int64]? = request.start
     while let begin = last, names.count <= Self.mostProperties {
       let end = try await ExportWindow.end(after: begin, customer, request, rows: window, in: pool)
-      let found = try await pool.query(
-        statement, customer.rawValue, filter.literals, Int64(Self.mostProperties + 1), begin[0], end?[0] ?? .max)
+      let found = try await filter.sharingMemory(pool, of: customer) {
+        try await $0.query(
+          statement, customer.rawValue, filter.literals, Int64(Self.mostProperties + 1), begin[0], end?[0] ?? .max)
+      }
       for row in found { names.insert(UTF8String(try row.decode(String.self))) }
       last = end
     }
@@ -122,21 +130,25 @@ package struct Exports: Sendable {
 }
 
 /// Who exports at the moment.
+///
+/// A customer's first export has the first half of the places and the rest; its further ones have the first half alone. So no few customers
+/// keep others out with them.
 private final class ExportTurns: Sendable {
-  private let limit: Int
+  private let (ofCustomer, ofAll): (Int, Int)
   private let running = Mutex<[CustomerID: Int]>([:])
 
-  /// - Parameter limit: exports of a customer at a time.
-  init(_ limit: Int) { self.limit = limit }
+  init(ofCustomer: Int, ofAll: Int) { (self.ofCustomer, self.ofAll) = (ofCustomer, ofAll) }
 
-  /// - Throws: `DataInOutError.tooManyExports`.
+  /// - Throws: `DataInOutError.tooManyExports`, `.tooManyExportsOfAll`.
   func take(_ customer: CustomerID) throws(DataInOutError) -> ExportTurn {
-    let isFree = running.withLock { running in
-      guard running[customer, default: 0] < limit else { return false }
-      running[customer, default: 0] += 1
-      return true
+    let refusal = running.withLock { running -> DataInOutError? in
+      let (own, all) = (running[customer, default: 0], running.values.reduce(0, +))
+      guard own < ofCustomer else { return .tooManyExports(limit: ofCustomer) }
+      guard all < (own == 0 ? ofAll : ofAll / 2) else { return .tooManyExportsOfAll }
+      running[customer] = own + 1
+      return nil
     }
-    guard isFree else { throw .tooManyExports(limit: limit) }
+    if let refusal { throw refusal }
     return ExportTurn { [self] in
       running.withLock { running in
         let left = running[customer, default: 1] - 1

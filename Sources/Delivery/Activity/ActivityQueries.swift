@@ -22,16 +22,30 @@ enum ActivityChange {
 
 /// Statements on `activity_change` and `contact_activity`. `$1` is the customer.
 enum ActivityQueries {
-  static let all: [Statement] = [due, turn, awaitTurn, unlimited, apply, recount]
+  static let all: [Statement] = [due, oldest, turn, awaitTurn, unlimited, apply, recount]
 
-  /// The customers whose contacts are to be counted anew. It looks for the first note of each, however many there are.
+  /// The customers whose contacts are to be counted anew, and how many seconds ago the first note of each was made. It looks for that note,
+  /// however many there are, behind the numbers `$2` of the customers `$1`.
   static let due = Statement(
     "activity.due", .read,
     """
-    SELECT customer_id FROM customer
-     WHERE (SELECT change_no FROM activity_change
-             WHERE activity_change.customer_id = customer.customer_id ORDER BY change_no LIMIT 1) IS NOT NULL
-     ORDER BY customer_id
+    SELECT customer.customer_id, extract(epoch FROM now() - first.noted_at)::float8
+      FROM customer
+      LEFT JOIN unnest($1::bigint[], $2::bigint[]) AS place (customer_id, change_no) ON place.customer_id = customer.customer_id
+     CROSS JOIN LATERAL (
+       SELECT noted_at FROM activity_change
+        WHERE activity_change.customer_id = customer.customer_id AND activity_change.change_no > coalesce(place.change_no, 0)
+        ORDER BY activity_change.change_no LIMIT 1) AS first
+     ORDER BY customer.customer_id
+    """)
+
+  /// When the first note of the customer was made that is `$2` seconds old, or older, if it is.
+  static let oldest = Statement(
+    "activity.oldest", .read,
+    """
+    SELECT noted_at
+      FROM (SELECT noted_at FROM activity_change WHERE customer_id = $1::bigint ORDER BY change_no LIMIT 1) AS first
+     WHERE noted_at < now() - make_interval(secs => $2::float8)
     """)
 
   /// Locks the customer's activity until the transaction ends; false if another hub has it. Two that count the same contact at the same time
@@ -48,14 +62,17 @@ enum ActivityQueries {
     "activity.unlimited", .read,
     "SELECT set_config('statement_timeout', '0', true), set_config('plan_cache_mode', 'force_custom_plan', true)")
 
-  /// Takes the oldest notes, of about `$2` contacts, and counts these anew. Returns how many notes it took.
+  /// Takes the oldest notes, of about `$2` contacts, and counts these anew. Returns how many notes it took, and the last one's number.
+  ///
+  /// Notes up to the number `$3` are not looked for. Those that were taken stand in the index until nobody sees them any more, and a transaction
+  /// of ten minutes keeps them for as long: each portion would pass over all of them.
   static let apply = Statement(
     "activity.apply", .write,
     """
     WITH first AS (
       SELECT change_no, contact_ids, sum(cardinality(contact_ids)) OVER (ORDER BY change_no) - cardinality(contact_ids) AS before
         FROM (SELECT change_no, contact_ids FROM activity_change
-               WHERE customer_id = $1::bigint ORDER BY change_no LIMIT $2::bigint) AS oldest),
+               WHERE customer_id = $1::bigint AND change_no > $3::bigint ORDER BY change_no LIMIT $2::bigint) AS oldest),
     taken AS MATERIALIZED (SELECT change_no, contact_ids FROM first WHERE before < $2::bigint),
     gone AS (
       DELETE FROM activity_change
@@ -63,7 +80,7 @@ enum ActivityQueries {
       RETURNING 1),
     concerned AS MATERIALIZED (SELECT DISTINCT unnest(contact_ids) AS contact_id FROM taken),
     \(count)
-    SELECT count(*) FROM gone
+    SELECT (SELECT count(*) FROM gone), (SELECT max(change_no) FROM taken)
     """)
 
   /// Counts the next `$3` contacts behind the number `$2` anew. Returns the last one's number, NULL for none, and how many there were.

@@ -7,8 +7,13 @@ package import Wire
 /// snapshot. Conditions that name a sendout are about the ledger alone.
 package enum ActivitySQL {
   /// What stands behind `contact` in FROM. A contact has one such row or none. Where no condition names it, the planner leaves the join out.
-  package static let join =
-    "LEFT JOIN contact_activity AS activity ON activity.customer_id = $1::bigint AND activity.contact_id = contact.contact_id"
+  /// - Parameter range: what the contact's number meets in any case, as in `BETWEEN 1 AND 9`.
+  package static func join(within range: String? = nil) -> String {
+    """
+    LEFT JOIN contact_activity AS activity ON activity.customer_id = $1::bigint AND activity.contact_id = contact.contact_id \
+    \(range.map { "AND activity.contact_id \($0)" } ?? "")
+    """
+  }
 
   /// As `join`, where few contacts are looked at and the planner expects many: each is looked up by its key.
   package static let lookUp = """
@@ -20,10 +25,13 @@ package enum ActivitySQL {
   /// That the contact's pushes are as many as the filter wants, by the roll-up where it names no sendout. It is never NULL, and right for
   /// contacts without notes, which `hasChanged` tells: others are counted by `conditionOfOne`.
   /// - Parameters:
-  ///   - literal: gives the SQL of a number.
   ///   - now: SQL of the moment.
-  package static func condition(_ activity: FilterActivity, now: String, _ literal: (Int64) -> String) -> String {
-    guard activity.sendout == nil else { return ofSendout(activity, now: now, literal) }
+  ///   - range: what the contact's number meets in any case, as in `BETWEEN 1 AND 9`. Of a named sendout, pushes to others are not read.
+  ///   - literal: gives the SQL of a number.
+  package static func condition(
+    _ activity: FilterActivity, now: String, within range: String? = nil, _ literal: (Int64) -> String
+  ) -> String {
+    guard activity.sendout == nil else { return ofSendout(activity, now: now, within: range, literal) }
     let rolledUp = RolledUp(activity, now: now, literal)
     guard !rolledUp.lacking.isEmpty else { return "(\(rolledUp.condition))" }
     return """
@@ -47,14 +55,17 @@ package enum ActivitySQL {
 
   /// Whether there is any push, the planner finds out for all contacts at once or for one. Those of other numbers are counted together, by
   /// reading the sendout once: those that meet the condition, or those that have pushes and do not where contacts without any meet it.
-  private static func ofSendout(_ activity: FilterActivity, now: String, _ literal: (Int64) -> String) -> String {
+  private static func ofSendout(
+    _ activity: FilterActivity, now: String, within range: String?, _ literal: (Int64) -> String
+  ) -> String {
     if activity.ofLast == nil, let isReached = activity.asksWhetherAny {
-      let any = "EXISTS (SELECT FROM push WHERE \(ofContact(activity, now: now, literal)))"
+      let any = "EXISTS (SELECT FROM push WHERE \(ofContact(activity, now: now, literal))\(within(range)))"
       return isReached ? any : "(NOT \(any))"
     }
     var received = activity
     if activity.ofLast != nil { received.kind = .received }
-    var (rows, number) = ("push WHERE \(pushes(of: received, now: now, literal))", "count(*)")
+    let indexed = range == nil ? "" : "\(within(range)) AND \(ofAnyKind)"
+    var (rows, number) = ("push WHERE \(pushes(of: received, now: now, literal))\(indexed)", "count(*)")
     if let last = activity.ofLast, activity.kind == .received {
       number = "least(count(*), \(literal(Int64(last))))"
     } else if let last = activity.ofLast {
@@ -99,12 +110,19 @@ package enum ActivitySQL {
   /// What became of a sendout for the contact, by the ledger. It is never NULL.
   ///
   /// The planner finds it out for all contacts at once or for one, as whether there is any push.
-  /// - Parameter literal: gives the SQL of a number.
-  package static func condition(_ outcome: FilterOutcome, _ literal: (Int64) -> String) -> String {
+  /// - Parameters:
+  ///   - isByContact: whether it has to look at one contact after the other, as few are looked at. OFFSET 0 keeps it from a join.
+  ///   - range: what the contact's number meets in any case.
+  ///   - literal: gives the SQL of a number.
+  package static func condition(
+    _ outcome: FilterOutcome, byContact isByContact: Bool = false, within range: String? = nil,
+    _ literal: (Int64) -> String
+  ) -> String {
     func any(_ condition: String) -> String {
       """
       EXISTS (SELECT FROM push
-               WHERE push.customer_id = $1::bigint AND push.sendout_id = \(literal(outcome.sendout)) AND \(ofContact)\(condition))
+               WHERE push.customer_id = $1::bigint AND push.sendout_id = \(literal(outcome.sendout)) AND \(ofContact)\(within(range))\(condition)
+              \(isByContact ? "OFFSET 0" : ""))
       """
     }
     func isState(_ states: PushState...) -> String {
@@ -140,8 +158,10 @@ package enum ActivitySQL {
     "\(pushes(of: activity, now: now, literal)) AND \(ofContact)"
   }
 
-  private static let ofContact =
-    "push.contact_id = contact.contact_id AND (push.message_no IS NULL OR push.message_no IS NOT NULL)"
+  private static let ofContact = "push.contact_id = contact.contact_id AND \(ofAnyKind)"
+  private static let ofAnyKind = "(push.message_no IS NULL OR push.message_no IS NOT NULL)"
+
+  private static func within(_ range: String?) -> String { range.map { " AND push.contact_id \($0)" } ?? "" }
 
   private static func pushes(of activity: FilterActivity, now: String, _ literal: (Int64) -> String) -> String {
     var conditions = ["push.customer_id = $1::bigint"]

@@ -1,4 +1,6 @@
+package import FoundationEssentials
 package import Logging
+import Metrics
 package import Postgres
 import Registry
 public import ServiceLifecycle
@@ -24,27 +26,48 @@ package struct ContactActivity: Sendable {
   package init(_ pool: Pool) { self.pool = pool }
 
   /// The customers that have notes.
-  package func due() async throws -> [CustomerID] {
-    try await pool.query(ActivityQueries.due).map { CustomerID(try $0.decode(Int64.self)) }
+  package func due() async throws -> [CustomerID] { try await due(behind: [:]).map { $0.customer } }
+
+  /// The customers that have notes behind these numbers, and how old the first one is.
+  fileprivate func due(
+    behind last: [CustomerID: Int64]
+  ) async throws -> [(customer: CustomerID, age: Duration)] {
+    try await pool.query(ActivityQueries.due, last.keys.map(\.rawValue), Array(last.values)).map { row in
+      let (customer, age) = try row.decode(Int64.self, Double.self)
+      return (CustomerID(customer), .seconds(age))
+    }
+  }
+
+  /// A note that is older is none of a hub that is behind: nobody counts.
+  private static let stuckAfter = Duration.seconds(15 * 60)
+
+  /// Since when a customer's notes wait to be counted; nil unless that is longer than a hub can be behind.
+  package static func stuckSince(_ customer: CustomerID, in database: any Querying) async throws -> Date? {
+    try await database.query(ActivityQueries.oldest, customer.rawValue, stuckAfter / .seconds(1)).first?.decode(
+      Date.self)
   }
 
   /// Counts the contacts of the oldest notes anew.
   /// - Parameter portion: about how many contacts.
   /// - Returns: whether there were notes. It is false, too, if another hub is at it.
   package func step(_ customer: CustomerID, portion: Int64 = ContactActivity.portion) async throws -> Bool {
-    try await timedStep(customer, portion: portion) != nil
+    try await timedStep(customer, portion: portion, behind: 0) != nil
   }
 
   /// A step that tells what it cost, so that the next portion can be as large as time allows.
-  /// - Returns: how long the database counted; nil if there were no notes, or if another hub is at it.
-  fileprivate func timedStep(_ customer: CustomerID, portion: Int64) async throws -> Duration? {
-    try await transaction(customer) { transaction -> Duration? in
+  /// - Parameter last: the number of a note up to which none is looked for.
+  /// - Returns: how long the database counted, and the last note's number; nil if there were no notes, or if another hub is at it.
+  fileprivate func timedStep(
+    _ customer: CustomerID, portion: Int64, behind last: Int64
+  ) async throws -> (time: Duration, last: Int64)? {
+    try await transaction(customer) { transaction -> (time: Duration, last: Int64)? in
       guard try await transaction.query(ActivityQueries.turn, customer.rawValue)[0].decode(Bool.self) else {
         return nil
       }
       let start = ContinuousClock.now
-      let notes = try await transaction.query(ActivityQueries.apply, customer.rawValue, portion)[0].decode(Int.self)
-      return notes > 0 ? start.duration(to: .now) : nil
+      let (_, taken) = try await transaction.query(ActivityQueries.apply, customer.rawValue, portion, last)[0].decode(
+        Int.self, Int64?.self)
+      return taken.map { (start.duration(to: .now), $0) }
     }
   }
 
@@ -86,6 +109,18 @@ public struct ActivityRunner: Service {
   private static let portionTime = Duration.milliseconds(300)
   /// How many contacts a portion has at least. A note is taken as a whole.
   private static let leastPortion: Int64 = 20
+  /// How often notes are looked for from the first number on. One that was committed after a later number was taken waits for so long.
+  private static let lookBackEvery = Duration.seconds(5)
+  /// `pushcart_activity_delay_seconds`: how old the oldest note of all customers is.
+  private static let delay = Meter(label: "pushcart_activity_delay_seconds")
+
+  /// What the runner knows of a customer.
+  private struct Place {
+    /// How many contacts the next portion has.
+    var portion = ContactActivity.portion
+    /// Up to which number notes were taken.
+    var last: Int64 = 0
+  }
 
   package init(_ pool: Pool, scanEvery: Duration = .seconds(1), logger: Logger) {
     activity = ContactActivity(pool)
@@ -95,10 +130,15 @@ public struct ActivityRunner: Service {
 
   public func run() async throws {
     await cancelWhenGracefulShutdown {
-      var portions: [CustomerID: Int64] = [:]
+      var places: [CustomerID: Place] = [:]
+      var lookedBack = ContinuousClock.now
       while !Task.isCancelled {
         let start = ContinuousClock.now
-        let hasMore = await round(&portions)
+        if lookedBack.duration(to: start) >= Self.lookBackEvery {
+          lookedBack = start
+          for customer in places.keys { places[customer]?.last = 0 }
+        }
+        let hasMore = await round(&places)
         let worked = ContinuousClock.now - start
         try? await Task.sleep(for: hasMore ? worked : max(worked, scanEvery))
       }
@@ -112,23 +152,28 @@ public struct ActivityRunner: Service {
   }
 
   /// Gives each customer a turn.
-  /// - Parameter portions: how many contacts each customer's next portion has.
   /// - Returns: whether somebody may have more to do.
-  private func round(_ portions: inout [CustomerID: Int64]) async -> Bool {
+  private func round(_ places: inout [CustomerID: Place]) async -> Bool {
     var hasMore = false
     do {
-      for customer in try await activity.due() where !Task.isCancelled {
+      let due = try await activity.due(behind: places.mapValues(\.last))
+      Self.delay.set((due.map { $0.age }.max() ?? .zero) / .seconds(1))
+      for (customer, _) in due where !Task.isCancelled {
         var steps = 0
         while steps < Self.turn {
-          let portion = portions[customer] ?? ContactActivity.portion
+          let place = places[customer] ?? Place()
           do {
-            guard let time = try await activity.timedStep(customer, portion: portion) else { break }
-            portions[customer] = Self.portion(after: portion, thatTook: time)
+            guard
+              let step = try await activity.timedStep(customer, portion: place.portion, behind: place.last)
+            else { break }
+            places[customer] = Place(
+              portion: Self.portion(after: place.portion, thatTook: step.time), last: step.last)
             steps += 1
           } catch {
             guard !Task.isCancelled else { return false }
             // It may have taken too long.
-            portions[customer] = Self.portion(after: portion, thatTook: Self.portionTime * 2)
+            places[customer] = Place(
+              portion: Self.portion(after: place.portion, thatTook: Self.portionTime * 2), last: place.last)
             // Until it is done, filters read more of the ledger, and are as exact.
             logger.error(
               "what contacts received could not be counted, trying again later",

@@ -31,7 +31,9 @@ extension Ledger {
     var parameters = plan.parameters(key.customer, sendout: key.sendout, apps: apps, sql.selection)
     PlannedFreezeQueries.append(plan, batchSize: size, to: &parameters)
     try await database.query(FreezeQueries.unlimited)
-    let count = try await runPlanned(key.customer, PlannedFreezeQueries.freeze(audience, sql), parameters).affected
+    let count = try await runPlanned(
+      key.customer, sql, PlannedFreezeQueries.freeze(audience, sql), parameters
+    ).affected
     let customer = key.customer.rawValue, sendout = key.sendout.rawValue
     try await database.query(
       PlannedFreezeQueries.batches, customer, sendout, Int32(count), Int32(clamping: size), apps.map(\.rawValue))
@@ -61,7 +63,7 @@ extension Ledger {
   ) async throws -> PreflightCounts {
     let sql = PlannedAudienceSQL(audience, excluded: excluded, isZoned: plan.asksForZones)
     let lines = try await runPlanned(
-      customer, PlannedFreezeQueries.preflight(audience, sql),
+      customer, sql, PlannedFreezeQueries.preflight(audience, sql),
       plan.parameters(customer, sendout: sendout, apps: apps, sql.selection))
     return try PreflightCounts(lines)
   }
@@ -74,21 +76,25 @@ extension Ledger {
   ) async throws -> Bool {
     let sql = PlannedAudienceSQL(audience, excluded: nil, isZoned: true)
     return try await runPlanned(
-      customer, PlannedFreezeQueries.hasDueZone(audience, sql),
+      customer, sql, PlannedFreezeQueries.hasDueZone(audience, sql),
       plan.parameters(customer, sendout: nil, apps: [], sql.selection), isLimited: false)[0].decode(Bool.self)
   }
 
   /// Runs a statement that is planned for its audience alone. The settings for that last as long as a transaction.
   private func runPlanned(
-    _ customer: CustomerID, _ statement: Statement, _ parameters: ParameterBuffer, isLimited: Bool = true
+    _ customer: CustomerID, _ sql: PlannedAudienceSQL, _ statement: Statement, _ parameters: ParameterBuffer,
+    isLimited: Bool = true
   ) async throws -> Rows {
-    guard let pool = database as? Pool else {
-      if !isLimited { try await database.query(FreezeQueries.unlimited) }
-      try await database.query(PlannedFreezeQueries.settings)
-      return try await database.run(statement, parameters)
+    if !isLimited, let pool = database as? Pool {
+      return try await pool.transaction(of: customer.rawValue, limit: Self.wholeSendoutLimit) {
+        try await Ledger($0).runPlanned(customer, sql, statement, parameters, isLimited: false)
+      }
     }
-    return try await pool.transaction(of: customer.rawValue, limit: isLimited ? nil : Self.wholeSendoutLimit) {
-      try await Ledger($0).runPlanned(customer, statement, parameters, isLimited: isLimited)
+    return try await database.inTransaction(of: customer.rawValue) { transaction in
+      if !isLimited { try await transaction.query(FreezeQueries.unlimited) }
+      try await transaction.query(PlannedFreezeQueries.settings)
+      try await FilterSQL.shareMemory(among: sql.selection.lookUps, in: transaction)
+      return try await transaction.run(statement, parameters)
     }
   }
 }

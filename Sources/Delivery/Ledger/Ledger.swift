@@ -36,6 +36,7 @@ public struct Ledger: Sendable {
     let customer = key.customer.rawValue, sendout = key.sendout.rawValue, size = Int32(clamping: batchSize)
     let apps = apps.map(\.rawValue)
     try await database.query(FreezeQueries.unlimited)
+    try await FilterSQL.shareMemory(among: audience.filter?.lookUps ?? 0, in: database)
     let count =
       switch audience {
       case .all:

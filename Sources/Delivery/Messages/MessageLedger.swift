@@ -264,7 +264,7 @@ struct MessageLedger: Sendable {
       return try committed.rows.contains { try $0.column(1) as Int16 == 0 } ? committed : (again, [:])
     } catch PostgresError.server(let error) where error.sqlState == ServerError.uniqueViolation {
       return try await acceptedRows(messages, numbers, columns)
-    } catch let error as PostgresError where error.isPassing {
+    } catch let error as PostgresError where DatabaseUnavailable(error) != nil {
       // Whether the first one was committed is still unknown, so the error must not say that nothing was done.
       throw PostgresError.unknownOutcome(statement: MessageQueries.accept.reading(columns).name)
     }

@@ -12,14 +12,15 @@ extension Ledger {
     _ customer: CustomerID, _ filter: FilterSQL, originalIDs: [String]?, with sendouts: [SendoutID]
   ) async throws -> [(sendout: SendoutID, contacts: Int)] {
     guard !sendouts.isEmpty else { return [] }
-    let (customer, sendouts) = (customer.rawValue, sendouts.map(\.rawValue))
-    let rows =
+    let (number, sendouts) = (customer.rawValue, sendouts.map(\.rawValue))
+    let rows = try await filter.sharingMemory(database, of: customer) { database in
       if let originalIDs {
         try await database.query(
-          OverlapQueries.overlap(filter, ofIDs: true), customer, filter.literals, sendouts, originalIDs)
+          OverlapQueries.overlap(filter, ofIDs: true), number, filter.literals, sendouts, originalIDs)
       } else {
-        try await database.query(OverlapQueries.overlap(filter, ofIDs: false), customer, filter.literals, sendouts)
+        try await database.query(OverlapQueries.overlap(filter, ofIDs: false), number, filter.literals, sendouts)
       }
+    }
     return try rows.map { row in
       let (sendout, contacts) = try row.decode(Int64.self, Int.self)
       return (SendoutID(sendout), contacts)

@@ -80,7 +80,7 @@ package final class Batcher<Item: Sendable, Answer: Sendable>: Sendable {
   /// - Parameters:
   ///   - weight: how much of a batch it takes up.
   ///   - conflictKeys: items with one of them in common go one after another, in the order they came.
-  ///   - done: called exactly once, on any thread; others wait until it returns. It gets `PostgresError.unavailable` once the
+  ///   - done: called exactly once, on any thread; others wait until it returns. It gets `PostgresError.busy` once the
   ///     limits' timeout is over, whether the item is under way or not.
   package func answer(
     _ key: Int64, _ item: Item, weight: Int = 1, conflictKeys: [Int] = [],
@@ -211,7 +211,7 @@ package final class Batcher<Item: Sendable, Answer: Sendable>: Sendable {
       begin(&state, at: now)
       return late
     }
-    fail(late, PostgresError.unavailable("no answer in time"))
+    fail(late, PostgresError.busy("no answer in time"))
   }
 }
 

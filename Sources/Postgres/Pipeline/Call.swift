@@ -149,10 +149,11 @@ extension Call {
     isAtHead && role == .commit ? lossError : .connectionLost(statement: statement.name)
   }
 
-  /// The caller's error when the deadline passes after this was sent and before its result came.
+  /// The caller's error when the deadline passes after this was sent and before its result came. A connection was there, so the database is
+  /// not away: it is slow, or stands still.
   var deadlineError: PostgresError {
     switch role {
-    case .read, .begin, .within: .unavailable("\(statement.name): no answer before the deadline")
+    case .read, .begin, .within: .timedOut(statement: statement.name)
     case .write, .commit: .unknownOutcome(statement: statement.name)
     }
   }

@@ -115,6 +115,12 @@ public final class Pool: Querying, Service {
     return answer
   }
 
+  public func inTransaction<Answer: Sendable>(
+    of customer: Int64, _ body: @Sendable (any Querying) async throws -> Answer
+  ) async throws -> Answer {
+    try await transaction(of: customer) { try await body($0) }
+  }
+
   /// COPY … FROM STDIN: sends the chunks, and returns the count of rows once the server has committed them.
   ///
   /// Chunks may cut rows anywhere. They are pulled no faster than the server takes them; no time limit applies. When `chunks`

@@ -12,7 +12,7 @@ public struct PoolConfiguration: Sendable {
   /// How long opening one connection may take, once the host's name is resolved: the system's resolver has time limits of its
   /// own. A failed attempt is repeated, after growing delays, for as long as the pool lives.
   public var connectTimeout: Duration = .seconds(5)
-  /// How long a statement may wait for a connection before it is `unavailable`.
+  /// How long a statement may wait for a connection before it is `unavailable`, or `busy` where there are connections.
   public var queueTimeout: Duration = .seconds(5)
   /// How many statements, and how many transactions and COPYs, may wait for a connection; one more is `busy` at once.
   public var queueLimit = 50_000

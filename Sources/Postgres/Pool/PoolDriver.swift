@@ -73,7 +73,7 @@ final class PoolDriver {
     case .turnAway(let call, let error): turnAway(call, error)
     case .refuse(let waiter, let error): refuse(waiter, error)
     case .passDeadlines(let late):
-      for call in late { turnAway(call, .unavailable(state.deadlineReason)) }
+      for call in late { turnAway(call, state.unservedByDeadline) }
       for case let session? in sessions {
         let next = session.passDeadlines(at: now)
         state.watch(next)

@@ -144,7 +144,7 @@ struct PoolState {
   /// - Returns: why the call is turned away, if it is.
   mutating func enqueue(_ call: Call, at now: MonotonicInstant) -> PostgresError? {
     guard phase == .running else { return .shutDown }
-    guard call.deadline > now else { return .unavailable(deadlineReason) }
+    guard call.deadline > now else { return unservedByDeadline }
     call.expires = now.advanced(by: configuration.queueTimeout)
     watch(call.deadline)
     calls.append(call)
@@ -315,8 +315,8 @@ struct PoolState {
     lateCalls += calls.removeExpired(at: now)
     lateWaiters += waiters.removeExpired(at: now)
     lateWaiters += longWaiters.removeExpired(at: now)
-    if let call = lateCalls.popLast() { return .turnAway(call, .unavailable(timeoutReason)) }
-    if let waiter = lateWaiters.popLast() { return .refuse(waiter, .unavailable(timeoutReason)) }
+    if let call = lateCalls.popLast() { return .turnAway(call, unservedInTime) }
+    if let waiter = lateWaiters.popLast() { return .refuse(waiter, unservedInTime) }
     return nil
   }
 
@@ -473,9 +473,16 @@ struct PoolState {
       && !connections.contains { $0.phase == .leased || ($0.phase == .shared && $0.load.callsInFlight > 0) }
   }
 
-  private var timeoutReason: String { "no connection was free within \(configuration.queueTimeout)" + failureReason }
-  var deadlineReason: String { "no connection was free before the deadline" + failureReason }
-  private var failureReason: String { backoff.lastFailure.map { ": \($0)" } ?? "" }
+  /// Why nothing was sent within the queue's limit.
+  private var unservedInTime: PostgresError { unserved("no connection was free within \(configuration.queueTimeout)") }
+  /// Why nothing was sent before the deadline.
+  var unservedByDeadline: PostgresError { unserved("no connection was free before the deadline") }
+
+  /// Without a connection the database is away. With one, and none refused of late, others have kept all of them busy.
+  private func unserved(_ what: String) -> PostgresError {
+    if let failure = backoff.lastFailure { return .unavailable("\(what): \(failure)") }
+    return connections.contains(where: \.isProven) ? .busy(what) : .unavailable(what)
+  }
 }
 
 extension PoolState.Connection {

@@ -5,9 +5,9 @@ public enum PostgresError: Error, Sendable {
   /// PostgreSQL refused the statement: it had no effect.
   case server(ServerError)
   /// There was no connection in time, or the pool was shut down. Reads, and statements within a transaction, also fail
-  /// with it. They had no answer before their deadline, or were cancelled in place of another. It had no effect.
+  /// with it if they were cancelled in place of another. It had no effect.
   case unavailable(String)
-  /// The statement was never sent, as too many are waiting already. It had no effect.
+  /// The statement was never sent, as too many are waiting already, or others kept all connections busy for too long. It had no effect.
   case busy(String)
   /// The connection was lost, and nothing took effect. The statement only reads, or its transaction was not committed.
   /// Or the server announced that it ends the connection before it reached the statement.
@@ -15,8 +15,9 @@ public enum PostgresError: Error, Sendable {
   /// The connection was lost, or the deadline passed, after a write was sent and before its answer: it may have been committed
   /// or not.
   case unknownOutcome(statement: String)
-  /// The time limit passed, and the server confirmed that the statement was cancelled. It had no effect. A statement that
-  /// another client cancelled before that time is `server` with SQLSTATE 57014.
+  /// The time limit passed, and the server confirmed that the statement was cancelled. Or the deadline passed on a connection, of a
+  /// read or within a transaction. It had no effect. A statement that another client cancelled before that time is `server` with
+  /// SQLSTATE 57014.
   case timedOut(statement: String)
   /// A column does not have the expected type. The statement took effect; the code that reads it is wrong.
   case decoding(statement: String, column: String, DecodingProblem)
@@ -123,7 +124,7 @@ extension PostgresError: CustomStringConvertible {
     case .busy(let why): "the database has too much to do: \(why)"
     case .connectionLost(let statement): "\(statement): the connection to the database was lost; nothing was changed"
     case .unknownOutcome(let statement): "\(statement): the database did not confirm the write; its outcome is unknown"
-    case .timedOut(let statement): "\(statement): took longer than its limit and was cancelled"
+    case .timedOut(let statement): "\(statement): took longer than its limit and was cancelled; nothing was changed"
     case .decoding(let statement, let column, let problem): "\(statement): column \(column): \(problem)"
     case .misuse(let what): what
     }

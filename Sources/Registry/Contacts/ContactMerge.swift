@@ -122,10 +122,12 @@ package struct MemberTable: Sendable {
 
   package static let list = MemberTable("list")
 
-  package func isMember(_ contact: String, of whole: String) -> String {
+  /// - Parameter range: what the contact's number meets in any case, as in `BETWEEN 1 AND 9`: so the planner knows it of the members, too.
+  package func isMember(_ contact: String, of whole: String, within range: String? = nil) -> String {
     """
     EXISTS (SELECT FROM \(table)
-            WHERE \(table).customer_id = $1::bigint AND \(table).\(number) = \(whole) AND \(table).contact_id = \(contact))
+            WHERE \(table).customer_id = $1::bigint AND \(table).\(number) = \(whole) AND \(table).contact_id = \(contact)
+              \(range.map { "AND \(table).contact_id \($0)" } ?? ""))
     """
   }
 

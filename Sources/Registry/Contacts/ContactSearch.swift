@@ -40,9 +40,11 @@ package struct ContactSearch: Sendable {
       let begin = max(UTF8String(place.key), UTF8String(range.start)).text
       let rows =
         if let filter {
-          try await database.query(
-            ContactSearchQueries.statement(range.key, meeting: filter), customer.rawValue, range.end, begin,
-            place.contact, Int64(page.limit + 1), filter.literals)
+          try await filter.sharingMemory(database, of: customer) { [place] database in
+            try await database.query(
+              ContactSearchQueries.statement(range.key, meeting: filter), customer.rawValue, range.end, begin,
+              place.contact, Int64(page.limit + 1), filter.literals)
+          }
         } else {
           try await database.query(
             ContactSearchQueries.statement(range.key), customer.rawValue, range.end, begin, place.contact,
@@ -78,9 +80,11 @@ package struct ContactSearch: Sendable {
     }
     let rows =
       if let filter {
-        try await database.query(
-          ContactSearchQueries.newest(meeting: filter), customer.rawValue, after ?? .max, Int64(page.limit + 1),
-          filter.literals)
+        try await filter.sharingMemory(database, of: customer) { database in
+          try await database.query(
+            ContactSearchQueries.newest(meeting: filter), customer.rawValue, after ?? .max, Int64(page.limit + 1),
+            filter.literals)
+        }
       } else {
         try await database.query(
           ContactSearchQueries.newest, customer.rawValue, after ?? .max, Int64(page.limit + 1))

@@ -1,3 +1,4 @@
+package import Postgres
 package import Wire
 
 /// A condition on contacts as SQL: a boolean expression over the row `contact` and what `join` puts beside it, in statements whose `$1` is the
@@ -11,11 +12,14 @@ public struct FilterSQL: Sendable, Hashable {
   package let literals: [String]
   /// What stands behind `contact` in FROM; empty for nothing. It ends with a condition, to which others may be added, and gives each contact one row.
   package let join: String
+  /// How many of its conditions look for the contact in another table. PostgreSQL may hash what each of them finds there.
+  package let lookUps: Int
 
-  package init(template: String, literals: [String], join: String = "") {
+  package init(template: String, literals: [String], join: String = "", lookUps: Int = 0) {
     self.template = template
     self.literals = literals
     self.join = join
+    self.lookUps = lookUps
   }
 
   /// Of every contact.
@@ -41,6 +45,65 @@ public struct FilterSQL: Sendable, Hashable {
 
   package static let literalsMark = "{literals}"
   package static let nowMark = "{now}"
+
+  /// Runs a read by a filter.
+  /// - Parameter instead: what to do if it takes longer than it may, as a sentence.
+  /// - Throws: what `body` throws; `RegistryError.filterTooSlow` in place of `PostgresError.timedOut`.
+  package static func read<Answer: Sendable>(
+    orElse instead: String, _ body: @Sendable () async throws -> Answer
+  ) async throws -> Answer {
+    do {
+      return try await body()
+    } catch PostgresError.timedOut {
+      throw RegistryError.filterTooSlow(instead: instead)
+    }
+  }
+
+  // MARK: Memory
+
+  /// As `work_mem` has it: memory to hash a million contacts, which look-ups share. Each of them may take it, so a filter of a thousand would
+  /// take all that the server has.
+  package static func memory(lookUps: Int) -> String { "\(max(mostMemory / max(lookUps, 1), 64))kB" }
+  /// In kB.
+  private static let mostMemory = 65_536
+  /// So many look-ups have no more together if each has the 4 MB that PostgreSQL gives by itself.
+  private static let usualLookUps = 16
+
+  /// Has look-ups share memory until the transaction ends, in one that gives all of it to each.
+  package static func shareMemory(among lookUps: Int, in transaction: any Querying) async throws {
+    guard lookUps > 1 else { return }
+    try await transaction.query(FilterQueries.limitMemory, memory(lookUps: lookUps))
+  }
+
+  /// The same in a transaction that has PostgreSQL's own setting.
+  package func limitMemory(in transaction: any Querying) async throws {
+    guard lookUps > Self.usualLookUps else { return }
+    try await Self.shareMemory(among: lookUps, in: transaction)
+  }
+
+  /// Runs a read by this filter, whose look-ups share memory: where they are many, in a transaction with a setting of its own.
+  package func sharingMemory<Answer: Sendable>(
+    _ database: any Querying, of customer: CustomerID, _ body: @Sendable (any Querying) async throws -> Answer
+  ) async throws -> Answer {
+    guard lookUps > Self.usualLookUps else { return try await body(database) }
+    return try await database.inTransaction(of: customer.rawValue) { transaction in
+      try await limitMemory(in: transaction)
+      return try await body(transaction)
+    }
+  }
+
+  /// What to do in place of a page of contacts that takes too long.
+  package static let insteadOfPage =
+    "Add a condition that few contacts meet, or name fewer sendouts; or export the contacts, which may take as long as it does."
+}
+
+/// Statements that filters' statements need.
+enum FilterQueries {
+  static let all: [Statement] = [limitMemory]
+
+  /// Gives each hash and sort of the transaction the memory `$1`.
+  static let limitMemory = Statement(
+    "filter.limit_memory", .read, "SELECT set_config('work_mem', $1::text, true)")
 }
 
 /// SQL of what filters ask of contacts, over the row `contact`, and of devices, over the row `device`. `$1` is the customer.
@@ -61,21 +124,20 @@ package enum ContactConditions {
   /// A property as text, whatever its type is.
   package static func propertyText(_ name: String) -> String { "(contact.properties ->> \(name))" }
 
-  /// - Parameter list: SQL of the list's number.
-  package static func isOnList(_ list: String) -> String {
-    """
-    EXISTS (SELECT FROM list_member
-             WHERE list_member.customer_id = $1::bigint AND list_member.list_id = \(list)
-               AND list_member.contact_id = contact.contact_id)
-    """
+  /// - Parameters:
+  ///   - list: SQL of the list's number.
+  ///   - range: what the contact's number meets in any case, as in `BETWEEN 1 AND 9`.
+  package static func isOnList(_ list: String, within range: String? = nil) -> String {
+    MemberTable.list.isMember("contact.contact_id", of: list, within: range)
   }
 
   /// One valid device meets the condition, which is about the row `device`.
-  package static func hasDevice(_ condition: String) -> String {
+  /// - Parameter range: what the contact's number meets in any case.
+  package static func hasDevice(_ condition: String, within range: String? = nil) -> String {
     """
     EXISTS (SELECT FROM device
              WHERE device.customer_id = $1::bigint AND device.contact_id = contact.contact_id
-               AND device.invalidated_at IS NULL AND \(condition))
+               AND device.invalidated_at IS NULL\(range.map { " AND device.contact_id \($0)" } ?? "") AND \(condition))
     """
   }
 

@@ -113,7 +113,7 @@ public struct ListedContacts: Sendable {
   ) async throws -> Answer? {
     do {
       return try await count(slowReads.limited(to: .seconds(10)))
-    } catch let error where DatabaseUnavailable(error) == .tooSlow {
+    } catch let error where [.tooSlow, .timedOut].contains(DatabaseUnavailable(error)) {
       return nil
     }
   }

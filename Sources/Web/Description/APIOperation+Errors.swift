@@ -93,14 +93,19 @@ extension APIOperation {
   }
 
   private var unavailable: [APIResponse] {
-    let description = "The database is unreachable or overloaded. `Retry-After` says when to try again. "
+    let description = "The database is unreachable, overloaded or slow. `Retry-After` says when to try again. "
     guard method != .get else {
-      return [.error(description + "Nothing was done.", HTTPErrorResponse.unavailable, HTTPErrorResponse.busy)]
+      return [
+        .error(
+          description + "Nothing was done.", HTTPErrorResponse.unavailable, HTTPErrorResponse.busy,
+          HTTPErrorResponse.timedOut)
+      ]
     }
     return [
       .error(
         description + "Nothing was done, unless the sentence says that the outcome is unknown.",
-        HTTPErrorResponse.unavailable, HTTPErrorResponse.busy, HTTPErrorResponse.outcomeUnknown)
+        HTTPErrorResponse.unavailable, HTTPErrorResponse.busy, HTTPErrorResponse.timedOut,
+        HTTPErrorResponse.outcomeUnknown)
     ]
   }
 }

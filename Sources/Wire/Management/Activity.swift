@@ -66,6 +66,8 @@ public struct AlarmReply: APIObject, Equatable {
     case sendout
     /// Not all that is stored of a person can be erased.
     case erasure
+    /// No hub counts what contacts received and opened.
+    case activity
   }
 
   public var kind: Kind
@@ -104,7 +106,7 @@ public struct AlarmReply: APIObject, Equatable {
     appId: "com.acme.app")
 
   public static let fieldTable: FieldTable = [
-    "kind": "What has the alarm: `app`, `hybrid`, `webhook`, `sendout` or `erasure`.",
+    "kind": "What has the alarm: `app`, `hybrid`, `webhook`, `sendout`, `erasure` or `activity`.",
     "title": "What it is about, for people.",
     "reason": "What is wrong, as the push service or the hub has it.",
     "fix": "What to do, as sentences.",

@@ -287,7 +287,21 @@ import Testing
     #expect(actions() == ["open 1 dedicated"])
     #expect(state.wakeTime == now.advanced(by: .seconds(5)))
     now = state.wakeTime
-    #expect(actions() == Array(repeating: "refuse no connection was free within 5.0 seconds", count: 200))
+    #expect(actions() == Array(repeating: "refuse busy", count: 200))
+  }
+
+  @Test mutating func `Who waited in vain is told whether the database is away or its connections are busy`() {
+    #expect(actions() == ["open 0 shared"])
+    #expect(state.unservedByDeadline.isUnavailable)
+    state.opened(0)
+    // A proxy may open connections to nowhere.
+    #expect(state.unservedByDeadline.isUnavailable)
+    #expect(state.proved(0) == false)
+    #expect(!state.unservedByDeadline.isUnavailable)
+    #expect(state.enqueue(ConnectionWaiter(), at: now) == nil)
+    #expect(actions() == ["open 1 dedicated"])
+    #expect(state.failed(1, "away", at: now) == true)
+    #expect(state.unservedByDeadline.isUnavailable)
   }
 
   @Test mutating func `A cancelled waiter makes room for another and has no connection opened`() {
@@ -739,4 +753,8 @@ private struct RandomRun {
 
   /// Whether connections are kept from customers whose statements take long.
   private var slowOnesWait: Bool { state.connections.contains { $0.slowCalls > 0 } }
+}
+
+extension PostgresError {
+  fileprivate var isUnavailable: Bool { if case .unavailable = self { true } else { false } }
 }

@@ -140,6 +140,85 @@ private final class SlowReaders: Sendable {
     }
   }
 
+  @Test(arguments: [ExportRequest.Format.csv, .ndjson])
+  func `An export that finds nothing for long sends the end of what it has found byte by byte`(
+    format: ExportRequest.Format
+  ) async throws {
+    try await withManagementServer { managed in
+      try await managed.database.query(
+        """
+        INSERT INTO contact (customer_id, original_id, country)
+        SELECT $1::bigint, 'c' || n, CASE WHEN n IN (1, 100) THEN 'SE' ELSE 'NO' END FROM generate_series(1, 100) AS n
+        """, managed.customer.rawValue)
+      var request = ExportRequest(.contacts)
+      (request.filter, request.columns, request.format) = (try Filter(text: "country = 'SE'"), ["originalId"], format)
+      let exports = Exports(managed.database.pool, retentionDays: nil, window: 10, signAfter: .zero)
+      var chunks: [[UInt8]] = []
+      for try await chunk in try await exports.begin(managed.customer, request) { chunks.append(chunk) }
+      #expect(chunks.allSatisfy { !$0.isEmpty })
+      // Eight windows have nothing.
+      #expect(chunks.count { $0.count == 1 } >= 8)
+      let file = Array(chunks.joined())
+      if format == .csv {
+        #expect(String(decoding: file, as: UTF8.self) == "originalId\nc1\nc100\n")
+      } else {
+        let rows = try file.split(separator: UInt8(ascii: "\n")).map { try JSONValue(parsing: Array($0)) }
+        #expect(rows == [["originalId": "c1"], ["originalId": "c100"]] && file.last == UInt8(ascii: "\n"))
+      }
+      let usual = Exports(managed.database.pool, retentionDays: nil, window: 10)
+      var bytes: [UInt8] = []
+      for try await page in try await usual.begin(managed.customer, request) { bytes += page }
+      #expect(bytes == file)
+    }
+  }
+
+  @Test(arguments: ["received sendout 1", "not opened sendout 1 >= 2", "outcome of sendout 1 = 'opened' or has device"])
+  func `A filter of an export finds the same in windows of any size`(line: String) async throws {
+    try await withManagementServer { managed in
+      try await managed.database.query(
+        "INSERT INTO contact (customer_id, original_id) SELECT $1::bigint, 'c' || n FROM generate_series(1, 60) AS n",
+        managed.customer.rawValue)
+      try await managed.database.query(
+        """
+        INSERT INTO push (customer_id, sendout_id, push_no, batch_no, device_id, contact_id, state, settled_at, opened_at)
+        SELECT customer_id, 1, contact_id, 0, 1, contact_id, 'accepted', now(), CASE WHEN contact_id % 4 = 0 THEN now() END
+          FROM contact WHERE customer_id = $1 AND contact_id % 2 = 0
+        """, managed.customer.rawValue)
+      var request = ExportRequest(.contacts)
+      (request.filter, request.columns) = (try Filter(text: line), ["originalId"])
+      var files: [[UInt8]] = []
+      for window in [7, 1000] {
+        let exports = Exports(managed.database.pool, retentionDays: nil, window: window)
+        var file: [UInt8] = []
+        for try await page in try await exports.begin(managed.customer, request) { file += page }
+        files.append(file)
+      }
+      #expect(files[0] == files[1])
+      #expect(files[0].count > "originalId\n".utf8.count)
+    }
+  }
+
+  @Test func `A hub makes some exports at a time, and keeps places for customers that have none`() async throws {
+    try await withManagementServer { managed in
+      let exports = Exports(managed.database.pool, retentionDays: nil)
+      var request = ExportRequest(.contacts)
+      request.columns = ["originalId"]
+      var held: [ExportPages] = []
+      for customer in [1, 1, 2, 2, 3, 3, 4, 4, 5] as [Int64] {
+        held.append(try await exports.begin(CustomerID(customer), request))
+      }
+      for (customer, refusal) in [(5, DataInOutError.tooManyExportsOfAll), (1, .tooManyExports(limit: 2))] {
+        await #expect(throws: refusal) { try await exports.begin(CustomerID(Int64(customer)), request) }
+      }
+      for customer: Int64 in 6...12 { held.append(try await exports.begin(CustomerID(customer), request)) }
+      #expect(held.count == Exports.atOnceOfAll)
+      await #expect(throws: DataInOutError.tooManyExportsOfAll) { try await exports.begin(CustomerID(13), request) }
+      held.removeLast()
+      held.append(try await exports.begin(CustomerID(13), request))
+      #expect(held.count == Exports.atOnceOfAll)
+    }
+  }
+
   @Test func `A filter may be a tree`() async throws {
     try await withManagementServer { managed in
       try await put("a", #"{"country":"SE"}"#, managed)

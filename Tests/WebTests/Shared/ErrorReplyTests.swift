@@ -1,4 +1,5 @@
 import Delivery
+import HTTPTypes
 import Operations
 import Postgres
 import Registry
@@ -10,7 +11,7 @@ import Wire
 @Suite struct ErrorReplyTests {
   @Test(arguments: [
     (DeliveryError.opensOverflow as any Error, HTTPErrorResponse.busy), (CancellationError(), .busy),
-    (PostgresError.timedOut(statement: "s"), .busy),
+    (PostgresError.timedOut(statement: "s"), .timedOut),
     (PostgresError.server(ServerError(sqlState: "40P01", message: "deadlock", statement: "s")), .busy),
     (PostgresError.unavailable("away"), .unavailable), (PostgresError.busy("full"), .busy),
     (PostgresError.connectionLost(statement: "s"), .unavailable),
@@ -18,6 +19,13 @@ import Wire
   ])
   func `Only a database that is away is told to be away`(error: any Error, refusal: HTTPErrorResponse) {
     #expect(ErrorReplies.response(for: error) == refusal)
+  }
+
+  @Test func `A filter that takes too long is told as such, with what to do`() {
+    let reply = ErrorReplies.response(for: RegistryError.filterTooSlow(instead: "Set exact to true."))
+    #expect(reply?.status == .unprocessableContent)
+    #expect(
+      reply?.sentence == "filter took the database longer than it may, so nothing was done. Set exact to true.")
   }
 
   /// As they are printed, of services with one way to sign in and with two.

@@ -52,6 +52,7 @@ enum ExportOperations {
       errors: [
         .error("A parameter is wrong.", DataInOutError.invalid(field: "columns", problem: "is empty")),
         .error("Others of the customer are on their way.", DataInOutError.tooManyExports(limit: Exports.atOnce)),
+        .error("So many of all customers are on their way that none can begin.", DataInOutError.tooManyExportsOfAll),
       ])
   }
 }

@@ -116,8 +116,8 @@ enum GatewayOperations {
       "The product token, or the client's address, is used more often than the hub's settings allow.",
       HTTPErrorResponse.tooManyRequests(after: .seconds(1))),
     failure(
-      "The hub or its database is overloaded or away. Nothing was done, unless the sentence says that this is unknown.",
-      500, .unavailable, .busy, .outcomeUnknown),
+      "The hub or its database is overloaded, slow or away. Nothing was done, unless the sentence says that this is unknown.",
+      500, .unavailable, .busy, .timedOut, .outcomeUnknown),
   ]
 
   /// What the hub could not carry out.
