@@ -36,7 +36,7 @@ public struct CampaignGenerator: Sendable {
     let scene = scene()
     var given = CampaignCase(
       timeZone: one(of: scene.zones), quietHours: chance(60) ? quietHours(scene) : nil,
-      caps: chance(50) ? (0..<number(1...3)).map { _ in cap() } : [])
+      caps: chance(50) ? caps() : [])
     given.sendouts = (0..<(chance(40) ? 2 : 1)).map { _ in sendout(scene) }
     let start = given.sendouts.map(\.madeAt).min() ?? scene.moment
     given.contacts = (0..<number(4...18)).map { _ in contact(scene, before: start, given) }
@@ -76,9 +76,12 @@ public struct CampaignGenerator: Sendable {
     return QuietHours(start: time(ofMinute: start), end: time(ofMinute: end), policy: chance(70) ? .hold : .skip)
   }
 
-  private mutating func cap() -> Cap {
-    guard let period = CapPeriod(one(of: ["1h", "2h", "24h", "1d", "7d"])) else { preconditionFailure("no period") }
-    return Cap(count: number(1...3), per: period, purpose: one(of: [nil, nil, .marketing, .transactional]))
+  private mutating func caps() -> [Cap] {
+    (0..<number(1...3)).reduce(into: []) { caps, _ in
+      guard let period = CapPeriod(one(of: ["1h", "2h", "24h", "1d", "7d"])) else { preconditionFailure("no period") }
+      let cap = Cap(count: number(1...3), per: period, purpose: one(of: [nil, nil, .marketing, .transactional]))
+      if !caps.contains(cap) { caps.append(cap) }
+    }
   }
 
   private func timestamp(_ moment: Int) -> Timestamp { Timestamp(.init(timeIntervalSince1970: Double(moment))) }
