@@ -412,7 +412,7 @@ struct ExactNumber: Comparable {
 }
 
 /// PostgreSQL's `hashint8extended`, by Bob Jenkins' lookup3 (src/common/hashfn.c).
-private enum HashOfInt8 {
+enum HashOfInt8 {
   static func extended(_ value: Int64, seed: UInt64) -> Int64 {
     let bits = UInt64(bitPattern: value)
     let high = UInt32(truncatingIfNeeded: bits >> 32)

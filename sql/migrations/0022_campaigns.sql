@@ -26,30 +26,55 @@ END
 $$;
 COMMENT ON FUNCTION is_quiet IS 'Whether a moment is within quiet hours, from the start on and before the end, by the wall clock of a zone.';
 
--- Where clocks are put back, the end or the start can come twice. Then the first that is still ahead counts.
+-- By bisection, as PostgreSQL tells no changes of a zone. They come at whole minutes.
+CREATE FUNCTION clock_change(at timestamptz, latest timestamptz, zone text) RETURNS timestamptz LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE AS $$
+DECLARE
+  origin timestamptz := date_trunc('minute', at);
+  usual  interval    := (origin AT TIME ZONE zone) - (origin AT TIME ZONE 'UTC');
+  before int4        := 0;
+  after  int4        := ceil(extract(epoch FROM latest - origin) / 60);
+  moment timestamptz;
+BEGIN
+  WHILE after - before > 1 LOOP
+    moment := origin + make_interval(mins => (before + after) / 2);
+    IF (moment AT TIME ZONE zone) - (moment AT TIME ZONE 'UTC') = usual
+    THEN before := (before + after) / 2;
+    ELSE after := (before + after) / 2;
+    END IF;
+  END LOOP;
+  RETURN origin + make_interval(mins => after);
+END
+$$;
+COMMENT ON FUNCTION clock_change IS 'When clocks of a zone are put forward or back between two moments, between which that happens once.';
+
+-- Clocks that change may skip the end or the start, come to it twice, or jump into quiet hours or out of them. What they show then counts, minute
+-- by minute. They change once a day at most.
 CREATE FUNCTION quiet_end(at timestamptz, zone text, starts time, ends time) RETURNS timestamptz LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE AS $$
 DECLARE
-  wall   timestamp := at AT TIME ZONE zone;
-  finish timestamp := wall::date + CASE WHEN wall::time >= ends THEN 1 ELSE 0 END + ends;
-  first  timestamptz;
+  wall   timestamp   := at AT TIME ZONE zone;
+  finish timestamp   := wall::date + CASE WHEN wall::time >= ends THEN 1 ELSE 0 END + ends;
+  until  timestamptz := at + (finish - wall);
 BEGIN
   IF NOT is_quiet(at, zone, starts, ends) THEN RETURN NULL; END IF;
-  first := local_moment(finish, zone);
-  RETURN CASE WHEN first > at THEN first ELSE finish AT TIME ZONE zone END;
+  IF until AT TIME ZONE zone = finish THEN RETURN until; END IF;
+  until := clock_change(at, until, zone);
+  RETURN coalesce(quiet_end(until, zone, starts, ends), until);
 END
 $$;
 COMMENT ON FUNCTION quiet_end IS 'When the quiet hours end that a moment is within; NULL for a moment outside.';
 
-CREATE FUNCTION quiet_start(at timestamptz, zone text, starts time) RETURNS timestamptz LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE AS $$
+CREATE FUNCTION quiet_start(at timestamptz, zone text, starts time, ends time) RETURNS timestamptz LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE AS $$
 DECLARE
-  wall  timestamp := at AT TIME ZONE zone;
-  start timestamp := wall::date + CASE WHEN wall::time > starts THEN 1 ELSE 0 END + starts;
-  first timestamptz := local_moment(start, zone);
+  wall  timestamp   := at AT TIME ZONE zone;
+  start timestamp   := wall::date + CASE WHEN wall::time > starts THEN 1 ELSE 0 END + starts;
+  first timestamptz := at + (start - wall);
 BEGIN
-  RETURN CASE WHEN first >= at THEN first ELSE start AT TIME ZONE zone END;
+  IF is_quiet(at, zone, starts, ends) THEN RETURN at; END IF;
+  IF first AT TIME ZONE zone = start THEN RETURN first; END IF;
+  RETURN quiet_start(clock_change(at, first, zone), zone, starts, ends);
 END
 $$;
-COMMENT ON FUNCTION quiet_start IS 'When quiet hours begin next, at this moment at the earliest.';
+COMMENT ON FUNCTION quiet_start IS 'When it is quiet next, which is at this moment at the earliest.';
 
 -- A contact may have a zone that hubs know and this server's tzdata does not, or that psql wrote. Not PARALLEL SAFE: an exception takes a
 -- subtransaction.

@@ -53,7 +53,8 @@ enum PlannedFreezeQueries {
       INSERT INTO sendout_moment (customer_id, sendout_id, moment_no, due_at, planned_at, quiet_at, waits)
       SELECT $1::bigint, \(Parameter.sendout), moment_no + CASE WHEN waits THEN (SELECT count(*) FROM moment) ELSE 0 END, due_at,
              CASE WHEN is_held OR waits OR \(Added.hasMoments) THEN due_at END,
-             (SELECT min(quiet_start(due_at, zone, \(Parameter.quietStart))) FROM unnest(zones) AS zone), waits
+             (SELECT min(quiet_start(due_at, zone, \(Parameter.quietStart), \(Parameter.quietEnd))) FROM unnest(zones) AS zone),
+             waits
         FROM moment CROSS JOIN (VALUES (false), (true)) AS rest (waits)
        WHERE NOT waits OR 0 = ANY (\(Added.numbers))),
     zones AS (
