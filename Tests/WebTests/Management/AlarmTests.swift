@@ -75,4 +75,25 @@ import Wire
       }
     }
   }
+
+  @Test func `The first push and the first open are shown at once, and the next ones ten seconds later`() async throws {
+    try await withManagementServer { managed in
+      func opened() async throws -> Int64? {
+        try await managed.database.query("UPDATE day_progress SET counted_at = now() - interval '2 seconds'")
+        return try await managed.send("GET", "/api/v1/activity?days=1").json.array("days")?.first?.integer("opened")
+      }
+      #expect(try await opened() == 0)
+      try await managed.database.query(
+        """
+        INSERT INTO day_count (customer_id, day, registered, sent, opened)
+        VALUES ($1::bigint, (now() AT TIME ZONE 'UTC')::date, 0, 1, 0)
+        """, managed.customer.rawValue)
+      try await managed.database.query(
+        "INSERT INTO open_hour (customer_id, sendout_id, hour, slot, first_opens) VALUES ($1::bigint, 1, now(), 0, 1)",
+        managed.customer.rawValue)
+      #expect(try await opened() == 1)
+      try await managed.database.query("UPDATE open_hour SET first_opens = 2")
+      #expect(try await opened() == 1)
+    }
+  }
 }
