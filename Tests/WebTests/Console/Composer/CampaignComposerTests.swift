@@ -100,35 +100,42 @@ import Wire
         ("variant.0.place", "0"), ("variant.0.name", "A"), ("variant.0.share", "50"), ("variant.4.place", "4"),
         ("variant.4.name", "B"), ("variant.4.share", "50"),
       ]
-      let cases: [([(String, String)], String)] = [
-        ([moment], "f-startAt"), ([moment, ("startAt", "2001-01-01T10:00")], "f-startAt"),
-        ([moment, ("startAt", "soon")], "f-startAt"), ([("when", "local")], "f-localTime"),
-        ([("when", "local"), ("localTime", "soon")], "f-localTime"),
-        ([("repeat.every", "week")], "f-repeat-every"),
-        ([moment, later, ("repeat.every", "month"), ("repeat.days", "32")], "f-repeat-days"),
-        ([moment, later, ("repeat.every", "day"), ("repeat.until", "then")], "f-repeat-until"),
-        ([moment, later, ("endAt", "2098-01-01T10:00")], "f-endAt"),
-        ([("quietHours", "set"), ("quietHours.end", "08:00")], "f-quietHours-start"),
-        ([("quietHours", "set"), ("quietHours.start", "8:00"), ("quietHours.end", "08:00")], "f-quietHours-start"),
-        ([("quietHours", "set"), ("quietHours.start", "08:00"), ("quietHours.end", "08:00")], "f-quietHours-end"),
-        ([("quietHours", "lifted"), ("purpose", "transactional")], "f-quietHours"),
-        ([("holdoutPercent", "70")], "f-holdoutPercent"), ([("pauseAtFailed", "150")], "f-pauseAtFailed"),
-        ([("spreadMinutes", "0")], "f-spreadMinutes"), ([("ratePerSecond", "many")], "f-ratePerSecond"),
-        (sv + [("translation.0.alert", "{{#open")], "f-translation-0-alert"),
-        (sv + [("translation.0.more", #"{"tone":1}"#)], "f-translation-0-more"),
-        (sv + [("translation.1.place", "1"), ("translation.1.language", "SV")], "f-translation-1-language"),
-        ([("translation.2.place", "2"), ("translation.2.alert", "Hej")], "f-translation-2-language"),
-        ([("translation.0.place", "0"), ("translation.0.language", "in Swedish")], "f-translation-0-language"),
-        (Array(two.prefix(3)), "f-variant-0-name"), (two + [("variant.0.share", "40")], "f-variant-0-share"),
-        (two + [("variant.4.share", "half")], "f-variant-4-share"),
-        (two + [("variant.4.name", "A")], "f-variant-4-name"),
-        (two + [("variant.4.alert", "{{#open")], "f-variant-4-alert"),
-        (two + [("variant.4.more", "sound")], "f-variant-4-more"),
-        (two + [("variant.4.more", #"{"ttl":-1}"#)], "f-variant-4-more"),
-        (two + [("variant.0.template", "none")], "f-variant-0-template"),
-        (two + [("winner.afterMinutes", "0")], "f-winner-afterMinutes"),
+      let none: [(String, String)] = []
+      let cases: [(base: [(String, String)], more: [(String, String)], id: String)] = [
+        (none, [moment], "f-startAt"), (none, [moment, ("startAt", "2001-01-01T10:00")], "f-startAt"),
+        (none, [moment, ("startAt", "soon")], "f-startAt"), (none, [("when", "local")], "f-localTime"),
+        (none, [("when", "local"), ("localTime", "soon")], "f-localTime"),
+        (none, [("repeat.every", "week")], "f-repeat-every"),
+        (none, [moment, later, ("repeat.every", "month"), ("repeat.days", "32")], "f-repeat-days"),
+        (none, [moment, later, ("repeat.every", "day"), ("repeat.until", "then")], "f-repeat-until"),
+        (none, [moment, later, ("endAt", "2098-01-01T10:00")], "f-endAt"),
+        (none, [("quietHours", "set"), ("quietHours.end", "08:00")], "f-quietHours-start"),
+        (
+          none, [("quietHours", "set"), ("quietHours.start", "25:00"), ("quietHours.end", "08:00")],
+          "f-quietHours-start"
+        ),
+        (
+          none, [("quietHours", "set"), ("quietHours.start", "08:00"), ("quietHours.end", "08:00")], "f-quietHours-end"
+        ),
+        (none, [("quietHours", "lifted"), ("purpose", "transactional")], "f-quietHours"),
+        (none, [("holdoutPercent", "70")], "f-holdoutPercent"), (none, [("pauseAtFailed", "150")], "f-pauseAtFailed"),
+        (none, [("spreadMinutes", "0")], "f-spreadMinutes"), (none, [("ratePerSecond", "many")], "f-ratePerSecond"),
+        (sv, [("translation.0.alert", "{{#open")], "f-translation-0-alert"),
+        (sv, [("translation.0.more", #"{"tone":1}"#)], "f-translation-0-more"),
+        (sv, [("translation.1.place", "1"), ("translation.1.language", "SV")], "f-translation-1-language"),
+        (none, [("translation.2.place", "2"), ("translation.2.alert", "Hej")], "f-translation-2-language"),
+        (none, [("translation.0.place", "0"), ("translation.0.language", "in Swedish")], "f-translation-0-language"),
+        (Array(two.prefix(3)), [], "f-variant-0-name"), (two, [("variant.0.share", "40")], "f-variant-0-share"),
+        (two, [("variant.4.share", "half")], "f-variant-4-share"),
+        (two, [("variant.4.name", "A")], "f-variant-4-name"),
+        (two, [("variant.4.alert", "{{#open")], "f-variant-4-alert"),
+        (two, [("variant.4.more", "sound")], "f-variant-4-more"),
+        (two, [("variant.4.more", #"{"ttl":-1}"#)], "f-variant-4-more"),
+        (two, [("variant.0.template", "none")], "f-variant-0-template"),
+        (two, [("winner.afterMinutes", "0")], "f-winner-afterMinutes"),
       ]
-      for (fields, id) in cases {
+      for (base, more, id) in cases {
+        let fields = base + more
         _ = try await browser.get("/console/new-sendout")
         let names = Set(fields.map(\.0))
         let reply = try await browser.post("/console/new-sendout", form().filter { !names.contains($0.0) } + fields)
