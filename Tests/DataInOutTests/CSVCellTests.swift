@@ -15,7 +15,9 @@ import Wire
     ("\t=1", "'\t=1"), ("\r=1", "'\r=1"), ("\tx", "'\tx"), ("\rx", "'\rx"), ("'=1", "''=1"), ("''=1", "'''=1"),
     ("'\tx", "''\tx"), ("'", "'"), ("''", "''"), ("'quoted'", "'quoted'"), ("' =1", "' =1"), (" =1", " =1"),
     ("a=b", "a=b"), ("a\n=1", "a\n=1"), ("\n=1", "\n=1"), ("=", "'="), ("-", "'-"), ("Å=", "Å="), ("=Å", "'=Å"),
-    ("=\"a\",b", "'=\"a\",b"), ("a;b", "a;b"), ("＝1", "＝1"),
+    ("=\"a\",b", "'=\"a\",b"), ("a;b", "a;b"), ("a;=1+1", "a;=1+1"), ("=a;=1+1", "'=a;=1+1"), ("a\t=1+1", "a\t=1+1"),
+    (";", ";"),
+    ("\";=1+1;\"", "\";=1+1;\""), ("＝1", "＝1"),
   ]
 
   /// A cell as it is read from a file, with its apostrophe.
@@ -74,6 +76,22 @@ import Wire
         #expect(cells == [Array(cell.utf8), Array(text.utf8), Array(text.utf8)], "\(text.debugDescription)")
       }
     }
+  }
+
+  @Test(arguments: [
+    ("a,b,c\n", "a,b,c\n"), ("a;=1+1,x\n", "\"a;=1+1\",x\n"), ("x,a\t=1,y\n", "x,\"a\t=1\",y\n"),
+    ("=1;2,b;c\n", "\"'=1;2\",\"b;c\"\n"),
+    ("\"a,;b\",;\n", "\"a,;b\",\";\"\n"), ("\"=a\"\"b\",,\n", "\"'=a\"\"b\",,\n"), (",-1,\n", ",'-1,\n"),
+    ("\"\",=\n", "\"\",'=\n"),
+    ("\"a\n=1\",b", "\"a\n=1\",b"), ("a,b,c,=d;e\n", "a,b,c,=d;e\n"), ("\n", "\n"), ("", ""),
+  ])
+  func `Cells that other programs would split stand in quotes`(copied: String, written: String) {
+    var line: [UInt8] = []
+    CSVCell.append(cells: Array(copied.utf8)[...], isGuarded: [true, true, true], to: &line)
+    #expect(String(decoding: line, as: UTF8.self) == written)
+    line = []
+    CSVCell.append(cells: Array(copied.utf8)[...], isGuarded: [false, false], to: &line)
+    #expect(String(decoding: line, as: UTF8.self) == copied)
   }
 
   @Test func `What is written into a file is imported as the same texts`() async throws {
