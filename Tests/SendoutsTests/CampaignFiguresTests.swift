@@ -49,7 +49,7 @@ import Wire
         INSERT INTO sendout_variant (customer_id, sendout_id, variant_no, name, share, contacts)
         VALUES ($1, $2, 0, '', 20, 10000), ($1, $2, 1, 'A', 40, 15000), ($1, $2, 2, 'B', 40, 15000)
         """, customer, sendout)
-      try await bench.database.query("UPDATE sendout SET state = 'running', frozen_at = now(), rules = '{}'")
+      try await bench.database.query("UPDATE sendout SET state = 'running', frozen_at = now()")
 
       let part = try await figures(bench, id)
       #expect(part.isEstimate && part.sizesFit == false && part.waiting == 10_000)
@@ -120,7 +120,7 @@ import Wire
         "INSERT INTO sendout_left_out (customer_id, sendout_id, reason, contacts) VALUES ($1, $2, 'capped', 4)",
         bench.customer.rawValue, id.rawValue)
       try await bench.database.query(
-        "UPDATE sendout SET state = 'finished', frozen_at = now(), finished_at = now(), expired_at = now(), rules = '{}'"
+        "UPDATE sendout SET state = 'finished', frozen_at = now(), finished_at = now(), expired_at = now()"
       )
       let found = try await figures(bench, id)
       #expect(found.variants.map { $0.counts?.opened } == [9, 19] && !found.isEstimate)
