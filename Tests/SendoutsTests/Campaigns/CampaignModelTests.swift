@@ -87,6 +87,57 @@ import Wire
     }
   }
 
+  @Test func `Local times and quiet hours are those of the clocks of all zones, when these change, too`() async throws {
+    try await withDatabase { database in
+      let clocks = try await model(database).clocks
+      var random = SeededGenerator(seed: 34)
+      var asked: [(zone: String, clock: ZoneClock, at: Int, hours: QuietHours)] = []
+      for (zone, clock) in clocks.sorted(by: { $0.key < $1.key }) {
+        for change in clock.changes.isEmpty ? [Self.span.lowerBound] : clock.changes {
+          let at = change + 60 * Int.random(in: -1600...400, using: &random)
+          // One of the two is near what the clock shows at the change.
+          let near = clock.minute(at: change - 60) + Int.random(in: -90...90, using: &random)
+          let other = near + Int.random(in: 1...1439, using: &random)
+          let hours = try Bool.random(using: &random) ? Self.hours(near, other) : Self.hours(other, near)
+          asked.append((zone, clock, at, hours))
+        }
+      }
+      let rows = try await database.query(
+        """
+        SELECT extract(epoch FROM local_moment(to_timestamp(wall) AT TIME ZONE 'UTC', zone))::bigint,
+               extract(epoch FROM quiet_end(at, zone, starts, ends))::bigint,
+               extract(epoch FROM quiet_start(at, zone, starts, ends))::bigint
+          FROM (SELECT zone, to_timestamp(at) AS at, starts::time, ends::time, wall, number
+                  FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::bigint[])
+                         WITH ORDINALITY AS asked (zone, at, starts, ends, wall, number)) AS asked
+         ORDER BY number
+        """, asked.map(\.zone), asked.map { Int64($0.at) }, asked.map { "\($0.hours.start)" },
+        asked.map { "\($0.hours.end)" }, asked.map { Int64(Self.wall($0.at, $0.hours, $0.clock)) })
+      for (row, asked) in zip(rows, asked) {
+        let (moment, end, start) = try row.decode(Int64.self, Int64?.self, Int64.self)
+        let place = "\(asked.zone) at \(asked.at), \(asked.hours.start)-\(asked.hours.end)"
+        let wall = Self.wall(asked.at, asked.hours, asked.clock)
+        #expect(Int(moment) == asked.clock.moment(showing: wall), "\(wall) in \(place)")
+        #expect(end.map(Int.init) == asked.hours.end(after: asked.at, asked.clock), "\(place)")
+        #expect(Int(start) == asked.hours.start(from: asked.at, asked.clock), "\(place)")
+      }
+      #expect(rows.count == asked.count && rows.count > 500)
+    }
+  }
+
+  private static func hours(_ start: Int, _ end: Int) throws -> QuietHours {
+    func text(_ minute: Int) -> String {
+      let minute = (minute % 1440 + 1440) % 1440
+      return String(format: "%02d:%02d", minute / 60, minute % 60)
+    }
+    return try #require(QuietHours("\(text(start))-\(text(end))"))
+  }
+
+  /// A wall time on the day of a moment.
+  private static func wall(_ moment: Int, _ hours: QuietHours, _ clock: ZoneClock) -> Int {
+    clock.wall(at: moment) / 86_400 * 86_400 + hours.end.minutes * 60
+  }
+
   // MARK: Zones
 
   /// The model with the zones that this machine and the database know in the same way. The others are few.
