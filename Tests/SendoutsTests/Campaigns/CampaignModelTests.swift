@@ -25,7 +25,7 @@ import Wire
   @Test func `Each contact gets a campaign when the model says, or nothing for its reason`() async throws {
     let count = isSoak ? 10_000 : 200
     let size = min(Self.casesInDatabase, count / Self.databases)
-    let model = try await withDatabase { try await model($0) }
+    let model = try await withDatabase { try await self.model($0) }
     let sent = try await withThrowingTaskGroup(of: Int.self) { group in
       var waiting = stride(from: 1, through: count, by: size).map { $0...min($0 + size - 1, count) }[...]
       for seeds in waiting.prefix(Self.databases) { group.addTask { try await compare(seeds, model) } }
@@ -114,7 +114,7 @@ import Wire
         let place = "\(asked.zone) at \(asked.at), \(asked.hours.start)-\(asked.hours.end)"
         let wall = Self.wall(asked.at, asked.hours, asked.clock)
         #expect(Int(moment) == asked.clock.moment(showing: wall), "\(wall) in \(place)")
-        #expect(end.map(Int.init) == asked.hours.end(after: asked.at, asked.clock), "\(place)")
+        #expect(end.map { Int($0) } == asked.hours.end(after: asked.at, asked.clock), "\(place)")
         #expect(Int(start) == asked.hours.start(from: asked.at, asked.clock), "\(place)")
       }
       #expect(rows.count == asked.count && rows.count > 500)
