@@ -42,12 +42,12 @@ extension Ledger {
       let (name, contacts, firstAt, lastAt) = try row.decode(String.self, Int32.self, Date?.self, Date?.self)
       (frozen.firstAt, frozen.lastAt) = (firstAt, lastAt)
       // What is no step is a part of one: those held, of those left.
-      guard let step = PreflightReply.StepName(rawValue: name) else {
+      guard let step = PreflightReply.StepName(leavingOut: name) else {
         frozen.held = Int(contacts)
         continue
       }
       frozen.everyone = (frozen.everyone ?? 0) + Int(contacts)
-      if step == .left { frozen.people = Int(contacts) } else { frozen.leftOut[step] = Int(contacts) }
+      if step == .left { frozen.people = Int(contacts) } else { frozen.leftOut[step, default: 0] += Int(contacts) }
     }
     return frozen
   }
@@ -99,6 +99,13 @@ extension Ledger {
   }
 }
 
+extension PreflightReply.StepName {
+  /// The step of whom the freeze leaves out for a reason. Whose moment is after the sendout's end has missed it.
+  fileprivate init?(leavingOut reason: String) {
+    self.init(rawValue: reason == HubReason.expired.rawValue ? Self.missed.rawValue : reason)
+  }
+}
+
 extension PreflightCounts {
   init(_ rows: Rows) throws {
     self.init(asOf: Date(timeIntervalSince1970: 0), steps: [], held: 0, devices: [:], zones: [])
@@ -108,7 +115,7 @@ extension PreflightCounts {
         String.self, String?.self, String?.self, Int64?.self, Bool?.self, Date?.self, Date?.self, Int64.self)
       switch PlannedFreezeQueries.Line(rawValue: line) {
       case .step:
-        let step = name.flatMap(PreflightReply.StepName.init(rawValue:)) ?? .left
+        let step = name.flatMap(PreflightReply.StepName.init(leavingOut:)) ?? .left
         counts[step, default: 0] += Int(count)
         counts[.everyone, default: 0] += Int(count)
         guard step == .left else { continue }

@@ -90,7 +90,8 @@ struct PlannedAudienceSQL {
                 FROM place CROSS JOIN generate_series(0, \(Parameter.steps) - 1) AS slot) AS at),
     fate AS MATERIALIZED (
       SELECT quiet.*, hold, coalesce(until + make_interval(mins => hold), at) AS due_at,
-             CASE WHEN at IS NULL OR at >= \(Parameter.endAt) THEN '\(StepName.missed.rawValue)'
+             CASE WHEN at IS NULL THEN '\(StepName.missed.rawValue)'
+                  WHEN at >= \(Parameter.endAt) THEN '\(HubReason.expired.rawValue)'
                   WHEN until IS NOT NULL
                        AND (\(Parameter.quietPolicy) = '\(QuietPolicy.skip.rawValue)' OR until >= \(Parameter.endAt)
                             OR at + make_interval(secs => \(Parameter.ttl)) <= until) THEN '\(StepName.quiet.rawValue)' END AS verdict

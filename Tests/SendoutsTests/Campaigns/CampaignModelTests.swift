@@ -24,25 +24,21 @@ import Wire
 
   @Test func `Each contact gets a campaign when the model says, or nothing for its reason`() async throws {
     let count = isSoak ? 10_000 : 200
-    try await withSendingBench { bench in
-      let model = try await model(bench.database)
-      let chunks = stride(from: 1, through: count, by: min(Self.casesInDatabase, count / Self.databases)).map { first in
-        first...min(first + min(Self.casesInDatabase, count / Self.databases) - 1, count)
+    let size = min(Self.casesInDatabase, count / Self.databases)
+    let model = try await withDatabase { try await self.model($0) }
+    let sent = try await withThrowingTaskGroup(of: Int.self) { group in
+      var waiting = stride(from: 1, through: count, by: size).map { $0...min($0 + size - 1, count) }[...]
+      for seeds in waiting.prefix(Self.databases) { group.addTask { try await compare(seeds, model) } }
+      waiting = waiting.dropFirst(Self.databases)
+      var sent = 0
+      while let some = try await group.next() {
+        sent += some
+        if let seeds = waiting.popFirst() { group.addTask { try await compare(seeds, model) } }
       }
-      let sent = try await withThrowingTaskGroup(of: Int.self) { group in
-        var waiting = chunks[...]
-        for seeds in waiting.prefix(Self.databases) { group.addTask { try await compare(seeds, model) } }
-        waiting = waiting.dropFirst(Self.databases)
-        var sent = 0
-        while let some = try await group.next() {
-          sent += some
-          if let seeds = waiting.popFirst() { group.addTask { try await compare(seeds, model) } }
-        }
-        return sent
-      }
-      // Cases in which nothing leaves would prove little.
-      #expect(sent > count)
+      return sent
     }
+    // Cases in which nothing leaves would prove little.
+    #expect(sent > count)
   }
 
   /// Runs the cases of these seeds.
@@ -85,6 +81,57 @@ import Wire
       }
       return differences
     }
+  }
+
+  @Test func `Local times and quiet hours are those of the clocks of all zones, when these change, too`() async throws {
+    try await withDatabase { database in
+      let clocks = try await model(database).clocks
+      var random = SeededGenerator(seed: 34)
+      var asked: [(zone: String, clock: ZoneClock, at: Int, hours: QuietHours)] = []
+      for (zone, clock) in clocks.sorted(by: { $0.key < $1.key }) {
+        for change in clock.changes.isEmpty ? [Self.span.lowerBound] : clock.changes {
+          let at = change + 60 * Int.random(in: -1600...400, using: &random)
+          // One of the two is near what the clock shows at the change.
+          let near = clock.minute(at: change - 60) + Int.random(in: -90...90, using: &random)
+          let other = near + Int.random(in: 1...1439, using: &random)
+          let hours = try Bool.random(using: &random) ? Self.hours(near, other) : Self.hours(other, near)
+          asked.append((zone, clock, at, hours))
+        }
+      }
+      let rows = try await database.query(
+        """
+        SELECT extract(epoch FROM local_moment(to_timestamp(wall) AT TIME ZONE 'UTC', zone))::bigint,
+               extract(epoch FROM quiet_end(at, zone, starts, ends))::bigint,
+               extract(epoch FROM quiet_start(at, zone, starts, ends))::bigint
+          FROM (SELECT zone, to_timestamp(at) AS at, starts::time, ends::time, wall, number
+                  FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::bigint[])
+                         WITH ORDINALITY AS asked (zone, at, starts, ends, wall, number)) AS asked
+         ORDER BY number
+        """, asked.map(\.zone), asked.map { Int64($0.at) }, asked.map { "\($0.hours.start)" },
+        asked.map { "\($0.hours.end)" }, asked.map { Int64(Self.wall($0.at, $0.hours, $0.clock)) })
+      for (row, asked) in zip(rows, asked) {
+        let (moment, end, start) = try row.decode(Int64.self, Int64?.self, Int64.self)
+        let place = "\(asked.zone) at \(asked.at), \(asked.hours.start)-\(asked.hours.end)"
+        let wall = Self.wall(asked.at, asked.hours, asked.clock)
+        #expect(Int(moment) == asked.clock.moment(showing: wall), "\(wall) in \(place)")
+        #expect(end.map { Int($0) } == asked.hours.end(after: asked.at, asked.clock), "\(place)")
+        #expect(Int(start) == asked.hours.start(from: asked.at, asked.clock), "\(place)")
+      }
+      #expect(rows.count == asked.count && rows.count > 500)
+    }
+  }
+
+  private static func hours(_ start: Int, _ end: Int) throws -> QuietHours {
+    func text(_ minute: Int) -> String {
+      let minute = (minute % 1440 + 1440) % 1440
+      return String(format: "%02d:%02d", minute / 60, minute % 60)
+    }
+    return try #require(QuietHours("\(text(start))-\(text(end))"))
+  }
+
+  /// A wall time on the day of a moment.
+  private static func wall(_ moment: Int, _ hours: QuietHours, _ clock: ZoneClock) -> Int {
+    clock.wall(at: moment) / 86_400 * 86_400 + hours.end.minutes * 60
   }
 
   // MARK: Zones

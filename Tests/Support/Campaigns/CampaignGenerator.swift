@@ -41,7 +41,7 @@ public struct CampaignGenerator: Sendable {
     let start = given.sendouts.map(\.madeAt).min() ?? scene.moment
     given.contacts = (0..<number(4...18)).map { _ in contact(scene, before: start, given) }
     let last = given.sendouts.map(\.madeAt).max() ?? scene.moment
-    given.outages = outages(scene, after: last)
+    given.outages = outages(scene, given, after: last)
     for index in given.sendouts.indices { given.sendouts[index] = withPeople(given.sendouts[index], scene, given) }
     return given
   }
@@ -90,7 +90,7 @@ public struct CampaignGenerator: Sendable {
 
   private mutating func sendout(_ scene: Scene) -> CampaignCase.Sendout {
     var campaign = CampaignFields()
-    let start = scene.moment + minutes(-400...400)
+    let start = scene.moment + minutes(-200...200)
     var madeAt = start - number(1...90_000)
     let kind = number(1...100)
     if kind <= 55 {
@@ -106,8 +106,10 @@ public struct CampaignGenerator: Sendable {
       madeAt = start
     }
     if chance(30) { campaign.spreadMinutes = one(of: [1, 7, 60, 119, 120, 121, 240, 241, 1440]) }
-    if chance(50) { campaign.lateMinutes = one(of: [1, 10, 30, 60, 120, 10_080]) }
-    if chance(25) { campaign.endAt = timestamp(max(start, madeAt) + number(1...1500) * 60) }
+    if chance(70) { campaign.lateMinutes = one(of: [1, 10, 30, 120, 10_080, 10_080]) }
+    if chance(25) {
+      campaign.endAt = timestamp(max(start, madeAt) + (chance(50) ? number(1...180) : number(1...1500)) * 60)
+    }
     if chance(20) { campaign.holdoutPercent = number(1...50) }
     if chance(25) { addVariants(to: &campaign) }
     if chance(15) { campaign.ignoreCaps = true }
@@ -158,11 +160,27 @@ public struct CampaignGenerator: Sendable {
     return sendout
   }
 
-  private mutating func outages(_ scene: Scene, after start: Int) -> [Range<Int>] {
+  private mutating func outages(_ scene: Scene, _ given: CampaignCase, after start: Int) -> [Range<Int>] {
+    let starts = given.sendouts.map {
+      $0.campaign.startAt?.seconds ?? $0.campaign.localTime.map { $0.seconds - scene.clock.offset(at: scene.moment) }
+        ?? scene.moment
+    }
     var outages: [Range<Int>] = []
     for _ in 0..<one(of: [0, 0, 1, 1, 2, 3]) {
-      let from = max(scene.moment + minutes(-500...1000), (outages.last?.upperBound ?? start) + 300)
-      let length = chance(30) ? one(of: [60, 600, 1800, 3600, 7200]) + number(-1...1) : number(1...20_000)
+      let planned = one(of: starts)
+      var (from, length) = (scene.moment + minutes(-500...1000), number(1...20_000))
+      switch (number(1...100), given.quietHours) {
+      case (...40, _): from = planned - number(0...3600)
+      case (...70, let quiet?):
+        // It ends after quiet hours have begun, or have ended.
+        let edge = chance(50) ? quiet.start : quiet.end
+        let until = planned + (edge.minutes - scene.clock.minute(at: planned) + 1440) % 1440 * 60
+        from = (chance(60) ? planned : until) - number(0...3600)
+        length = max(until - from, 0) + number(1...10_000)
+      default: break
+      }
+      if chance(20) { length = one(of: [60, 600, 1800, 3600, 7200]) + number(-1...1) }
+      from = max(from, (outages.last?.upperBound ?? start) + 300)
       outages.append(from..<from + length)
     }
     return outages

@@ -1,5 +1,5 @@
 import FoundationEssentials
-import Wire
+public import Wire
 
 /// When campaigns reach each contact, or why they do not, written a second time without SQL: tests compare the ledger with it. What quiet hours do is
 /// found by looking at the clock minute by minute.
@@ -50,8 +50,15 @@ extension QuietHours {
       ? start.minutes <= minute && minute < end.minutes : minute >= start.minutes || minute < end.minutes
   }
 
+  /// When a clock shows a time of them next: now, or at a later whole minute.
+  public func start(from moment: Int, _ clock: ZoneClock) -> Int {
+    var minute = moment
+    while !contain(minute: clock.minute(at: minute)) { minute = minute / 60 * 60 + 60 }
+    return minute
+  }
+
   /// When a clock first shows a time outside of them; nil if it does so now.
-  func end(after moment: Int, _ clock: ZoneClock) -> Int? {
+  public func end(after moment: Int, _ clock: ZoneClock) -> Int? {
     guard contain(minute: clock.minute(at: moment)) else { return nil }
     var minute = moment / 60 * 60 + 60
     while contain(minute: clock.minute(at: minute)) { minute += 60 }
@@ -231,7 +238,7 @@ private struct Course {
     guard let start else { return .out(.missed) }
     let planned = start + 60 * sendout.spreadMinutes(of: contact.id)
     let end = campaign.endAt?.seconds ?? .max
-    if planned >= end { return .out(.missed) }
+    if planned >= end { return .out(.missed, reason: "expired") }
     let isPlanned = campaign.hasTime || campaign.spreadMinutes != nil
     guard let quiet = given.quietHours(of: sendout), let until = quiet.end(after: planned, clocks[index]) else {
       return .left(due: planned, isPlanned: isPlanned)

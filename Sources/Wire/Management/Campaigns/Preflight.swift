@@ -72,6 +72,7 @@ public struct PreflightReply: APIObject, Equatable {
     case capped
     /// Those whom quiet hours would leave out; others wait (`held`).
     case quiet
+    /// Those whose time was over, and those whose time comes after the end. Pushes to the latter are skipped as `expired`.
     case missed
     case left
   }
