@@ -62,6 +62,22 @@ import Wire
     }
   }
 
+  @Test func `What the shares come to is said while one types`() {
+    func shares(_ all: [String], _ winner: String? = nil) -> String {
+      var values = winner.map { ["winner.afterMinutes": [$0]] } ?? [:]
+      for (place, share) in all.enumerated() {
+        values["variant.\(place).place"] = ["\(place)"]
+        values["variant.\(place).share"] = [share]
+      }
+      return composed(values).shares
+    }
+    #expect(shares([]).isEmpty && shares(["100"]).isEmpty)
+    #expect(shares(["40", " 60 "]) == "The shares add up to 100 %: each contact gets a variant.")
+    #expect(shares(["40", "x"]).contains("add up to 40 %. Without a decision"))
+    #expect(shares(["10", "10"], "240").hasPrefix("20 % of the contacts get a variant at once, and the other 80 %"))
+    #expect(shares(["99", "99999999999999999999", "9223372036854775807"], "1").contains("leave somebody"))
+  }
+
   @Test func `A moment is typed in the customer's zone, and stays exact where nobody touched it`() throws {
     let zone = ConsoleZone("Europe/Amsterdam")
     let exact = try #require(Timestamp("2030-07-01T21:13:07Z"))
