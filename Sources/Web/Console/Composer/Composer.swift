@@ -115,6 +115,7 @@ struct Composer: Sendable {
       "translations": fieldsets(.translation), "variants": fieldsets(.variant),
       "winnerFields": some(ComposerForm.winnerFields.map(\.name)), "shownFields": some(form.shownFields.map(\.name)),
     ]
+    values["shares"] = form.shares
     for (version, name) in [(MessageVersion.translation, "Translation"), (.variant, "Variant")] {
       let count = version.places(in: form.values).count
       values["has\(name)s"] = count > 0

@@ -116,6 +116,23 @@ extension ComposerForm {
     ).named("winner.undecided", isRequired: false),
   ]
 
+  /// What the variants' shares come to, while one types; empty without variants.
+  var shares: String {
+    let places = MessageVersion.variant.places(in: values)
+    guard places.count > 1 else { return "" }
+    let sum = places.reduce(0) { sum, place in
+      let typed = values.text(MessageVersion.variant.name(place, "share")).flatMap { Int($0.trimmed) }
+      return sum + min(max(typed ?? 0, 0), 100)
+    }
+    let hasWinner = values.text("winner.afterMinutes") != nil
+    return switch (hasWinner, sum) {
+    case (true, ..<100): "\(sum) % of the contacts get a variant at once, and the other \(100 - sum) % the winner."
+    case (true, _): "The shares add up to \(sum) %. With a decision they have to leave somebody: less than 100."
+    case (false, 100): "The shares add up to 100 %: each contact gets a variant."
+    case (false, _): "The shares add up to \(sum) %. Without a decision they have to add up to 100."
+    }
+  }
+
   /// Which of them the preview shows, and a test to oneself sends.
   var shownFields: [FormField] {
     func choices(_ version: MessageVersion) -> [FormField.Choice] {

@@ -1,5 +1,4 @@
-import Foundation
-import Operations
+import Postgres
 import Registry
 import Sendouts
 import Support
@@ -63,6 +62,22 @@ import Wire
     }
   }
 
+  @Test func `What the shares come to is said while one types`() {
+    func shares(_ all: [String], _ winner: String? = nil) -> String {
+      var values = winner.map { ["winner.afterMinutes": [$0]] } ?? [:]
+      for (place, share) in all.enumerated() {
+        values["variant.\(place).place"] = ["\(place)"]
+        values["variant.\(place).share"] = [share]
+      }
+      return composed(values).shares
+    }
+    #expect(shares([]).isEmpty && shares(["100"]).isEmpty)
+    #expect(shares(["40", " 60 "]) == "The shares add up to 100 %: each contact gets a variant.")
+    #expect(shares(["40", "x"]).contains("add up to 40 %. Without a decision"))
+    #expect(shares(["10", "10"], "240").hasPrefix("20 % of the contacts get a variant at once, and the other 80 %"))
+    #expect(shares(["99", "99999999999999999999", "9223372036854775807"], "1").contains("leave somebody"))
+  }
+
   @Test func `A moment is typed in the customer's zone, and stays exact where nobody touched it`() throws {
     let zone = ConsoleZone("Europe/Amsterdam")
     let exact = try #require(Timestamp("2030-07-01T21:13:07Z"))
@@ -79,11 +94,9 @@ import Wire
   @Test func `The customer's zone, quiet hours and caps stand in the form`() async throws {
     try await withConsole { console in
       try await console.settle()
-      let hours = try #require(QuietHours("21:00-08:00"))
+      let (hours, cap) = (try #require(QuietHours("21:00-08:00")), try #require(Cap("3/24h/marketing")))
       _ = try await Customers(console.database.pool).update(
-        console.customer,
-        CustomerUpdate(
-          timeZone: "Europe/Stockholm", quietHours: .set(hours), caps: [try #require(Cap("3/24h/marketing"))]))
+        console.customer, CustomerUpdate(timeZone: "Europe/Stockholm", quietHours: .set(hours), caps: [cap]))
       let page = try await console.browser(.marketer).get("/console/new-sendout").text
       #expect(page.contains("In the zone Europe/Stockholm."), "\(page)")
       #expect(page.contains("21:00 to 08:00, held until they end") && page.contains("3/24h marketing"), "\(page)")
@@ -290,7 +303,7 @@ import Wire
         (series: String($0.1), x: Double($0.2) ?? -1, width: Double($0.3) ?? -1)
       }
       #expect(bars.count == counts.filter { $0 > 0 }.count, "\(html)")
-      let everyone = try #require(bars.first { $0.series == "s1" })
+      let everyone = try #require(bars.first(where: { $0.series == "s1" }))
       let others = bars.filter { $0.series != "s1" }
       #expect(abs(others.reduce(0) { $0 + $1.width } - everyone.width) < 0.001, "\(html)")
       // Each begins where the one above ends, from right to left.

@@ -1,4 +1,5 @@
-import Operations
+import Foundation
+import Postgres
 import Registry
 import Sendouts
 import Support
@@ -112,8 +113,8 @@ import Wire
       let colleague = try await console.browser(.marketer, "noah@example.com")
       let check = try await colleague.get("/console/sendouts/1/check")
       #expect(check.text.contains("You approve what this page shows"), "\(check.text)")
-      _ = try await Customers(console.database.pool).update(
-        console.customer, CustomerUpdate(caps: [try #require(Cap("1/24h"))]))
+      let cap = try #require(Cap("1/24h"))
+      _ = try await Customers(console.database.pool).update(console.customer, CustomerUpdate(caps: [cap]))
       let late = try await colleague.post("/console/sendouts/1/check", [seen(check)])
       #expect(late.status == 409 && late.text.contains("look at it again"), "\(late.text)")
       #expect(try await console.sendout().state == .draft)

@@ -1,4 +1,5 @@
-import Operations
+import Postgres
+import Providers
 import Registry
 import Sendouts
 import Support
