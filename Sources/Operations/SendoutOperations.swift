@@ -318,13 +318,14 @@ package enum ReportOperations: ManagedOperations {
     get: "/api/v1/reports/{report}", id: "showReport", .reports, "Show a report",
     """
     The same numbers as in psql: `devices`, `registrations` and `invalidations` by day, `sendouts`, `funnel`, \
-    `failures`, `opens` by hour, `subscriptions` and `notifications` of data trees, and the `timeline` of one \
-    contact. The newest rows come first. Days and hours are UTC.
+    `failures`, `opens` by hour, `campaigns`, `variants`, `local_times`, `left_out` and `caps` of sendouts, `subscriptions` and \
+    `notifications` of data trees, `hybrid` and `suppressions`, and the `timeline` of one contact. The newest rows come first. Days and hours \
+    are UTC.
     """,
     at: Parameters.path("report", Report.schema, "The report's name.", example: "sendouts")
       .and(
         .number(
-          "sendout", SendoutID.self, "Only this sendout. For `sendouts`, `funnel`, `failures` and `opens`.", example: 7)
+          "sendout", SendoutID.self, "Only this sendout. For the reports of sendouts, but not `caps`.", example: 7)
       )
       .and(
         .text(

@@ -41,6 +41,7 @@ CREATE TABLE sendout (
   changed_at          timestamptz,
   frozen_at           timestamptz,
   finished_at         timestamptz,
+  folded_at           timestamptz,
   expired_at          timestamptz,
   next_message        int4        NOT NULL DEFAULT 1,
   next_push           int4        NOT NULL DEFAULT 1,
@@ -113,6 +114,7 @@ COMMENT ON COLUMN sendout.started_at       IS 'When it was started.';
 COMMENT ON COLUMN sendout.changed_at       IS 'When it was last started, paused or resumed. What is paused for longer than its retention is cancelled.';
 COMMENT ON COLUMN sendout.frozen_at        IS 'When its audience was written into the ledger.';
 COMMENT ON COLUMN sendout.finished_at      IS 'When its last push settled, or when it was cancelled.';
+COMMENT ON COLUMN sendout.folded_at        IS 'When retention wrote what its contacts came to for good, before their pushes go. Until then reports count the pushes. NULL for streams.';
 COMMENT ON COLUMN sendout.expired_at       IS 'When retention had deleted its pushes, messages and opens; NULL while they are there. Its totals stay, in one settled batch for each lane.';
 
 -- Counts change with the pushes' states, in the same statement, so that no report has to read the pushes. Statements lock

@@ -140,7 +140,8 @@ COMMENT ON FUNCTION make_partitions IS 'Makes the partitions that will be needed
 -- DROP locks the whole table against everybody until the commit, which is why a call drops the tables of one range only, both or none.
 -- DETACH CONCURRENTLY would not, but PostgreSQL refuses it within a function.
 --
--- A range is kept by the sendouts that have rows in it, or may come to have some: not by drafts, nor by those whose rows are gone.
+-- A range is kept by the sendouts that have rows in it, or may come to have some: not by drafts, nor by those whose rows are gone. It is
+-- kept, too, until what their contacts came to is written for good.
 CREATE FUNCTION drop_expired_partitions(days int4, is_trial boolean) RETURNS TABLE (dropped text, known_rows bigint, problem text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp SET lock_timeout = '1s' AS $$
 DECLARE
@@ -174,7 +175,8 @@ BEGIN
                OR EXISTS (SELECT FROM push_batch b WHERE b.customer_id = s.customer_id AND b.sendout_id = s.sendout_id
                              AND (least(days, c.retention_days) IS NULL
                                   OR s.finished_at >= now() - make_interval(days => least(days, c.retention_days))
-                                  OR b.state IN ('queued', 'held', 'claimed'))))
+                                  OR b.state IN ('queued', 'held', 'claimed')
+                                  OR NOT is_trial AND s.kind = 'broadcast' AND s.folded_at IS NULL)))
         LIMIT 1;
       CONTINUE WHEN FOUND;
       names := ARRAY['push_' || part.first_value, 'open_event_' || part.first_value];

@@ -94,14 +94,15 @@ JOIN (
     JOIN push_app ON push_app.customer_id = sendout.customer_id AND push_app.push_app_id = ANY (sendout.push_app_ids)
    GROUP BY sendout.customer_id, sendout.sendout_id
 ) a ON a.customer_id = s.customer_id AND a.sendout_id = s.sendout_id
-LEFT JOIN sendout_counts p ON p.customer_id = s.customer_id AND p.sendout_id = s.sendout_id;
-COMMENT ON VIEW   report.sendout_totals                  IS 'One row per sendout, with its pushes by state. API and command line show the same counts.';
+LEFT JOIN sendout_counts p ON p.customer_id = s.customer_id AND p.sendout_id = s.sendout_id
+WHERE s.test_of IS NULL;
+COMMENT ON VIEW   report.sendout_totals                  IS 'One row per sendout, with its pushes by state. API and command line show the same counts. Tests of sendouts are left out.';
 COMMENT ON COLUMN report.sendout_totals.customer_id      IS 'The customer.';
 COMMENT ON COLUMN report.sendout_totals.sendout_id       IS 'Number of the sendout.';
 COMMENT ON COLUMN report.sendout_totals.name             IS 'Name of the sendout, as a cell; see report.exact.';
 COMMENT ON COLUMN report.sendout_totals.app_id           IS 'The app it goes to; several by comma.';
 COMMENT ON COLUMN report.sendout_totals.platform         IS 'The app''s platform, by name; several by comma.';
-COMMENT ON COLUMN report.sendout_totals.state            IS 'draft, freezing, running, paused, cancelled or finished.';
+COMMENT ON COLUMN report.sendout_totals.state            IS 'draft, scheduled, freezing, running, paused, cancelled or finished.';
 COMMENT ON COLUMN report.sendout_totals.template_name    IS 'Template of the rich page; NULL for none.';
 COMMENT ON COLUMN report.sendout_totals.template_version IS 'Version of the template.';
 COMMENT ON COLUMN report.sendout_totals.created_at       IS 'When it was created.';
@@ -144,8 +145,10 @@ CREATE VIEW report.failures AS
 SELECT p.customer_id, p.sendout_id, p.state, report.cell(coalesce(p.reason, 'unknown')) AS reason, count(*) AS pushes
 FROM push p
 WHERE p.state IN ('failed', 'uncertain', 'skipped', 'waiting')
+  AND NOT EXISTS (SELECT FROM sendout s
+                   WHERE s.customer_id = p.customer_id AND s.sendout_id = p.sendout_id AND s.test_of IS NOT NULL)
 GROUP BY p.customer_id, p.sendout_id, p.state, coalesce(p.reason, 'unknown');
-COMMENT ON VIEW   report.failures             IS 'Why pushes were not accepted, or are not accepted yet.';
+COMMENT ON VIEW   report.failures             IS 'Why pushes were not accepted, or are not accepted yet. Tests of sendouts are left out.';
 COMMENT ON COLUMN report.failures.customer_id IS 'The customer.';
 COMMENT ON COLUMN report.failures.sendout_id  IS 'The sendout.';
 COMMENT ON COLUMN report.failures.state       IS 'failed, uncertain, skipped, or waiting for a retry.';

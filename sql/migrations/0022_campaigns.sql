@@ -130,6 +130,8 @@ CREATE TABLE sendout_zone (
   source      text        NOT NULL CONSTRAINT sendout_zone_source_known CHECK (source IN ('contact', 'device', 'country', 'customer')),
   planned_at  timestamptz,
   contacts    int4        NOT NULL,
+  accepted    int4,
+  opened      int4,
   PRIMARY KEY (customer_id, sendout_id, zone_no),
   CONSTRAINT sendout_zone_sendout_id_fkey FOREIGN KEY (customer_id, sendout_id) REFERENCES sendout ON DELETE CASCADE
 );
@@ -141,6 +143,8 @@ COMMENT ON COLUMN sendout_zone.zone        IS 'Its name in the IANA database.';
 COMMENT ON COLUMN sendout_zone.source      IS 'Who told it: the contact''s own field, its newest valid device that tells one, its country where that has one zone alone, or the customer''s setting.';
 COMMENT ON COLUMN sendout_zone.planned_at  IS 'The moment of the local time there, before spread and quiet hours; NULL without a local time, and where it was over.';
 COMMENT ON COLUMN sendout_zone.contacts    IS 'Contacts of the audience in this zone, those left out later too.';
+COMMENT ON COLUMN sendout_zone.accepted    IS 'Those of them with an accepted push, written before retention deletes the pushes; NULL until then.';
+COMMENT ON COLUMN sendout_zone.opened      IS 'Those of the accepted who had opened one by then.';
 
 CREATE TABLE sendout_variant (
   customer_id      bigint NOT NULL,
@@ -153,6 +157,8 @@ CREATE TABLE sendout_variant (
   accepted         int4,
   opened           int4,
   p_adjusted       float8,
+  final_accepted   int4,
+  final_opened     int4,
   PRIMARY KEY (customer_id, sendout_id, variant_no),
   CONSTRAINT sendout_variant_sendout_id_fkey FOREIGN KEY (customer_id, sendout_id) REFERENCES sendout ON DELETE CASCADE
 );
@@ -167,6 +173,8 @@ COMMENT ON COLUMN sendout_variant.contacts         IS 'How many contacts it fell
 COMMENT ON COLUMN sendout_variant.accepted         IS 'Contacts with an accepted push when the winner was decided; NULL before, and without a winner.';
 COMMENT ON COLUMN sendout_variant.opened           IS 'Those of them who had opened by then.';
 COMMENT ON COLUMN sendout_variant.p_adjusted       IS 'At the decision, how likely so large a difference to the best variant is by chance, after Holm; NULL for the best itself.';
+COMMENT ON COLUMN sendout_variant.final_accepted   IS 'Contacts with an accepted push, written before retention deletes the pushes; NULL until then.';
+COMMENT ON COLUMN sendout_variant.final_opened     IS 'Those of them who had opened one by then.';
 
 CREATE TABLE sendout_left_out (
   customer_id bigint NOT NULL,

@@ -3,7 +3,7 @@ import Postgres
 /// Statements that delete what retention no longer keeps of a sendout. `$1` is the customer, `$2` the sendout. Only sendouts that
 /// ended for good come here, so nothing else changes their rows but opens.
 enum HistoryQueries {
-  static let all: [Statement] = deletions + [foldBatches]
+  static let all: [Statement] = deletions + [foldBatches, foldContacts]
 
   /// They delete a portion each: `$4` rows behind the number `$3`, and further ones of the last number. They return how many rows there
   /// were, and that number, NULL for none. Numbers of a stream have gaps, which cost nothing.
@@ -64,4 +64,35 @@ enum HistoryQueries {
      GROUP BY push_app_id, sandbox)
     SELECT count(*) FROM gone
     """)
+
+  /// Writes for good what reports count of the sendout's contacts while their pushes are there, by the same view: contacts left out since the
+  /// freeze, and those of each variant and zone with an accepted push. A sendout without any pushes changes nothing. Returns how many contacts
+  /// it read.
+  static let foldContacts = Statement(
+    "history.fold_contacts", .write,
+    """
+    WITH contact AS MATERIALIZED (
+      SELECT variant, zone_no, accepted, opened, left_out_later FROM sendout_contacts
+       WHERE customer_id = $1::bigint AND sendout_id = $2::bigint),
+    left_out AS (
+      INSERT INTO sendout_left_out AS known (customer_id, sendout_id, reason, contacts)
+      SELECT $1::bigint, $2::bigint, left_out_later, count(*) FROM contact
+       WHERE left_out_later IS NOT NULL
+       GROUP BY left_out_later
+      ON CONFLICT (customer_id, sendout_id, reason) DO UPDATE SET contacts = known.contacts + excluded.contacts),
+    variants AS (
+      UPDATE sendout_variant AS known
+         SET final_accepted = counted.accepted, final_opened = counted.opened
+        FROM (SELECT variant, \(outcomes) FROM contact GROUP BY variant) AS counted
+       WHERE known.customer_id = $1::bigint AND known.sendout_id = $2::bigint AND known.variant_no = counted.variant),
+    zones AS (
+      UPDATE sendout_zone AS known
+         SET accepted = counted.accepted, opened = counted.opened
+        FROM (SELECT zone_no, \(outcomes) FROM contact GROUP BY zone_no) AS counted
+       WHERE known.customer_id = $1::bigint AND known.sendout_id = $2::bigint AND known.zone_no = counted.zone_no)
+    SELECT count(*) FROM contact
+    """)
+
+  private static let outcomes =
+    "count(*) FILTER (WHERE accepted) AS accepted, count(*) FILTER (WHERE accepted AND opened) AS opened"
 }

@@ -282,6 +282,13 @@ extension Ledger {
         HistoryQueries.foldBatches, key.customer.rawValue, key.sendout.rawValue, Self.portion)[0].decode(Int64.self)
     }
   }
+
+  /// Writes for good what reports count of a sendout's contacts as long as their pushes are there. Done twice, it would count twice: the
+  /// transaction marks the sendout, so that the view has nothing of it any more.
+  public func foldContacts(of key: SendoutKey) async throws {
+    try await database.query(FreezeQueries.unlimited)
+    try await database.query(HistoryQueries.foldContacts, key.customer.rawValue, key.sendout.rawValue)
+  }
 }
 
 /// A sendout of a customer: the first part of its pushes' key in the ledger.

@@ -12,15 +12,16 @@ struct ReportCommand: OperationCommand {
   static let configuration = CommandConfiguration(
     commandName: "report", abstract: "Show a report, with the same numbers as schema report in psql.",
     discussion: """
-      devices, registrations and invalidations by day, sendouts, funnel, failures, opens by hour, subscriptions and \
-      notifications of data trees, messages to telephone numbers, suppressions, and the timeline of one contact. The newest rows come first; days and hours are UTC.
+      devices, registrations and invalidations by day, sendouts, funnel, failures, opens by hour, campaigns, variants, local_times, left_out \
+      and caps of sendouts, subscriptions and notifications of data trees, messages to telephone numbers (hybrid), suppressions, and the \
+      timeline of one contact. The newest rows come first; days and hours are UTC.
 
       Example: pushcart report opens --customer 1 --sendout 7
       """)
 
   @Argument(help: "Name of the report.") var report: Report
   @Option(help: "Number of the customer.") var customer: CustomerID
-  @Option(help: "Only this sendout; for sendouts, funnel, failures and opens.") var sendout: SendoutID?
+  @Option(help: "Only this sendout; for the reports of sendouts, but not caps.") var sendout: SendoutID?
   @Option(parsing: .unconditional, help: "Original id of the timeline's contact.") var contact: String?
   @Option(help: "Number of rows, up to 1000.") var limit = Reports.usualLimit
   @OptionGroup var options: ManagementOptions

@@ -14,11 +14,11 @@ enum ReportQueries {
       case .customer: "report.\(view.view) WHERE customer_id = $1::bigint"
       case .sendout:
         "report.\(view.view) WHERE customer_id = $1::bigint AND ($3::bigint IS NULL OR sendout_id = $3::bigint)"
-      // Each sendout has a row at least. So those that are listed are known before any of their rows is read, and others are not read.
-      case .eachSendout:
+      // Those that are listed are known before any of their rows is read, and others are not read.
+      case .eachSendout(let condition):
         """
         (SELECT sendout_id AS listed_id FROM sendout
-          WHERE customer_id = $1::bigint AND ($3::bigint IS NULL OR sendout_id = $3::bigint)
+          WHERE customer_id = $1::bigint AND ($3::bigint IS NULL OR sendout_id = $3::bigint) AND \(condition)
           ORDER BY sendout_id DESC LIMIT $2::bigint) AS listed
          CROSS JOIN LATERAL (SELECT * FROM report.\(view.view)
                               WHERE customer_id = $1::bigint AND sendout_id = listed.listed_id OFFSET 0) AS \(view.view)
@@ -42,10 +42,24 @@ public struct ReportView: Sendable {
     case customer
     /// One sendout, optionally.
     case sendout
-    /// One sendout, optionally, of a view that has at least one row of each.
-    case eachSendout
+    /// One sendout, optionally, of a view that has rows of those that meet a condition. The limit holds for sendouts, too.
+    case eachSendout(String)
     /// One contact, always.
     case contact
+
+    var takesSendout: Bool {
+      switch self {
+      case .sendout, .eachSendout: true
+      case .customer, .contact: false
+      }
+    }
+
+    var takesContact: Bool {
+      switch self {
+      case .contact: true
+      case .customer, .sendout, .eachSendout: false
+      }
+    }
   }
 
   public struct Column: Sendable {
@@ -86,14 +100,14 @@ extension ReportView {
         ["day"] + app + [text("reason"), "devices"])
     case .sendouts:
       ReportView(
-        "sendout_totals", .eachSendout, by: "sendout_id DESC",
+        "sendout_totals", .eachSendout(isNoTest), by: "sendout_id DESC",
         [sendout, text("name"), Column(name: "appId", sql: "app_id"), "platform", "state"] + counts + [
           rate("openRate", "open_rate")
         ]
           + [moment("createdAt", "created_at"), moment("startedAt", "started_at"), moment("finishedAt", "finished_at")])
     case .funnel:
       ReportView(
-        "funnel", .eachSendout, by: "sendout_id DESC, step",
+        "funnel", .eachSendout(isNoTest), by: "sendout_id DESC, step",
         [
           sendout, text("name"), "stage", "pushes", rate("ofAudience", "of_audience"),
           rate("ofPrevious", "of_previous"),
@@ -138,8 +152,44 @@ extension ReportView {
       ReportView(
         "contact_timeline", .contact, by: "at DESC, event, device_id",
         [moment("at", "at"), "event", text("detail"), Column(name: "deviceId", sql: "device_id"), sendout])
+    case .campaigns:
+      ReportView(
+        "campaigns", .eachSendout(isNoTest), by: "sendout_id DESC",
+        [
+          sendout, text("name"), "kind", "state", Column(name: "seriesId", sql: "series_id"),
+          Column(name: "seriesNo", sql: "series_no"), moment("startedAt", "started_at"),
+          moment("finishedAt", "finished_at"), "everyone", Column(name: "left", sql: #""left""#), "accepted", "failed",
+          "opened", rate("openRate", "open_rate"), Column(name: "leftOut", sql: "left_out"),
+        ])
+    case .variants:
+      ReportView(
+        "variants", .eachSendout("frozen_at IS NOT NULL AND campaign -> 'variants' IS NOT NULL"),
+        by: "sendout_id DESC, variant_no = 0, variant_no",
+        [
+          sendout, Column(name: "variantNo", sql: "variant_no"), text("variant"), "share", "contacts", "accepted",
+          "opened", rate("rate", "rate"), rate("low", "low"), rate("high", "high"),
+          Column(name: "acceptedAtDecision", sql: "accepted_at_decision"),
+          Column(name: "openedAtDecision", sql: "opened_at_decision"), Column(name: "pAdjusted", sql: "p_adjusted"),
+          Column(name: "fitsShare", sql: "fits_share"), "decision",
+        ])
+    case .localTimes:
+      ReportView(
+        "local_times",
+        .eachSendout("frozen_at IS NOT NULL AND (local_time IS NOT NULL OR rules -> 'quietHours' IS NOT NULL)"),
+        by: "sendout_id DESC, planned_at, zone, source",
+        [
+          sendout, "zone", "source", moment("plannedAt", "planned_at"), "contacts", "accepted", "opened",
+        ])
+    case .leftOut:
+      ReportView(
+        "left_out", .eachSendout("frozen_at IS NOT NULL AND kind = 'broadcast'"),
+        by: "sendout_id DESC, contacts DESC, reason", [sendout, text("reason"), "contacts"])
+    case .caps:
+      ReportView("caps", by: "day DESC, rule", ["day", "rule", "contacts", "capped"])
     }
   }
+
+  private static let isNoTest = "test_of IS NULL"
 
   private static let app = [Column(name: "appId", sql: "app_id"), Column(name: "appType", sql: "app_type")]
   private static let sendout = Column(name: "sendoutId", sql: "sendout_id")

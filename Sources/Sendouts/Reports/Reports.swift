@@ -25,8 +25,8 @@ public struct Reports: Sendable {
     limit: Int = usualLimit
   ) async throws -> ReportReply {
     let scope = ReportView.of(report).scope
-    if sendout != nil, scope != .sendout, scope != .eachSendout { throw refuse("sendout", report) }
-    if contact != nil, scope != .contact { throw refuse("contact", report) }
+    if sendout != nil, !scope.takesSendout { throw refuse("sendout", report) }
+    if contact != nil, !scope.takesContact { throw refuse("contact", report) }
     let statement = ReportQueries.statement(report)
     let (key, limit) = (customer.rawValue, Int64(limit))
     let rows = try await permits.withPermit(customer) {

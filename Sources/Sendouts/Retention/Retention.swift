@@ -6,7 +6,8 @@ public import Wire
 
 /// Keeps the ledger's storage in shape: keeps spare partitions, and deletes what is older than its customer keeps.
 ///
-/// Pushes, messages and opens of a sendout that has ended are deleted, as are events of devices; its row and its totals stay. A sendout that
+/// Pushes, messages and opens of a sendout that has ended are deleted, as are events of devices; its row and its totals stay. What its contacts
+/// came to is written for good before that (`sendout.folded_at`). A sendout that
 /// is paused for longer than that is cancelled, since it would keep its pushes for ever. So is one that still runs although no hub can
 /// have taken its pushes for as long. A partition is dropped once everything in it has expired for every customer. Rows that cannot wait
 /// for that are deleted: at once for customers with a limit of their own, else a month after the hub's limit.
@@ -47,6 +48,11 @@ public struct Retention: Sendable {
   @discardableResult
   public func run(isTrial: Bool = false) async throws -> ExpiredData {
     var expired = ExpiredData()
+    var failed: Set<CustomerID> = []
+    if !isTrial {
+      failed.formUnion(
+        try await Customers(pool).forEach("write the final figures", logger: logger, foldEnded).keys)
+    }
     var mayHaveMore = true
     while mayHaveMore {
       mayHaveMore = false
@@ -64,10 +70,42 @@ public struct Retention: Sendable {
         mayHaveMore = true
       }
     }
-    expired.failures = try await Customers(pool).forEach("delete the expired data", logger: logger) { customer in
-      if let rows = try await expire(customer, isTrial: isTrial) { expired.customers.append(rows) }
-    }.count
+    failed.formUnion(
+      try await Customers(pool).forEach("delete the expired data", logger: logger) { customer in
+        if let rows = try await expire(customer, isTrial: isTrial) { expired.customers.append(rows) }
+      }.keys)
+    expired.failures = failed.count
     return expired
+  }
+
+  /// Writes for good what reports count of the contacts of sendouts that have ended. Until then their partition stays.
+  private func foldEnded(_ customer: Customer) async throws {
+    guard let limit = limit(of: customer) else { return }
+    for row in try await pool.query(RetentionQueries.unfolded, customer.id.rawValue, limit) {
+      try await fold(SendoutKey(customer.id, SendoutID(try row.decode(Int64.self))))
+    }
+  }
+
+  private func fold(_ key: SendoutKey) async throws {
+    try await pool.transaction(of: key.customer.rawValue, limit: Ledger.wholeSendoutLimit) { database in
+      let row = try await database.query(
+        RetentionQueries.lockUnfolded, key.customer.rawValue, key.sendout.rawValue
+      ).first
+      guard let isPlanned = try row?.decode(Bool.self) else { return }
+      let ledger = Ledger(database)
+      // Of other sendouts the totals say all, unless somebody was left out.
+      if isPlanned {
+        try await ledger.foldContacts(of: key)
+      } else if try await ledger.counts(key).skipped > 0 {
+        try await ledger.foldContacts(of: key)
+      }
+      try await database.query(RetentionQueries.markFolded, key.customer.rawValue, key.sendout.rawValue)
+    }
+  }
+
+  /// How many days the customer keeps what has ended; nil for ever.
+  private func limit(of customer: Customer) -> Int32? {
+    [days, customer.settings.retentionDays].compactMap(\.self).min()
   }
 
   /// Cancels what has been paused for longer than the customer keeps what has ended.
@@ -107,7 +145,7 @@ public struct Retention: Sendable {
 
   private func expire(_ customer: Customer, isTrial: Bool) async throws -> ExpiredData.Rows? {
     let own = customer.settings.retentionDays
-    guard let limit = [days, own].compactMap(\.self).min() else { return nil }
+    guard let limit = limit(of: customer) else { return nil }
     let rowLimit = limit == own ? limit : limit + Self.partitionDays
     var rows = ExpiredData.Rows(customer: customer.id)
     if !isTrial { try await cancelForgotten(customer.id, after: limit) }
@@ -118,6 +156,7 @@ public struct Retention: Sendable {
         rows.pushes += try await Ledger(pool).counts(key).audience
         continue
       }
+      try await fold(key)
       rows.pushes += try await Ledger(pool).deleteHistory(of: key)
       try await Ledger(pool).foldBatches(of: key)
       try await pool.query(RetentionQueries.markExpired, key.customer.rawValue, key.sendout.rawValue)

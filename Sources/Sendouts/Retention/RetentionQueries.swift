@@ -4,7 +4,8 @@ import Postgres
 /// Statements of retention. The first three are functions of the schema's owner, since a hub may not change the schema.
 enum RetentionQueries {
   static let all: [Statement] = [
-    makePartitions, analyze, dropPartitions, forgotten, explainEnd, expired, markExpired,
+    makePartitions, analyze, dropPartitions, forgotten, explainEnd, unfolded, lockUnfolded, markFolded, expired,
+    markExpired,
   ]
 
   /// Returns the partitions that were made, and what hinders others.
@@ -36,6 +37,32 @@ enum RetentionQueries {
   static let explainEnd = Statement(
     "sendout.explain_end", .write,
     "UPDATE sendout SET halt_reason = $3::text WHERE customer_id = $1::bigint AND sendout_id = $2::bigint")
+
+  /// The sendouts of the customer `$1` that ended for good more than `$2` days ago, of which reports still count the pushes.
+  static let unfolded = Statement(
+    "sendout.unfolded", .read,
+    """
+    SELECT sendout_id FROM sendout
+     WHERE customer_id = $1::bigint AND \(isUnfolded) AND state IN ('finished', 'cancelled')
+       AND finished_at < now() - make_interval(days => $2::int4)
+       AND NOT \(PushBatchCondition.isUnsettled("$1::bigint", "sendout.sendout_id"))
+     ORDER BY sendout_id
+    """)
+
+  /// Whether the sendout has times, limits or variants; no row once its figures are written for good. Locks it.
+  static let lockUnfolded = Statement(
+    "sendout.lock_unfolded", .write,
+    """
+    SELECT rules IS NOT NULL FROM sendout
+     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND \(isUnfolded)
+       FOR UPDATE
+    """)
+
+  static let markFolded = Statement(
+    "sendout.mark_folded", .write,
+    "UPDATE sendout SET folded_at = now() WHERE customer_id = $1::bigint AND sendout_id = $2::bigint")
+
+  private static let isUnfolded = "kind = 'broadcast' AND folded_at IS NULL"
 
   /// The sendouts of the customer `$1` that ended for good more than `$2` days ago and are not marked yet. Those that still have
   /// pushes count once it is `$3` days. A hub may still have a batch of a cancelled one in hand; such a sendout waits.

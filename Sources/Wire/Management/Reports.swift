@@ -24,6 +24,16 @@ public enum Report: String, Codable, Sendable, Hashable, CaseIterable, SchemaPro
   case hybrid
   /// Who gets no marketing or nothing at all, by kind, scope and reason.
   case suppressions
+  /// Contacts of each sendout's audience, and what its pushes came to.
+  case campaigns
+  /// What variants of sendouts came to, in contacts.
+  case variants
+  /// Contacts of sendouts by time zone.
+  case localTimes = "local_times"
+  /// Contacts that get nothing of a sendout, and why.
+  case leftOut = "left_out"
+  /// What caps let through and left out, by day.
+  case caps
 }
 
 /// Reply of `GET /api/v1/reports/{report}`.

@@ -73,7 +73,8 @@ import Wire
     .devices: "devices", .registrations: "registrations_by_day", .invalidations: "invalidations_by_day",
     .sendouts: "sendout_totals", .funnel: "funnel", .failures: "failures", .opens: "opens_by_hour",
     .timeline: "contact_timeline", .subscriptions: "subscriptions", .notifications: "notifications_by_day",
-    .hybrid: "hybrid_share", .suppressions: "suppressions",
+    .hybrid: "hybrid_share", .suppressions: "suppressions", .campaigns: "campaigns", .variants: "variants",
+    .localTimes: "local_times", .leftOut: "left_out", .caps: "caps",
   ]
 
   /// Two contacts with phones on two platforms, a sendout with pushes in every final state, and a draft.
@@ -147,6 +148,25 @@ import Wire
            (1, 'contact', sha256('b'), 'marketing', true, 'unsubscribed', '2026-11-03 14:00Z', NULL),
            (1, 'number', sha256('c'), 'all', false, NULL, '2026-11-03 15:00Z', 'infinity'),
            (1, 'device', sha256('d'), 'all', false, 'holiday', '2025-11-03 13:00Z', '2025-12-03 13:00Z')
+    """,
+    """
+    UPDATE sendout SET campaign = '{"localTime":"2026-11-03T11:00","variants":[]}', local_time = '2026-11-03 11:00', everyone = 4, people = 2
+     WHERE sendout_id = 31
+    """,
+    "UPDATE push SET variant = contact_id - 10, zone_no = contact_id - 10 WHERE sendout_id = 31",
+    """
+    INSERT INTO sendout_variant (customer_id, sendout_id, variant_no, name, share, contacts)
+    VALUES (1, 31, 1, 'A', 50, 1), (1, 31, 2, 'B', 50, 1)
+    """,
+    """
+    INSERT INTO sendout_zone (customer_id, sendout_id, zone_no, zone, source, planned_at, contacts)
+    VALUES (1, 31, 1, 'Europe/Stockholm', 'contact', '2026-11-03 10:00Z', 1), (1, 31, 2, 'UTC', 'customer', '2026-11-03 11:00Z', 3)
+    """,
+    "INSERT INTO sendout_left_out (customer_id, sendout_id, reason, contacts) VALUES (1, 31, 'excluded', 1), (1, 31, 'no_device', 1)",
+    """
+    INSERT INTO cap_day (customer_id, rule, day, slot, contacts, capped)
+    VALUES (1, '3/24h marketing', '2026-11-03', 0, 5, 1), (1, '3/24h marketing', '2026-11-03', 7, 2, 0),
+           (1, '3/24h marketing', '2026-11-02', 0, 4, 0), (1, '1/1h', '2026-11-03', 3, 1, 6)
     """,
   ]
 
@@ -228,6 +248,31 @@ import Wire
       "slowestSeconds":2},
      {"day":"2026-11-03","appId":null,"kind":"otp","messages":1,"byPush":0,"bySms":0,"smsOnly":0,"noDevice":0,"pushFailed":0,
       "unconfirmed":0,"smsParts":0,"delivered":0,"read":0,"failed":0,"withdrawn":1,"medianSeconds":null,"slowestSeconds":null}]
+    """,
+    .campaigns: """
+    [{"sendoutId":32,"name":"Draft","kind":"broadcast","state":"draft","seriesId":null,"seriesNo":null,"startedAt":null,"finishedAt":null,
+      "everyone":null,"left":null,"accepted":0,"failed":0,"opened":0,"openRate":null,"leftOut":null},
+     {"sendoutId":31,"name":"Friday","kind":"broadcast","state":"finished","seriesId":null,"seriesNo":null,
+      "startedAt":"2026-11-03T10:01:00.000Z","finishedAt":"2026-11-03T10:02:00.000Z","everyone":4,"left":2,"accepted":2,"failed":2,
+      "opened":1,"openRate":0.5,"leftOut":2}]
+    """,
+    .variants: """
+    [{"sendoutId":31,"variantNo":1,"variant":"A","share":50,"contacts":1,"accepted":1,"opened":1,"rate":1,"low":0.2065,"high":1,
+      "acceptedAtDecision":null,"openedAtDecision":null,"pAdjusted":null,"fitsShare":true,"decision":null},
+     {"sendoutId":31,"variantNo":2,"variant":"B","share":50,"contacts":1,"accepted":0,"opened":0,"rate":null,"low":0,"high":1,
+      "acceptedAtDecision":null,"openedAtDecision":null,"pAdjusted":null,"fitsShare":true,"decision":null}]
+    """,
+    .localTimes: """
+    [{"sendoutId":31,"zone":"Europe/Stockholm","source":"contact","plannedAt":"2026-11-03T10:00:00.000Z","contacts":1,"accepted":1,
+      "opened":1},
+     {"sendoutId":31,"zone":"UTC","source":"customer","plannedAt":"2026-11-03T11:00:00.000Z","contacts":3,"accepted":0,"opened":0}]
+    """,
+    .leftOut: """
+    [{"sendoutId":31,"reason":"excluded","contacts":1},{"sendoutId":31,"reason":"no_device","contacts":1}]
+    """,
+    .caps: """
+    [{"day":"2026-11-03","rule":"1/1h","contacts":1,"capped":6},{"day":"2026-11-03","rule":"3/24h marketing","contacts":7,"capped":1},
+     {"day":"2026-11-02","rule":"3/24h marketing","contacts":4,"capped":0}]
     """,
   ]
 }

@@ -15,7 +15,7 @@ import Wire
     "a=1", "'quoted'", "",
   ]
 
-  @Test(arguments: ["contact", "devices", "sendout", "sendouts"])
+  @Test(arguments: ["campaign", "contact", "devices", "sendout", "sendouts"])
   func `A report takes a customer's number and nothing else`(report: String) async throws {
     try await withDatabase { database in
       try await addSendouts(database, ["Secretive"])
