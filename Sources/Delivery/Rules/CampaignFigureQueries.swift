@@ -5,11 +5,11 @@ import Wire
 enum CampaignFigureQueries {
   static let all: [Statement] = [variants, sampledOutcomes, zones, leftOut, leftOutByNow]
 
-  /// The variants, and in the row 0 those who wait for the winner, with the counts of the decision.
+  /// The variants, and in the row 0 those who wait for the winner, with the counts of the decision and those that retention has kept.
   static let variants = Statement(
     "variant.figures", .read,
     """
-    SELECT variant_no, name, share, contacts, accepted, opened, p_adjusted FROM sendout_variant
+    SELECT variant_no, name, share, contacts, accepted, opened, p_adjusted, final_accepted, final_opened FROM sendout_variant
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
      ORDER BY variant_no
     """)
@@ -78,7 +78,7 @@ enum CampaignFigureQueries {
                AND push_no BETWEEN 1 AND (SELECT max(last_push) FROM push_batch
                                            WHERE customer_id = $1::bigint AND sendout_id = $2::bigint)
              GROUP BY contact_id
-            HAVING bool_and(state = 'skipped' OR state = 'cancelled' AND coalesce(reason, '') = '\(HubReason.noWinner.rawValue)')) AS contact
+            HAVING bool_and(state = 'skipped' OR state = 'cancelled' AND reason = '\(HubReason.noWinner.rawValue)')) AS contact
      WHERE reason IS NOT NULL
      GROUP BY reason
      ORDER BY reason

@@ -12,19 +12,20 @@ package struct VariantRow: Sendable {
   /// What it had come to at the decision; nil before.
   package let decided: VariantOutcome?
   package let pAdjusted: Double?
+  /// What it had come to when retention deleted the pushes; nil before.
+  package let kept: VariantOutcome?
 }
 
 extension Ledger {
   /// The variants of a sendout, those who wait for the winner first; none before the freeze.
   package func variants(of key: SendoutKey) async throws -> [VariantRow] {
     try await database.query(CampaignFigureQueries.variants, key.customer.rawValue, key.sendout.rawValue).map { row in
-      let (number, name, share, contacts, accepted, opened, p) = try row.decode(
-        Int16.self, String.self, Int32.self, Int32.self, Int32?.self, Int32?.self, Double?.self)
-      let decided = accepted.flatMap { accepted in
-        opened.map { VariantOutcome(accepted: Int(accepted), opened: Int($0)) }
-      }
+      let (number, name, share, contacts, accepted, opened, p, keptAccepted, keptOpened) = try row.decode(
+        Int16.self, String.self, Int32.self, Int32.self, Int32?.self, Int32?.self, Double?.self, Int32?.self,
+        Int32?.self)
       return VariantRow(
-        number: number, name: name, share: Int(share), contacts: Int(contacts), decided: decided, pAdjusted: p)
+        number: number, name: name, share: Int(share), contacts: Int(contacts),
+        decided: VariantOutcome(accepted, opened), pAdjusted: p, kept: VariantOutcome(keptAccepted, keptOpened))
     }
   }
 
@@ -67,5 +68,13 @@ extension Ledger {
   package func leftOutByNow(of key: SendoutKey) async throws -> [String: Int] {
     let rows = try await database.query(CampaignFigureQueries.leftOutByNow, key.customer.rawValue, key.sendout.rawValue)
     return Dictionary(try rows.map { try $0.decode(String.self, Int.self) }, uniquingKeysWith: +)
+  }
+}
+
+extension VariantOutcome {
+  /// - Returns: nil where nothing is written.
+  fileprivate init?(_ accepted: Int32?, _ opened: Int32?) {
+    guard let accepted, let opened else { return nil }
+    self.init(accepted: Int(accepted), opened: Int(opened))
   }
 }

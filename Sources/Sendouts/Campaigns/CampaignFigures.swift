@@ -43,15 +43,12 @@ extension SendoutStore {
       outcomes = try await ledger.sampledOutcomes(
         sendout.key, ofVariants: variants.count, pushes: CampaignFigures.counted)
     }
-    let hasWinner = try sendout.campaign().winner != nil
     let (all, shares) = (rows.reduce(0) { $0 + $1.contacts }, rows.reduce(0) { $0 + $1.share })
     figures.variants = variants.enumerated().map { index, row in
       let decided = row.decided.map { VariantCounts($0, pAdjusted: row.pAdjusted) }
       return VariantFigures(
         name: row.name, share: row.share, contacts: row.contacts, expected: shares == 0 ? 0 : all * row.share / shares,
-        // Without a winner, retention has kept what there was in the end.
-        counts: outcomes.map { VariantCounts($0[index]) } ?? (hasWinner ? nil : decided),
-        atDecision: hasWinner ? decided : nil)
+        counts: (outcomes?[index] ?? row.kept).map { VariantCounts($0) }, atDecision: decided)
     }
     figures.waiting = rows.first { $0.number == 0 }?.contacts
     let decided = variants.compactMap(\.decided)
@@ -78,7 +75,8 @@ extension SendoutStore {
       let filter = Filter(
         findingLeftOut: reason, of: sendout.key.sendout, audience, apps: apps, isKept: sendout.expiredAt == nil)
       return CampaignFigures.LeftOut(
-        reason: reason, contacts: contacts, atFreeze: atFreeze[reason], filter: filter?.text)
+        reason: reason, contacts: contacts, atFreeze: sendout.expiredAt == nil ? atFreeze[reason] : nil,
+        filter: filter?.text)
     }
   }
 

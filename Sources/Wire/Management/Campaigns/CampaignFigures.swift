@@ -90,7 +90,8 @@ public struct CampaignFigures: APIObject, Equatable {
     public static let fieldTable: FieldTable = [
       "reason": "The name of a preflight's step, or another reason of the hub that the ledger has.",
       "contacts": .count("How many contacts."),
-      "atFreeze": .count("How many of them when the audience was fixed. Absent for reasons that come later."),
+      "atFreeze": .count(
+        "How many of them when the audience was fixed. Absent for later reasons, and once pushes are deleted."),
       "filter":
         """
       The filter that finds them. Those who were excluded or had no device are found by what is true now, all others by the ledger. Absent \
@@ -157,7 +158,7 @@ public struct VariantFigures: APIObject, Equatable {
     "share": FieldDescription("Percent of the contacts left after the holdout.", limits: 1...100),
     "contacts": .count("Contacts whom it fell to when the audience was fixed."),
     "expected": .count("How many its share means."),
-    "counts": "By now. Absent once retention has deleted the pushes.",
+    "counts": "By now, or when retention deleted the pushes.",
     "atDecision": "When the winner was decided. Absent before, and without `winner`.",
   ]
 }
