@@ -134,10 +134,13 @@ import Wire
     try await withManagementServer { managed in
       let browser = try await managed.browser(.operator)
       try await add(browser)
+      _ = try await deliver(managed, state: "waiting", status: 503)
+      #expect(try await browser.get("/console/webhooks/1").shows("Trying again"))
       #expect(try await browser.get("/console/webhooks/1/disable").shows("is not told later"))
       #expect(try await browser.post("/console/webhooks/1/disable").status == 303)
       let disabled = try await browser.get("/console/webhooks/1")
       #expect(disabled.shows("Disabled") && !disabled.text.contains("action=\"/console/webhooks/1/test\""))
+      #expect(disabled.shows("Until it is enabled") && !disabled.shows("Trying again"))
       // A form of before is refused with a sentence.
       let test = try await browser.post("/console/webhooks/1/test")
       #expect(test.status == 400 && test.shows("enable it first"), "\(test.text)")

@@ -24,7 +24,7 @@ enum EventDeliveryPages {
     let webhook = try await call.read(EventWebhookOperations.show, id)
     let delivery = try await call.read(EventWebhookOperations.delivery, (id, number))
     let (shown, left) = shortened(delivery.body)
-    var values = delivery.row(call)
+    var values = delivery.row(call, isEnabled: webhook.enabled)
     values.merge([
       "back": EventWebhookPages.path(id), "backText": "Webhook \(id)", "messageId": delivery.messageId,
       "url": webhook.url.text, "body": shown.map { [["text": $0]] } ?? [],
@@ -70,19 +70,21 @@ enum EventDeliveryPages {
 
 extension EventDeliveryReply {
   /// What lists and pages show of it.
-  func row(_ call: ConsoleCall) -> [String: Any] {
+  /// - Parameter isEnabled: whether its webhook is; nothing leaves to one that is not.
+  func row(_ call: ConsoleCall, isEnabled: Bool) -> [String: Any] {
     [
       "delivery": "\(deliveryId)", "event": event.rawValue, "items": ChartText.grouped(items),
-      "deliveryState": badge, "attempts": ChartText.grouped(attempts), "answer": answer,
+      "deliveryState": badge(isEnabled), "attempts": ChartText.grouped(attempts), "answer": answer,
       "made": call.zone.time(createdAt), "tried": triedAt.map { [call.zone.time($0)] } ?? [],
-      "next": nextAt.map { [call.zone.time($0)] } ?? [],
+      "next": nextAt.map { isEnabled ? [call.zone.time($0)] : [] } ?? [],
     ]
   }
 
-  private var badge: [String: Any] {
+  private func badge(_ isEnabled: Bool) -> [String: Any] {
     switch state {
     case .delivered: ["text": "Delivered", "tone": "ok"]
     case .failed: ["text": "Given up", "tone": "bad"]
+    case .waiting where !isEnabled: ["text": "Until it is enabled", "tone": "idle"]
     case .waiting: problem == nil ? ["text": "Waiting", "tone": "idle"] : ["text": "Trying again", "tone": "warn"]
     }
   }

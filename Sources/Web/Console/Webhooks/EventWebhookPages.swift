@@ -31,7 +31,7 @@ enum EventWebhookPages {
         EventWebhookOperations.deliveries, (webhook.webhookId, PageRequest(limit: 1)), isNoted: false
       ).items.first
       var row = webhook.row(call)
-      if let last { row["last"] = [last.row(call)] }
+      if let last { row["last"] = [last.row(call, isEnabled: webhook.enabled)] }
       rows.append(row)
     }
     return ConsoleView(
@@ -97,7 +97,7 @@ enum EventWebhookPages {
       "added": call.zone.time(webhook.createdAt), "problems": webhook.problem(call).map { [$0] } ?? [],
       "formerUntil": webhook.formerSecretUntil.map { [call.zone.time($0)] } ?? [],
       "isEnabled": webhook.enabled, "mayChange": call.allows(EventWebhookOperations.change),
-      "deliveries": page.items.map { $0.row(call) }, "hasDeliveries": !page.items.isEmpty,
+      "deliveries": page.items.map { $0.row(call, isEnabled: webhook.enabled) }, "hasDeliveries": !page.items.isEmpty,
       "pager": call.pager(path, page.next.map { "\($0)" }),
       "errors": call.refused == "\(root)/{id}" ? [] : call.refusals,
       "change": form(webhook, call),
