@@ -134,7 +134,8 @@ package struct Exports: Sendable {
 /// A customer's first export has the first half of the places and the rest; its further ones have the first half alone. So no few customers
 /// keep others out with them.
 private final class ExportTurns: Sendable {
-  private let (ofCustomer, ofAll): (Int, Int)
+  private let ofCustomer: Int
+  private let ofAll: Int
   private let running = Mutex<[CustomerID: Int]>([:])
 
   init(ofCustomer: Int, ofAll: Int) { (self.ofCustomer, self.ofAll) = (ofCustomer, ofAll) }
