@@ -40,8 +40,9 @@ package struct ExportRequest: Sendable {
 /// Each page is a COPY of the next rows by key, in a transaction of its own. So none is open while a client does not read, and no more
 /// than a page is in memory. What is added or changed meanwhile may be in the file or not.
 ///
-/// A customer has a few exports at a time, and so has the hub, however slowly they are read: each has two pages in memory. Between two pages an export holds nothing that others wait for, and a
-/// page looks at a bounded number of rows. So customers take turns with their pages, as the pool has it.
+/// A customer has a few exports at a time, and so has the hub, however slowly they are read: each has two pages in memory. Between two pages an
+/// export holds nothing that others wait for, and a page looks at a bounded number of rows. So customers take turns with their pages, as the
+/// pool has it.
 package struct Exports: Sendable {
   /// Most exports of a customer at a time.
   package static let atOnce = 2
