@@ -140,7 +140,8 @@ extension Segments {
 }
 
 extension ResolvedFilter {
-  /// How many of its nodes look for the contact in another table: an outcome twice at most, and notes of activity, which are hashed once, apart.
+  /// How many of its nodes look for the contact in another table, where PostgreSQL may hash what each of them finds. Notes of activity, which are
+  /// hashed once for all conditions, are not among them.
   var lookUps: Int {
     count(upTo: Segments.mostConditions) { node in
       switch node {

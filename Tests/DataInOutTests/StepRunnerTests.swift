@@ -162,6 +162,33 @@ import Wire
     }
   }
 
+  @Test func `While one long step is under way another one gives way, and short ones go on`() async throws {
+    try await withDatabase { database in
+      let (slow, other) = (try await ImportBench(database), try await ImportBench(database))
+      let file = Array("originalId\na\na\n".utf8)
+      let (first, second) = (try await slow.send(file).importId, try await other.send(file).importId)
+      let work = ImportWork(
+        database.pool, suppressions: .ofTests, endpoints: EndpointRules(), longFrom: 2)
+      let running = try await database.pool.transaction { holder in
+        try await holder.query(
+          sql: "SELECT FROM import_row WHERE customer_id = $1::bigint FOR UPDATE", slow.customer.rawValue)
+        let running = Task { try await work.step(slow.customer, first) }
+        try await database.someoneWaits(as: database.pool)
+        #expect(try await !work.step(other.customer, second))
+        #expect(try await Imports(other.pool).find(other.customer, second).state == .checking)
+        // It is no fault, and it is due as before.
+        #expect(try await work.due().contains { $0.customer == other.customer })
+        let small = try await other.send(Array("originalId\nb\n".utf8)).importId
+        while try await work.step(other.customer, small) {}
+        #expect(try await Imports(other.pool).find(other.customer, small).state == .finished)
+        return running
+      }
+      #expect(try await running.value)
+      while try await work.step(other.customer, second) {}
+      #expect(try await Imports(other.pool).find(other.customer, second).state == .finished)
+    }
+  }
+
   @Test func `A customer gives its turn to others that wait, and goes on in the next one`() async throws {
     try await withDatabase { database in
       let bench = try await ImportBench(database, portion: 1)

@@ -39,6 +39,20 @@ import Wire
     }
   }
 
+  @Test func `Nobody is told that nothing was done where a lost commit cannot be read in time`() async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(1)
+      let ledger = try await ledger(bench, LosingDatabase(bench.pool, isCommitted: true, isSlow: true))
+      var numbers = StreamNumbers(message: 1, push: 1, batch: 0, messagesLeft: 10, pushesLeft: 1000, batchesLeft: 100)
+      do {
+        _ = try await ledger.accept([message(to: "user1@example.com")], &numbers)
+        Issue.record("It was accepted.")
+      } catch PostgresError.unknownOutcome {
+        #expect(try await bench.database.query("SELECT FROM message").count == 1)
+      }
+    }
+  }
+
   @Test(arguments: [false, true])
   func `Messages with idempotency keys whose commit had no reply are accepted once, and true repetitions are told`(
     isCommitted: Bool
@@ -381,11 +395,14 @@ import Wire
 private final class LosingDatabase: Querying {
   private let database: any Querying
   private let isCommitted: Bool
+  /// Whether it then takes too long to read what was accepted.
+  private let isSlow: Bool
   private let count = Mutex(0)
 
-  init(_ database: any Querying, isCommitted: Bool) {
+  init(_ database: any Querying, isCommitted: Bool, isSlow: Bool = false) {
     self.database = database
     self.isCommitted = isCommitted
+    self.isSlow = isSlow
   }
 
   var losses: Int { count.withLock(\.self) }
@@ -400,6 +417,7 @@ private final class LosingDatabase: Querying {
       count += 1
       return true
     }
+    if isSlow, statement.name == "message.accepted" { throw PostgresError.timedOut(statement: statement.name) }
     guard isLost else { return try await database.run(statement, parameters, deadline: deadline) }
     if isCommitted { _ = try await database.run(statement, parameters, deadline: deadline) }
     throw PostgresError.unknownOutcome(statement: statement.name)

@@ -158,11 +158,11 @@ package struct ExportPages: AsyncSequence, Sendable {
         let end = try await ExportWindow.end(after: last, customer, request, rows: rows, in: transaction)
         window = end.map { .upTo($0) } ?? .rest
       }
-      let filter = filterSQL(after: last, window)
-      try await transaction.query(ExportQueries.setTexts, filter?.literals ?? [], names)
-      try await filter?.limitMemory(in: transaction)
+      let sql = filterSQL(after: last, window)
+      try await transaction.query(ExportQueries.setTexts, sql?.literals ?? [], names)
+      try await sql?.limitMemory(in: transaction)
       var copied = Copied(keys: last.count, isGuarded: isGuarded)
-      try await transaction.copyOut(copy(filter, after: last, window, limit)) { row in copied.append(row) }
+      try await transaction.copyOut(copy(sql, after: last, window, limit)) { row in copied.append(row) }
       return (copied, window)
     }
   }

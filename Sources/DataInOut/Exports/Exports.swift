@@ -40,8 +40,9 @@ package struct ExportRequest: Sendable {
 /// Each page is a COPY of the next rows by key, in a transaction of its own. So none is open while a client does not read, and no more
 /// than a page is in memory. What is added or changed meanwhile may be in the file or not.
 ///
-/// A customer has a few exports at a time, and so has the hub, however slowly they are read: each has two pages in memory. Between two pages an export holds nothing that others wait for, and a
-/// page looks at a bounded number of rows. So customers take turns with their pages, as the pool has it.
+/// A customer has a few exports at a time, and so has the hub, however slowly they are read: each has two pages in memory. Between two pages an
+/// export holds nothing that others wait for, and a page looks at a bounded number of rows. So customers take turns with their pages, as the
+/// pool has it.
 package struct Exports: Sendable {
   /// Most exports of a customer at a time.
   package static let atOnce = 2
@@ -134,7 +135,8 @@ package struct Exports: Sendable {
 /// A customer's first export has the first half of the places and the rest; its further ones have the first half alone. So no few customers
 /// keep others out with them.
 private final class ExportTurns: Sendable {
-  private let (ofCustomer, ofAll): (Int, Int)
+  private let ofCustomer: Int
+  private let ofAll: Int
   private let running = Mutex<[CustomerID: Int]>([:])
 
   init(ofCustomer: Int, ofAll: Int) { (self.ofCustomer, self.ofAll) = (ofCustomer, ofAll) }

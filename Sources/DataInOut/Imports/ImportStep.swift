@@ -19,6 +19,19 @@ struct ImportStep {
     return [10_000, 200_000, 4_000_000].contains { progress.merged < $0 && $0 <= until }
   }
 
+  /// Whether it looks at all rows of the file at once: others take a portion.
+  var looksAtAll: Bool {
+    switch progress.state {
+    case .checking: progress.checked == nil
+    case .merging: progress.mode == .replace && progress.merged >= progress.staged && !registersMore
+    default: false
+    }
+  }
+
+  private var registersMore: Bool {
+    progress.hasDevices && progress.mode != .suppress && progress.registered < progress.staged
+  }
+
   func run() async throws -> Bool {
     switch progress.state {
     case .receiving:
@@ -40,7 +53,7 @@ struct ImportStep {
     case .merging:
       if progress.merged < progress.staged {
         try await progress.mode == .suppress ? suppress() : merge()
-      } else if progress.hasDevices, progress.mode != .suppress, progress.registered < progress.staged {
+      } else if registersMore {
         try await register()
       } else {
         try await end()

@@ -1,3 +1,4 @@
+import Locking
 package import Postgres
 package import Registry
 package import Wire
@@ -10,13 +11,20 @@ package struct ImportWork: SteppedWork {
   private let endpoints: EndpointRules
   /// How many rows a step merges. They are locked for as long as it takes, some 50 ms.
   private let portion: Int64
+  /// Of a file with so many rows, a step that looks at all of them is long. It takes seconds for each million, or minutes on a busy server.
+  private let longFrom: Int64
+  private let longSteps = LongSteps()
 
   /// - Parameter endpoints: where tokens that are endpoints may lead.
-  package init(_ pool: Pool, suppressions: SuppressionKey, endpoints: EndpointRules, portion: Int64 = 2000) {
+  package init(
+    _ pool: Pool, suppressions: SuppressionKey, endpoints: EndpointRules, portion: Int64 = 2000,
+    longFrom: Int64 = 1_000_000
+  ) {
     self.pool = pool
     self.suppressions = suppressions
     self.endpoints = endpoints
     self.portion = portion
+    self.longFrom = longFrom
   }
 
   package let name = "import"
@@ -39,7 +47,8 @@ package struct ImportWork: SteppedWork {
   struct Raced: Error {}
 
   /// Does the next thing.
-  /// - Returns: whether there may be more to do at once. It is false, too, if another hub is at it.
+  /// - Returns: whether there may be more to do at once. It is false, too, if another hub is at it, and if the step is long while this hub has
+  ///   another long one under way: it leaves its place to customers whose steps are short.
   /// - Throws: `PostgresError`. It is to be tried again later.
   package func step(_ customer: CustomerID, _ number: ImportID) async throws -> Bool {
     var tries = 0
@@ -53,7 +62,8 @@ package struct ImportWork: SteppedWork {
           let step = ImportStep(
             customer: customer, number: number, progress: try ImportStep.Progress(row), transaction: transaction,
             portion: portion, suppressions: suppressions, endpoints: endpoints)
-          return (try await step.run(), step.hasGrown)
+          guard step.looksAtAll, step.progress.staged >= longFrom else { return (try await step.run(), step.hasGrown) }
+          return (try await longSteps.runUnlessTaken { try await step.run() } ?? false, false)
         }
         // Where somebody else is at it, there will be statistics, too.
         if hasGrown { _ = try? await pool.query(ImportStepQueries.refreshStatistics) }
@@ -69,5 +79,22 @@ package struct ImportWork: SteppedWork {
     guard case PostgresError.server(let error) = error else { return false }
     return [ServerError.uniqueViolation, ServerError.deadlockDetected, ServerError.checkViolation].contains(
       error.sqlState)
+  }
+}
+
+/// Lets one long step of a hub run at a time. `StepRunner` has two places, so two customers with large files would take both, and the
+/// connections for them, for as long as these steps last.
+private final class LongSteps: Sendable {
+  private let isTaken = Mutex(false)
+
+  /// - Returns: nil if another one runs.
+  func runUnlessTaken(_ step: () async throws -> Bool) async rethrows -> Bool? {
+    let isFree = isTaken.withLock { isTaken in
+      defer { isTaken = true }
+      return !isTaken
+    }
+    guard isFree else { return nil }
+    defer { isTaken.withLock { $0 = false } }
+    return try await step()
   }
 }

@@ -78,7 +78,8 @@ extension SteppedWork {
 /// The service that does stepped work; any number of hubs can run it.
 ///
 /// It asks every second what is due. A customer has one turn at a time, in which its oldest row goes on, and gives it to a customer that waits
-/// after each step. So nobody's file of millions holds up another's: a step that takes minutes takes one of two places.
+/// after each step. So nobody's file of millions holds up another's: a step that takes minutes takes one of two places, and no hub has two
+/// such steps under way (`ImportWork.step`).
 ///
 /// A step that fails is tried again after the delays of `RetryPolicy.steps`, whichever hub does it. An outage of the database is no fault of
 /// the step, and is neither counted nor waited for longer than the next scan.
@@ -87,6 +88,8 @@ package struct StepRunner<Work: SteppedWork>: Service {
   private let scanEvery: Duration
   private let logger: Logger
 
+  /// After how long a step is told to operators: others have waited for it.
+  private static let longStep = Duration.seconds(60)
   /// How many customers can have their turns at the same time. Each takes a connection of the pool.
   private static var places: LanePlaces { LanePlaces(most: 2, ofCustomer: 1, reserve: 0) }
 
@@ -137,7 +140,14 @@ package struct StepRunner<Work: SteppedWork>: Service {
   /// - Throws: what is no fault of the step.
   private func step(_ customer: CustomerID, _ number: Work.Number, _ failures: inout Int) async throws -> Bool {
     do {
+      let begun = ContinuousClock.now
       let hasMore = try await work.step(customer, number)
+      let duration = begun.duration(to: .now)
+      if duration >= Self.longStep {
+        logger.notice(
+          "a step of an \(work.name) took long, and other customers' long ones waited for it",
+          metadata: ["customer": "\(customer)", work.name: "\(number)", "seconds": "\(duration.components.seconds)"])
+      }
       // Another hub may be at it; then it notes that itself.
       if failures > 0, hasMore {
         try await work.noteSuccess(customer, number)

@@ -34,12 +34,13 @@ package struct ContactActivity: Sendable {
   ) async throws -> [(customer: CustomerID, age: Duration)] {
     try await pool.query(ActivityQueries.due, last.keys.map(\.rawValue), Array(last.values)).map { row in
       let (customer, age) = try row.decode(Int64.self, Double.self)
-      return (CustomerID(customer), .seconds(age))
+      return (CustomerID(customer), Duration.seconds(age))
     }
   }
 
-  /// A note that is older is none of a hub that is behind: nobody counts.
-  private static let stuckAfter = Duration.seconds(15 * 60)
+  /// A note that is older is none of a hub that is behind: nobody counts. After a sendout to ten million contacts a hub is behind for twenty
+  /// minutes.
+  private static let stuckAfter = Duration.seconds(3600)
 
   /// Since when a customer's notes wait to be counted; nil unless that is longer than a hub can be behind.
   package static func stuckSince(_ customer: CustomerID, in database: any Querying) async throws -> Date? {
@@ -67,7 +68,7 @@ package struct ContactActivity: Sendable {
       let start = ContinuousClock.now
       let (_, taken) = try await transaction.query(ActivityQueries.apply, customer.rawValue, portion, last)[0].decode(
         Int.self, Int64?.self)
-      return taken.map { (start.duration(to: .now), $0) }
+      return taken.map { (time: start.duration(to: .now), last: $0) }
     }
   }
 

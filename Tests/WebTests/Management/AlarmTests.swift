@@ -51,13 +51,13 @@ import Wire
     }
   }
 
-  @Test func `What contacts received is an alarm once it has not been counted for a quarter of an hour`() async throws {
+  @Test func `What contacts received is an alarm once it has not been counted for an hour`() async throws {
     try await withManagementServer { managed in
       try await managed.database.query(
-        "INSERT INTO activity_change (customer_id, contact_ids, noted_at) VALUES ($1::bigint, '{1}', now() - interval '14 minutes')",
+        "INSERT INTO activity_change (customer_id, contact_ids, noted_at) VALUES ($1::bigint, '{1}', now() - interval '59 minutes')",
         managed.customer.rawValue)
       #expect(try await managed.send("GET", "/api/v1/alarms").json.array("alarms") == [])
-      try await managed.database.query("UPDATE activity_change SET noted_at = now() - interval '16 minutes'")
+      try await managed.database.query("UPDATE activity_change SET noted_at = now() - interval '61 minutes'")
       let alarms = try await managed.send("GET", "/api/v1/alarms").json.array("alarms")
       #expect(alarms?.map { $0.string("kind") } == ["activity"])
       #expect(try await managed.send("GET", "/api/v1/alarms", key: managed.otherKey).json.array("alarms") == [])
