@@ -212,7 +212,7 @@ CREATE TABLE sendout_left_out (
 COMMENT ON TABLE  sendout_left_out             IS 'How many contacts of its audience a sendout left out at the freeze, by the names of a preflight''s steps. Each is in one of them.';
 COMMENT ON COLUMN sendout_left_out.customer_id IS 'The customer that owns the sendout.';
 COMMENT ON COLUMN sendout_left_out.sendout_id  IS 'The sendout.';
-COMMENT ON COLUMN sendout_left_out.reason      IS 'excluded, suppressed, no_device, held_out, capped, quiet or missed; once retention has deleted its pushes also expired, and what claims have left out.';
+COMMENT ON COLUMN sendout_left_out.reason      IS 'excluded, suppressed, no_device, held_out, capped, quiet, missed, or expired where the moment comes only after the end; once retention has deleted its pushes also what claims have left out.';
 COMMENT ON COLUMN sendout_left_out.contacts    IS 'How many.';
 
 -- A claim adds to the rows of its contacts, in the order of their numbers. Where a rule would be broken it changes nothing, and the contact is

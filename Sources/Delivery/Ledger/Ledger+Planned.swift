@@ -42,12 +42,12 @@ extension Ledger {
       let (name, contacts, firstAt, lastAt) = try row.decode(String.self, Int32.self, Date?.self, Date?.self)
       (frozen.firstAt, frozen.lastAt) = (firstAt, lastAt)
       // What is no step is a part of one: those held, of those left.
-      guard let step = PreflightReply.StepName(rawValue: name) else {
+      guard let step = PreflightReply.StepName(reason: name) else {
         frozen.held = Int(contacts)
         continue
       }
       frozen.everyone = (frozen.everyone ?? 0) + Int(contacts)
-      if step == .left { frozen.people = Int(contacts) } else { frozen.leftOut[step] = Int(contacts) }
+      if step == .left { frozen.people = Int(contacts) } else { frozen.leftOut[step, default: 0] += Int(contacts) }
     }
     return frozen
   }
@@ -99,6 +99,13 @@ extension Ledger {
   }
 }
 
+extension PreflightReply.StepName {
+  /// The step that counts whom a freeze leaves out for a reason: those whose moment comes only after the sendout's end have missed it.
+  package init?(reason: String) {
+    self.init(rawValue: reason == HubReason.expired.rawValue ? Self.missed.rawValue : reason)
+  }
+}
+
 extension PreflightCounts {
   init(_ rows: Rows) throws {
     self.init(asOf: Date(timeIntervalSince1970: 0), steps: [], held: 0, devices: [:], zones: [])
@@ -108,7 +115,7 @@ extension PreflightCounts {
         String.self, String?.self, String?.self, Int64?.self, Bool?.self, Date?.self, Date?.self, Int64.self)
       switch PlannedFreezeQueries.Line(rawValue: line) {
       case .step:
-        let step = name.flatMap(PreflightReply.StepName.init(rawValue:)) ?? .left
+        let step = name.flatMap(PreflightReply.StepName.init(reason:)) ?? .left
         counts[step, default: 0] += Int(count)
         counts[.everyone, default: 0] += Int(count)
         guard step == .left else { continue }

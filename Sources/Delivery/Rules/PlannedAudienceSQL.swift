@@ -53,7 +53,8 @@ struct PlannedAudienceSQL {
   /// - `place`: their zones, with the sendout's moment there;
   /// - `cell`: what falls to the contacts of a zone who have the same place in the spread. Zones are reckoned with here, and not for each contact;
   /// - `moment`: when pushes are due;
-  /// - `decided`: every contact once, with the first step that leaves it out as `verdict`, or NULL;
+  /// - `decided`: every contact once, with the first step that leaves it out as `verdict`, or NULL. Those due after the sendout's end are `expired`,
+  ///   which is no step of its own (`StepName.init(reason:)`);
   /// - `tally`: how many contacts have been decided in the same way.
   var ctes: String {
     """
@@ -90,7 +91,8 @@ struct PlannedAudienceSQL {
                 FROM place CROSS JOIN generate_series(0, \(Parameter.steps) - 1) AS slot) AS at),
     fate AS MATERIALIZED (
       SELECT quiet.*, hold, coalesce(until + make_interval(mins => hold), at) AS due_at,
-             CASE WHEN at IS NULL OR at >= \(Parameter.endAt) THEN '\(StepName.missed.rawValue)'
+             CASE WHEN at IS NULL THEN '\(StepName.missed.rawValue)'
+                  WHEN at >= \(Parameter.endAt) THEN '\(HubReason.expired.rawValue)'
                   WHEN until IS NOT NULL
                        AND (\(Parameter.quietPolicy) = '\(QuietPolicy.skip.rawValue)' OR until >= \(Parameter.endAt)
                             OR at + make_interval(secs => \(Parameter.ttl)) <= until) THEN '\(StepName.quiet.rawValue)' END AS verdict

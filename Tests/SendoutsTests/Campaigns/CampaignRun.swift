@@ -264,10 +264,10 @@ struct CampaignRun {
       customer, number)
     {
       let (reason, contacts) = try row.decode(String.self, Int32.self)
-      guard let step = PreflightReply.StepName(rawValue: reason) else {
+      guard let step = PreflightReply.StepName(reason: reason) else {
         throw Stuck(description: "\(key) has left out contacts as \(reason)")
       }
-      outcome.steps[step] = Int(contacts)
+      outcome.steps[step, default: 0] += Int(contacts)
     }
     if let people = shown.people, people > 0 { outcome.steps[.left] = people }
     guard shown.everyone == outcome.steps.values.reduce(0, +) else {

@@ -231,7 +231,7 @@ private struct Course {
     guard let start else { return .out(.missed) }
     let planned = start + 60 * sendout.spreadMinutes(of: contact.id)
     let end = campaign.endAt?.seconds ?? .max
-    if planned >= end { return .out(.missed) }
+    if planned >= end { return .out(.missed, reason: "expired") }
     let isPlanned = campaign.hasTime || campaign.spreadMinutes != nil
     guard let quiet = given.quietHours(of: sendout), let until = quiet.end(after: planned, clocks[index]) else {
       return .left(due: planned, isPlanned: isPlanned)
