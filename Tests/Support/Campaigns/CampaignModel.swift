@@ -237,7 +237,8 @@ private struct Course {
       return .left(due: planned, isPlanned: isPlanned)
     }
     if quiet.policy == .skip || end <= until || planned + (sendout.ttl ?? .max / 2) <= until { return .out(.quiet) }
-    return .left(due: until + 60 * sendout.heldMinutes(of: contact.id, quiet), isPlanned: true)
+    let due = until + 60 * sendout.heldMinutes(of: contact.id, quiet)
+    return due >= end ? .out(.missed, reason: "expired") : .left(due: due, isPlanned: true)
   }
 
   /// The reason of the first rule that one more push would break.
