@@ -140,6 +140,20 @@ import Wire
     }
   }
 
+  @Test func `Contacts who are suppressed are none that a sendout reaches`() async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(3)
+      _ = try await Suppressions(bench.pool, key: .ofTests).add(
+        bench.customer, .contact(originalID: "user2@example.com"), .marketing)
+      let key = try await bench.make(CampaignFields())
+      _ = try await bench.sendouts.apply(.start, to: key.sendout, of: bench.customer, maximumContacts: 2)
+      try await bench.withHubs { try await bench.until(key, .finished) }
+      let finished = try await bench.show(key)
+      #expect(finished.everyone == 3 && finished.people == 2)
+      #expect(finished.counts == SendoutCounts(audience: 3, sent: 2, accepted: 2, skipped: 1))
+    }
+  }
+
   @Test func `As many contacts as somebody allowed are not too many`() async throws {
     try await withSendingBench { bench in
       try await bench.addDevices(3)
