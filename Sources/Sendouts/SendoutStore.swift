@@ -299,6 +299,11 @@ public struct SendoutStore: Sendable {
         // One that was late is frozen only now.
         if sendout.state == .freezing { try await database.query(SendoutQueries.requireRange, number) }
         try await ledger.resume(key)
+        if let winner = try sendout.campaign().winner,
+          let row = try await database.query(WinnerQueries.putOff, customer, number, Int32(winner.afterMinutes)).first
+        {
+          sendout = try Sendout(row)
+        }
       case .cancel: try await ledger.cancel(key)
       }
       try await database.notify(.sendout, key.description)

@@ -180,6 +180,8 @@ struct SendoutWorker: Sendable {
       }
     }
     if ends.mustGoOn { return .continue(after: .zero) }
+    // The next step has a watch of its own. Once nothing is left there is nothing to pause, which `finishOrWait` finds out.
+    if ends.unavailable != nil || !ends.refusals.allSatisfy(\.isSettled) { try await watch?.lookIfNeeded() }
     if let (reason, after) = ends.unavailable {
       consecutiveFailures += 1
       let delay = after ?? RetryPolicy.unavailable.delay(after: consecutiveFailures)

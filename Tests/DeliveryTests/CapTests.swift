@@ -91,6 +91,41 @@ import Wire
     }
   }
 
+  @Test(arguments: [true, false])
+  func `A push names the cap that was reached while it was claimed`(isKnown: Bool) async throws {
+    try await withDatabase { database in
+      let caps = rules("5/1h", isKnown ? "2/24h" : "1/24h")
+      let first = try await RuledSendout(database)
+      if isKnown { #expect(try await first.claim(caps) == 0) }
+      let second = try await RuledSendout(database, of: first.key.customer)
+      let claim = try await database.pool.transaction { transaction in
+        // As a third sendout counts each contact once more, and has not committed yet.
+        try await transaction.query(
+          sql: """
+            INSERT INTO reach AS r (customer_id, contact_id, marketing, every, refs)
+            SELECT \(first.key.customer.rawValue), n, ARRAY[m], ARRAY[m], ARRAY[0]
+              FROM generate_series(1, 10) AS n, (SELECT (extract(epoch FROM now()) * 1000)::bigint AS m) AS moment
+            ON CONFLICT (customer_id, contact_id) DO UPDATE
+               SET marketing = excluded.marketing || r.marketing, every = excluded.every || r.every, refs = excluded.refs || r.refs
+            """)
+        let claim = Task { try await second.claim(caps) }
+        try await waitUntil {
+          try await transaction.query(
+            sql: "SELECT count(*) FROM pg_locks WHERE NOT granted AND transactionid = pg_current_xact_id()::xid")[0]
+            .decode(Int.self) == 1
+        }
+        return claim
+      }
+      #expect(try await claim.value == 0)
+      #expect(try await second.states() == ["skipped capped \(isKnown ? "2/24h" : "1/24h")": 10])
+      let days = try await database.query(
+        "SELECT rule, sum(capped)::bigint FROM cap_day WHERE customer_id = $1 AND capped > 0 GROUP BY rule",
+        first.key.customer.rawValue
+      ).map { try $0.decode(String.self, Int.self) }
+      #expect(days.map(\.0) == [isKnown ? "2/24h" : "1/24h"] && days.map(\.1) == [10])
+    }
+  }
+
   @Test(arguments: [(24 * 3600 - 60, "skipped capped 1/24h"), (24 * 3600 + 1, "queued")])
   func `The span of a cap ends with the present moment`(age: Int, state: String) async throws {
     try await withDatabase { database in

@@ -113,6 +113,73 @@ import Wire
     }
   }
 
+  /// Hubs were away from 100 to 60 minutes ago, and for the last 30 minutes.
+  private let awayTwice =
+    """
+    UPDATE sendout_pace
+       SET away = tstzmultirange(tstzrange(now() - interval '100 minutes', now() - interval '60 minutes')),
+           worked_at = now() - interval '30 minutes'
+     WHERE customer_id = $1 AND sendout_id = $2
+    """
+
+  @Test func `Times without hubs add up for what was planned before them`() async throws {
+    try await withDatabase { database in
+      let sendout = try await RuledSendout(database)
+      try await sendout.change(late)
+      try await sendout.addBatch(1, app: 2)
+      try await sendout.change(
+        """
+        UPDATE push_batch SET planned_at = now() - interval '70 minutes'
+         WHERE customer_id = $1 AND sendout_id = $2 AND batch_no = 1
+        """)
+      try await sendout.change(awayTwice)
+      #expect(try await sendout.claim() == 0)
+      // What was planned 90 minutes ago has waited for an hour of them, so nothing before that is needed any more.
+      let isKept = try await database.query(
+        """
+        SELECT lower(away) = missed_before AND upper(away) = worked_at AND missed_before < worked_at - interval '89 minutes'
+          FROM sendout_pace WHERE customer_id = $1 AND sendout_id = $2
+        """, sendout.key.customer.rawValue, sendout.key.sendout.rawValue)[0].decode(Bool.self)
+      #expect(isKept)
+      #expect(try await sendout.claim(app: 2) == 1)
+      #expect(try await sendout.states() == ["skipped missed": 10, "queued": 10])
+    }
+  }
+
+  @Test func `While a hub sends a batch for long, hubs are not away`() async throws {
+    try await withDatabase { database in
+      let sendout = try await RuledSendout(database)
+      try await sendout.addBatch(1, app: 2)
+      try await sendout.change(late)
+      try await sendout.change(awayTwice)
+      try await sendout.change(
+        """
+        UPDATE push_batch SET state = 'settled', claims = 1, lease_until = now() - interval '5 minutes'
+         WHERE customer_id = $1 AND sendout_id = $2 AND batch_no = 1
+        """)
+      #expect(try await sendout.claim() == 0)
+      #expect(try await sendout.states() == ["queued": 20])
+    }
+  }
+
+  @Test func `With a rate the turn is late, not the planned moment, and what is missed takes none`() async throws {
+    try await withDatabase { database in
+      let sendout = try await RuledSendout(database)
+      for number in 1...2 { try await sendout.addBatch(number, app: 1) }
+      try await sendout.change(late)
+      // A batch takes ten seconds. The turn of the first has passed too long ago, that of the second has not.
+      try await sendout.change(
+        """
+        UPDATE sendout_pace SET missed_before = now() - interval '1 hour', turn_at = now() - interval '1 hour 5 seconds'
+         WHERE customer_id = $1 AND sendout_id = $2
+        """)
+      #expect(try await sendout.claim(slow) == 0)
+      #expect(try await sendout.claim(slow) == 1)
+      #expect(try await sendout.claim(slow) == nil)
+      #expect(try await sendout.states() == ["skipped missed": 10, "queued": 20])
+    }
+  }
+
   @Test func `What had no planned moment is never late`() async throws {
     try await withDatabase { database in
       let sendout = try await RuledSendout(database)

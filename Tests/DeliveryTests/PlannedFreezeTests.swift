@@ -420,7 +420,28 @@ import Wire
     }
   }
 
-  @Test func `Pushes are spread over whole minutes, and those after the end expire`() async throws {
+  @Test func `Those held beyond the end are not counted as left`() async throws {
+    try await withFixture { fixture in
+      for contact: Int64 in 1...60 { try await fixture.add(contact, zone: "Asia/Tokyo") }
+      // Quiet hours end at 23:00, and whoever has waited is spread over 15 minutes.
+      let campaign = CampaignFields(
+        startAt: try timestamp("2036-01-15T12:00:00Z"), endAt: try timestamp("2036-01-15T23:05:00Z"))
+      let (key, frozen) = try await fixture.freeze(plan(campaign, quiet: QuietHours("21:00-08:00")))
+      var states: [String: Int] = [:]
+      for (contact, state) in try await fixture.outcomes(key) {
+        let hold = try await fixture.database.query(
+          "SELECT share_of($1::bigint, $2::bigint, 4) % 15", contact, key.sendout.rawValue)[0].decode(Int32.self)
+        #expect(state == (hold < 5 ? "queued" : "skipped expired"))
+        states[state, default: 0] += 1
+      }
+      #expect(states.count == 2)
+      #expect(frozen.people == states["queued"] && frozen.held == states["queued"])
+      #expect(frozen.leftOut == [.missed: states["skipped expired"] ?? 0])
+      #expect(frozen.lastAt.map { $0 < campaign.endAt?.date ?? .distantPast } == true)
+    }
+  }
+
+  @Test func `Pushes are spread over whole minutes, and those after the end have expired`() async throws {
     try await withFixture { fixture in
       try await fixture.add(count: 500)
       let startAt = try timestamp("2036-01-15T12:00:00Z")
@@ -437,7 +458,13 @@ import Wire
         """, key)
       #expect(wrong == 0)
       #expect(frozen.lastAt == startAt.date.addingTimeInterval(240))
-      #expect((frozen.leftOut[.missed] ?? 0) > 100)
+      let expired = try #require(frozen.leftOut[.missed])
+      #expect(expired > 100)
+      // The step is that of all whose moment does not come in time; the reason is the one that pushes have.
+      #expect(
+        try await fixture.number(
+          "SELECT contacts::bigint FROM sendout_left_out WHERE customer_id = $1 AND sendout_id = $2 AND reason = 'expired'",
+          key) == expired)
     }
   }
 

@@ -1,6 +1,7 @@
 import Delivery
 import Foundation
 import Postgres
+import Providers
 import Registry
 import Simulator
 import Support
@@ -84,6 +85,29 @@ import Wire
     }
   }
 
+  @Test func `A sendout pauses where too many fail before a push service is away`() async throws {
+    try await withSendingBench({
+      $0[.apnsSandboxURL] = "https://localhost:1"
+      $0.connectAttempts = 1
+    }) { bench in
+      try await bench.addDevices(100)
+      try await bench.addDevices(10, from: 101, sandbox: true)
+      bench.simulator.apns.rule(.any, .refuse(status: 400, reason: "PayloadEmpty"))
+      let key = try await bench.make(CampaignFields(), start: true)
+      try await bench.step(key)
+      // Other hubs have written so many that these few are enough.
+      try await bench.database.query(
+        """
+        INSERT INTO push_batch (customer_id, sendout_id, batch_no, push_app_id, sandbox, state, first_push, last_push, queued, failed,
+                                claims, claimed_at)
+        VALUES ($1, $2, 99, $3, false, 'settled', 1001, 1450, 0, 450, 1, now())
+        """, key.customer.rawValue, key.sendout.rawValue, bench.app.id.rawValue)
+      try await bench.step(key)
+      let paused = try await bench.show(key)
+      #expect(paused.state == .paused && paused.haltReason == "too_many_failures 100 % of the last 550")
+    }
+  }
+
   @Test func `A hub asks the ledger only where many of its own outcomes are failures`() async throws {
     try await withSendingBench { bench in
       try await bench.addDevices(600)
@@ -137,6 +161,20 @@ import Wire
         try await bench.until(key, .finished)
       }
       #expect(bench.simulator.apns.count == 3)
+    }
+  }
+
+  @Test func `Contacts who are suppressed are none that a sendout reaches`() async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(3)
+      _ = try await Suppressions(bench.pool, key: .ofTests).add(
+        bench.customer, .contact(originalID: "user2@example.com"), .marketing)
+      let key = try await bench.make(CampaignFields())
+      _ = try await bench.sendouts.apply(.start, to: key.sendout, of: bench.customer, maximumContacts: 2)
+      try await bench.withHubs { try await bench.until(key, .finished) }
+      let finished = try await bench.show(key)
+      #expect(finished.everyone == 3 && finished.people == 2)
+      #expect(finished.counts == SendoutCounts(audience: 3, sent: 2, accepted: 2, skipped: 1))
     }
   }
 

@@ -367,6 +367,38 @@ import Wire
     }
   }
 
+  @Test func `A sendout that was paused before its first push is decided as long after it goes on`() async throws {
+    try await withSendingBench { bench in
+      let fixture = try await fixture(bench, opened: (0, 0), undecided: .best)
+      // As where it would have reached too many.
+      try await bench.database.query(
+        "UPDATE push SET state = 'queued', attempts = 0, sent_at = NULL, settled_at = NULL")
+      try await bench.database.query("UPDATE push_batch SET state = 'queued'")
+      try await bench.database.recountBatches()
+      _ = try await bench.sendouts.pause(bench.customer, fixture.key.sendout)
+      try await fixture.decide()
+      let paused = try await fixture.sendout()
+      #expect(paused.winner == nil && paused.nextAt == nil)
+      #expect(try await fixture.due() == [nil, nil])
+      let reply = try await bench.sendouts.resume(bench.customer, fixture.key.sendout)
+      let isHourLater = try await bench.database.query(
+        "SELECT next_at = changed_at + interval '60 minutes' FROM sendout WHERE sendout_id = $1",
+        fixture.key.sendout.rawValue)[0].decode(Bool.self)
+      #expect(isHourLater && reply.nextAt != nil)
+      #expect(try await fixture.awaitsDecision())
+    }
+  }
+
+  @Test func `A pause changes nothing of a decision once pushes have left`() async throws {
+    try await withSendingBench { bench in
+      let fixture = try await fixture(bench, opened: (10, 30))
+      let before = try await fixture.sendout().nextAt
+      _ = try await bench.sendouts.pause(bench.customer, fixture.key.sendout)
+      _ = try await bench.sendouts.resume(bench.customer, fixture.key.sendout)
+      #expect(try await fixture.sendout().nextAt == before && before != nil)
+    }
+  }
+
   @Test func `A decision does not wait for pushes of the test that are not answered yet`() async throws {
     try await withSendingBench { bench in
       let fixture = try await fixture(bench, opened: (10, 30))

@@ -118,6 +118,8 @@ CREATE TABLE sendout_pace (
   next_claim  timestamptz NOT NULL DEFAULT now(),
   worked_at   timestamptz NOT NULL DEFAULT now(),
   missed_before timestamptz NOT NULL DEFAULT '-infinity',
+  away        tstzmultirange NOT NULL DEFAULT '{}',
+  turn_at     timestamptz NOT NULL DEFAULT '-infinity',
   PRIMARY KEY (customer_id, sendout_id),
   CONSTRAINT sendout_pace_sendout_id_fkey FOREIGN KEY (customer_id, sendout_id) REFERENCES sendout ON DELETE CASCADE
 ) WITH (fillfactor = 50);
@@ -126,7 +128,9 @@ COMMENT ON COLUMN sendout_pace.customer_id IS 'The customer that owns the sendou
 COMMENT ON COLUMN sendout_pace.sendout_id  IS 'The sendout.';
 COMMENT ON COLUMN sendout_pace.next_claim  IS 'Before this moment no batch is claimed, where there is a rate. Each claim moves it by what the batch''s pushes take.';
 COMMENT ON COLUMN sendout_pace.worked_at   IS 'When a hub last claimed a batch of it, to the second, or a person resumed it.';
-COMMENT ON COLUMN sendout_pace.missed_before IS 'What was planned before this moment and has never been claimed is missed. A claim that comes late after the one before sets it; while hubs work without a break, nothing is late.';
+COMMENT ON COLUMN sendout_pace.missed_before IS 'What was planned before this moment and has never been claimed is missed. A claim that comes after a break sets it; while hubs work without one, nothing is late.';
+COMMENT ON COLUMN sendout_pace.away        IS 'When hubs did not work on it, as far as that can still make something missed: for whatever was planned before, all of these times together count.';
+COMMENT ON COLUMN sendout_pace.turn_at     IS 'Where there is a rate, the turn that the next batch would have had without these times: it is missed by that, and not by its planned moment.';
 
 CREATE TABLE sendout_moment (
   customer_id bigint      NOT NULL,
@@ -212,7 +216,7 @@ CREATE TABLE sendout_left_out (
 COMMENT ON TABLE  sendout_left_out             IS 'How many contacts of its audience a sendout left out at the freeze, by the names of a preflight''s steps. Each is in one of them.';
 COMMENT ON COLUMN sendout_left_out.customer_id IS 'The customer that owns the sendout.';
 COMMENT ON COLUMN sendout_left_out.sendout_id  IS 'The sendout.';
-COMMENT ON COLUMN sendout_left_out.reason      IS 'excluded, suppressed, no_device, held_out, capped, quiet, missed, or expired for whose moment is after the end, which a preflight counts as missed; once retention has deleted its pushes also what claims have left out.';
+COMMENT ON COLUMN sendout_left_out.reason      IS 'excluded, suppressed, no_device, held_out, capped, quiet, missed, or expired where the moment comes only after the end; once retention has deleted its pushes also what claims have left out.';
 COMMENT ON COLUMN sendout_left_out.contacts    IS 'How many.';
 
 -- A claim adds to the rows of its contacts, in the order of their numbers. Where a rule would be broken it changes nothing, and the contact is

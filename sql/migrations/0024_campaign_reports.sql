@@ -140,7 +140,7 @@ GROUP BY customer_id, sendout_id, reason;
 COMMENT ON VIEW   report.left_out             IS 'Contacts of sendouts that get nothing, and why. Each is in one row of its sendout. Without them, the contacts of the audience are those with a push that went, or will.';
 COMMENT ON COLUMN report.left_out.customer_id IS 'The customer.';
 COMMENT ON COLUMN report.left_out.sendout_id  IS 'Number of the sendout.';
-COMMENT ON COLUMN report.left_out.reason      IS 'By the steps of the preflight: excluded, suppressed, no_device, held_out, capped, quiet, missed. Claims also leave out contacts as expired, no_winner or device_invalidated, among others.';
+COMMENT ON COLUMN report.left_out.reason      IS 'By the steps of the preflight: excluded, suppressed, no_device, held_out, capped, quiet, missed, which are expired where the moment comes only after the end. Claims also leave out contacts as expired, no_winner or device_invalidated, among others.';
 COMMENT ON COLUMN report.left_out.contacts    IS 'Number of contacts.';
 
 CREATE VIEW report.caps AS

@@ -28,15 +28,15 @@ WITH campaign AS MATERIALIZED (
   SELECT everyone, coalesce(everyone, "left") AS first, "left" FROM report.campaigns
    WHERE customer_id = :'customer'::bigint AND sendout_id = :'sendout'::bigint),
 reason AS MATERIALIZED (
-  SELECT array_position(ARRAY['excluded', 'suppressed', 'no_device', 'held_out', 'capped', 'quiet', 'missed'], reason) AS no, reason, contacts
+  SELECT array_position(ARRAY['excluded', 'suppressed', 'no_device', 'held_out', 'capped', 'quiet', 'missed', 'expired'], reason) AS no, reason, contacts
     FROM report.left_out
    WHERE customer_id = :'customer'::bigint AND sendout_id = :'sendout'::bigint),
 step AS (
   SELECT 0 AS no, CASE WHEN everyone IS NULL THEN 'with a device' ELSE 'everyone' END AS name, first AS contacts, first AS of FROM campaign
   UNION ALL
-  SELECT coalesce(no, 8), '- ' || reason, contacts, first FROM reason CROSS JOIN campaign
+  SELECT coalesce(no, 9), '- ' || reason, contacts, first FROM reason CROSS JOIN campaign
   UNION ALL
-  SELECT 9, 'left', first - coalesce((SELECT sum(contacts) FROM reason), 0), first FROM campaign)
+  SELECT 10, 'left', first - coalesce((SELECT sum(contacts) FROM reason), 0), first FROM campaign)
 SELECT name AS "Step", contacts AS "Contacts", to_char(contacts * 100.0 / nullif(of, 0), '990.0') || ' %' AS "Of all",
   repeat('█', round(contacts * 40.0 / nullif(of, 0))::int) AS " "
 FROM step

@@ -42,7 +42,7 @@ extension Ledger {
       let (name, contacts, firstAt, lastAt) = try row.decode(String.self, Int32.self, Date?.self, Date?.self)
       (frozen.firstAt, frozen.lastAt) = (firstAt, lastAt)
       // What is no step is a part of one: those held, of those left.
-      guard let step = PreflightReply.StepName(leavingOut: name) else {
+      guard let step = PreflightReply.StepName(reason: name) else {
         frozen.held = Int(contacts)
         continue
       }
@@ -100,8 +100,8 @@ extension Ledger {
 }
 
 extension PreflightReply.StepName {
-  /// The step of whom the freeze leaves out for a reason. Whose moment is after the sendout's end has missed it.
-  fileprivate init?(leavingOut reason: String) {
+  /// The step that counts whom a freeze leaves out for a reason: those whose moment comes only after the sendout's end have missed it.
+  package init?(reason: String) {
     self.init(rawValue: reason == HubReason.expired.rawValue ? Self.missed.rawValue : reason)
   }
 }
@@ -115,7 +115,7 @@ extension PreflightCounts {
         String.self, String?.self, String?.self, Int64?.self, Bool?.self, Date?.self, Date?.self, Int64.self)
       switch PlannedFreezeQueries.Line(rawValue: line) {
       case .step:
-        let step = name.flatMap(PreflightReply.StepName.init(leavingOut:)) ?? .left
+        let step = name.flatMap(PreflightReply.StepName.init(reason:)) ?? .left
         counts[step, default: 0] += Int(count)
         counts[.everyone, default: 0] += Int(count)
         guard step == .left else { continue }

@@ -43,12 +43,16 @@ enum CapSQL {
     return "(CASE \(cases.joined(separator: "\n")) END)"
   }
 
-  /// SQL of the number of the rule that has left out a contact whom `reserve` does not return. The first rule stands for one that another
-  /// statement has broken at the same moment: this one does not see what.
+  /// SQL of the number of the rule that has left out a contact whom `reserve` does not return, and has locked. The lock, which the statement has
+  /// already, shows what others have committed since it began. Of a contact who had no row then it sees nothing; the rule with the least count
+  /// stands for whatever others have broken at that moment.
   static func rule(contact: String, _ rules: Rules) -> String {
     """
-    coalesce((SELECT \(brokenRule(row: "r", rules)) FROM reach AS r
-                WHERE r.customer_id = $1::bigint AND r.contact_id = \(contact) LIMIT 1), 1)
+    coalesce((SELECT \(brokenRule(row: "r", rules))
+                FROM (SELECT marketing, transactional, every FROM reach
+                       WHERE reach.customer_id = $1::bigint AND reach.contact_id = \(contact)
+                       LIMIT 1 FOR NO KEY UPDATE) AS r),
+             (SELECT place::int4 FROM unnest(\(rules.counts)) WITH ORDINALITY AS rule (count, place) ORDER BY count, place LIMIT 1))
     """
   }
 

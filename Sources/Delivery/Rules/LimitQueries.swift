@@ -34,10 +34,13 @@ enum LimitQueries {
     SELECT count(*) FROM skipped
     """)
 
-  /// The sendout goes on after a person has paused it: what it kept waiting meanwhile is not late. Locks its pace.
+  /// The sendout goes on after a person has paused it: what it kept waiting meanwhile is not late, and whoever is next has the turn of this moment.
+  /// Locks its pace.
   static let resumed = Statement(
     "sendout_pace.resumed", .write,
-    "UPDATE sendout_pace SET worked_at = now() WHERE customer_id = $1::bigint AND sendout_id = $2::bigint")
+    """
+    UPDATE sendout_pace SET worked_at = now(), turn_at = now() WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
+    """)
 
   /// How many of the last pushes were answered, and how many of these failed, or may not have arrived, which is no failure. It adds up
   /// batches that were claimed last, but not before `$3`, until they have `$4` answers.

@@ -53,7 +53,8 @@ struct PlannedAudienceSQL {
   /// - `place`: their zones, with the sendout's moment there;
   /// - `cell`: what falls to the contacts of a zone who have the same place in the spread. Zones are reckoned with here, and not for each contact;
   /// - `moment`: when pushes are due;
-  /// - `decided`: every contact once, with the first step that leaves it out as `verdict`, or NULL;
+  /// - `decided`: every contact once, with the first step that leaves it out as `verdict`, or NULL. Those due after the sendout's end are `expired`,
+  ///   which is no step of its own (`StepName.init(reason:)`);
   /// - `tally`: how many contacts have been decided in the same way.
   var ctes: String {
     """
@@ -94,7 +95,8 @@ struct PlannedAudienceSQL {
                   WHEN at >= \(Parameter.endAt) THEN '\(HubReason.expired.rawValue)'
                   WHEN until IS NOT NULL
                        AND (\(Parameter.quietPolicy) = '\(QuietPolicy.skip.rawValue)' OR until >= \(Parameter.endAt)
-                            OR at + make_interval(secs => \(Parameter.ttl)) <= until) THEN '\(StepName.quiet.rawValue)' END AS verdict
+                            OR at + make_interval(secs => \(Parameter.ttl)) <= until) THEN '\(StepName.quiet.rawValue)'
+                  WHEN until + make_interval(mins => hold) >= \(Parameter.endAt) THEN '\(HubReason.expired.rawValue)' END AS verdict
         FROM quiet JOIN generate_series(0, \(Parameter.holdMinutes) - 1) AS hold ON hold = 0 OR until IS NOT NULL),
     moment AS MATERIALIZED (
       SELECT (row_number() OVER (ORDER BY due_at))::int4 AS moment_no, due_at, is_held, zones

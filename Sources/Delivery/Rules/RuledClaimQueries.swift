@@ -22,36 +22,59 @@ enum RuledClaimQueries {
   ///
   /// - after the sendout's end `$18`, NULL for none, a push is skipped as expired;
   /// - one that hubs or the database had kept waiting for more than `$19` seconds after its planned moment is skipped as missed. Only the first
-  ///   claim looks, and only at an interruption: while batches are claimed one after the other, nothing is late.
+  ///   claim looks, and only times without any work count, all of them together: while batches are claimed one after the other, nothing is late.
+  ///   A minute without a claim is one of them, unless a batch was being sent; as long as `$19` it is one in any case. With a rate a push is
+  ///   as late as the turn that it would have had. What is missed takes no turn.
   ///
   /// A push's life ends `$20` seconds after its moment, NULL for never. With a rate of `$21` pushes a second, NULL for none, a batch is claimed
   /// only when its turn has come, by whatever hub.
   static let claim = claim(
     "batch.claim_ruled",
     """
-    WITH pace AS MATERIALIZED (
-      SELECT greatest(missed_before, CASE WHEN worked_at < now() - make_interval(secs => $19::float8)
-                                          THEN now() - make_interval(secs => $19::float8) END) AS missed_before,
-             greatest(next_claim, now() - interval '1 second') AS turn
+    WITH known AS MATERIALIZED (
+      SELECT away, missed_before, turn_at, greatest(next_claim, now() - interval '1 second') AS next_turn,
+             CASE WHEN worked_at >= now() - make_interval(secs => least($19::float8, 60)) THEN now()
+                  WHEN worked_at < now() - make_interval(secs => $19::float8) THEN worked_at
+                  ELSE least(now(), greatest(worked_at, (SELECT max(lease_until) FROM push_batch
+                                                          WHERE customer_id = $1::bigint AND sendout_id = $2::bigint))) END AS away_since
         FROM sendout_pace
        WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND ($21::float8 IS NULL OR next_claim <= now())),
+    pace AS MATERIALIZED (
+      SELECT turn_at, next_turn, away, greatest(missed_before, late.moment) AS missed_before
+        FROM (SELECT missed_before, turn_at, next_turn, away + tstzmultirange(tstzrange(away_since, now())) AS away FROM known) AS known
+       CROSS JOIN LATERAL (
+         SELECT max(until - make_interval(secs => $19::float8 - later)) AS moment
+           FROM (SELECT until, seconds, coalesce(sum(seconds) OVER (ORDER BY until DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS later
+                   FROM (SELECT upper(gap) AS until, extract(epoch FROM upper(gap) - lower(gap))::float8 AS seconds
+                           FROM unnest(known.away) AS one (gap)) AS one) AS gap
+          WHERE later <= $19::float8 AND later + seconds > $19::float8) AS late),
     \(found("AND EXISTS (SELECT FROM pace)")),
+    timed AS MATERIALIZED (
+      SELECT found.*, pace.turn_at, pace.missed_before, pace.next_turn,
+             pace.away * tstzmultirange(tstzrange(pace.missed_before, NULL)) AS away,
+             make_interval(secs => (found.last_push - found.first_push + 1) / $21::float8) AS takes,
+             coalesce(found.claims = 0 AND found.planned_at < pace.missed_before
+                      AND ($21::float8 IS NULL OR pace.turn_at < pace.missed_before), false) AS is_missed
+        FROM found, pace),
     -- Of two hubs at the same moment the second looks again once it has the row, and finds that its turn is over.
     paced AS (
       UPDATE sendout_pace
-         SET worked_at = claim.now, missed_before = claim.missed_before,
-             next_claim = CASE WHEN $21::float8 IS NULL THEN next_claim ELSE claim.next_turn END
-        FROM (SELECT pace.missed_before, now() AS now, now() - interval '1 second' AS second_ago,
-                     pace.turn + make_interval(secs => (found.last_push - found.first_push + 1) / $21::float8) AS next_turn
-                FROM pace, found
+         SET worked_at = claim.now, away = claim.away, missed_before = claim.missed_before,
+             turn_at = coalesce(claim.later_turn, sendout_pace.turn_at),
+             next_claim = coalesce(claim.later_claim, sendout_pace.next_claim)
+        FROM (SELECT away, missed_before, turn_at AS own_turn, now() AS now, now() - interval '1 second' AS second_ago,
+                     greatest(turn_at, planned_at) + takes AS later_turn,
+                     CASE WHEN NOT is_missed THEN next_turn + takes END AS later_claim
+                FROM timed
               OFFSET 0) AS claim
        WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
-         AND CASE WHEN $21::float8 IS NULL THEN worked_at < claim.second_ago ELSE next_claim <= claim.now END
+         AND CASE WHEN $21::float8 IS NULL THEN sendout_pace.worked_at < claim.second_ago
+                  ELSE sendout_pace.next_claim <= claim.now AND sendout_pace.turn_at = claim.own_turn END
       RETURNING 1),
     due AS MATERIALIZED (
-      SELECT found.*, found.claims = 0 AND coalesce(found.planned_at < pace.missed_before, false) AS is_missed,
+      SELECT batch_no, first_push, last_push, claims, planned_at, quiet_at, is_missed,
              coalesce($18::timestamptz <= now(), false) AS is_over
-        FROM found, pace
+        FROM timed
        WHERE $21::float8 IS NULL OR EXISTS (SELECT FROM paced)),
     quiet AS MATERIALIZED (
       SELECT zone_no, quiet_end(now(), zone, \(hours)) AS until

@@ -54,7 +54,8 @@ extension Sendout {
 
 extension SendoutWorker {
   /// Decides which variant those get who wait for it, on what had been opened by the moment that was planned for that, however late it is by
-  /// now. Decision, counts and moments of batches are one commit; whichever hub comes first makes it.
+  /// now. Decision, counts and moments of batches are one commit; whichever hub comes first makes it. Where a pause has kept every push back there is
+  /// nothing to decide on, and none is looked for until the sendout is resumed (`WinnerQueries.putOff`).
   /// - Parameter sendout: whose `nextAt` has come, and is the decision's (`Sendout.awaitsDecision`).
   func decideWinner(of sendout: Sendout) async throws {
     let (key, campaign) = (sendout.key, try sendout.campaign())
@@ -69,6 +70,11 @@ extension SendoutWorker {
       guard let row = try await database.query(SendoutQueries.lock, key.customer.rawValue, key.sendout.rawValue).first,
         case let now = try Sendout(row), now.nextAt == moment, now.awaitsDecision(campaign)
       else { return nil }
+      if now.state == .paused, outcomes.allSatisfy({ $0.accepted == 0 }) {
+        try await database.query(
+          ScheduleQueries.postponeLook, key.customer.rawValue, key.sendout.rawValue, now.endAt)
+        return nil
+      }
       let comparison = Significance.compare(outcomes.map { Significance.Opened($0) })
       let verdict = WinnerVerdict(comparison, undecided: rule.undecided)
       try await Self.write(verdict, outcomes, comparison, of: key, since: moment, in: database)
@@ -158,7 +164,7 @@ extension Significance.Opened {
 
 /// Statements on the decision about variants. `$1` is the customer, `$2` the sendout.
 enum WinnerQueries {
-  static let all: [Statement] = [decide]
+  static let all: [Statement] = [decide, putOff]
 
   /// Writes that those who wait get the variant `$3`, NULL for none, by `$4`: NULL leaves it to a person. A hub looks at the sendout next at
   /// its end. Returns the moment.
@@ -169,5 +175,24 @@ enum WinnerQueries {
        SET winner_no = $3::int2, winner_by = $4::text, winner_at = now(), next_at = end_at
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
     RETURNING winner_at
+    """)
+
+  /// Puts the decision of a resumed sendout off, which comes `$3` minutes after the first planned moment, if nothing has been accepted yet, or its
+  /// moment has passed like that: then it comes as long after the resume. What the freeze has skipped has no moment. Returns nothing otherwise.
+  static let putOff = Statement(
+    "winner.put_off", .write,
+    """
+    UPDATE sendout
+       SET next_at = least(moment.of_decision, end_at)
+      FROM (SELECT greatest(now(), min(coalesce(planned_at, not_before))) + make_interval(mins => $3::int4) AS of_decision
+              FROM push_batch
+             WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
+               AND (planned_at IS NOT NULL OR claims > 0 OR state <> 'settled')
+            OFFSET 0) AS moment
+     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND frozen_at IS NOT NULL AND winner_at IS NULL
+       AND (next_at IS NULL OR next_at = end_at
+            OR NOT EXISTS (SELECT FROM push_batch AS sent
+                            WHERE sent.customer_id = $1::bigint AND sent.sendout_id = $2::bigint AND sent.accepted > 0))
+    RETURNING \(SendoutQueries.columns)
     """)
 }

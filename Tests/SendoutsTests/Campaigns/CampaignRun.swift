@@ -264,7 +264,7 @@ struct CampaignRun {
       customer, number)
     {
       let (reason, contacts) = try row.decode(String.self, Int32.self)
-      guard let step = PreflightReply.StepName(rawValue: reason == "expired" ? "missed" : reason) else {
+      guard let step = PreflightReply.StepName(reason: reason) else {
         throw Stuck(description: "\(key) has left out contacts as \(reason)")
       }
       outcome.steps[step, default: 0] += Int(contacts)

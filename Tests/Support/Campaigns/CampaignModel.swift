@@ -109,6 +109,8 @@ private struct Course {
   private var rest: [[(contact: Int, due: Int)]]
   /// By sendout, when the winner is to be decided.
   private var decisions: [Int?]
+  /// By sendout, when its first push left.
+  private var firstSent: [Int?]
   private(set) var outcomes: [CampaignOutcome]
 
   init(_ given: CampaignCase, clocks: [ZoneClock]) {
@@ -118,6 +120,7 @@ private struct Course {
     starts = given.sendouts.map { _ in nil }
     rest = given.sendouts.map { _ in [] }
     decisions = given.sendouts.map { _ in nil }
+    firstSent = given.sendouts.map { _ in nil }
     outcomes = given.sendouts.map { _ in CampaignOutcome() }
   }
 
@@ -200,8 +203,11 @@ private struct Course {
       }
     }
     guard let winner = sendout.campaign.winner else { return }
-    let decision = (first ?? now) + winner.afterMinutes * 60
-    if let end = sendout.campaign.endAt?.seconds, end <= decision {
+    plan(decision: (first ?? now) + winner.afterMinutes * 60, of: index, at: now)
+  }
+
+  private mutating func plan(decision: Int, of index: Int, at now: Int) {
+    if let end = given.sendouts[index].campaign.endAt?.seconds, end <= decision {
       // Nothing is decided any more.
       for (contact, _) in rest[index] { settle(index, contact, .ended(.skipped, "expired")) }
     } else {
@@ -244,7 +250,8 @@ private struct Course {
       return .left(due: planned, isPlanned: isPlanned)
     }
     if quiet.policy == .skip || end <= until || planned + (sendout.ttl ?? .max / 2) <= until { return .out(.quiet) }
-    return .left(due: until + 60 * sendout.heldMinutes(of: contact.id, quiet), isPlanned: true)
+    let due = until + 60 * sendout.heldMinutes(of: contact.id, quiet)
+    return due >= end ? .out(.missed, reason: "expired") : .left(due: due, isPlanned: true)
   }
 
   /// The reason of the first rule that one more push would break.
@@ -263,6 +270,9 @@ private struct Course {
 
   private mutating func decide(_ index: Int, at now: Int) {
     guard let decision = decisions[index] else { return }
+    if let later = decisionAfterPause(of: index, at: now), later > decision {
+      return plan(decision: later, of: index, at: now)
+    }
     for (contact, due) in rest[index] {
       if given.sendouts[index].campaign.winner?.undecided == .stop {
         settle(index, contact, .ended(.cancelled, "no_winner"))
@@ -271,6 +281,14 @@ private struct Course {
         look(at: max(planned, now), index, contact, planned: planned)
       }
     }
+  }
+
+  /// When it is decided about a sendout that somebody paused before its first push.
+  private func decisionAfterPause(of index: Int, at now: Int) -> Int? {
+    guard let winner = given.sendouts[index].campaign.winner, let pause = pause(of: index), pause.lowerBound <= now,
+      firstSent[index].map({ $0 >= pause.upperBound }) ?? true
+    else { return nil }
+    return pause.upperBound + winner.afterMinutes * 60
   }
 
   // MARK: Claims
@@ -314,6 +332,7 @@ private struct Course {
       }
       reached[contact].append(CampaignCase.Reached(at: now, purpose: sendout.purpose))
     }
+    firstSent[index] = firstSent[index] ?? now
     settle(
       index, contact,
       .sent(planned: planned, at: now, variant: sendout.variant(of: given.contacts[contact].id)))

@@ -35,7 +35,7 @@ struct Waterfall: Sendable {
     case .capped: "They got as many lately as a cap allows."
     case .quiet:
       "Their clock shows quiet hours, in which nothing is sent. Those who wait for the end are among those who get it."
-    case .missed: "Their moment is over already."
+    case .missed: "Their moment is over already, or comes only after the end."
     case .left: "Those who are left."
     }
   }

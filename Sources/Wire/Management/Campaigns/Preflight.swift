@@ -61,7 +61,8 @@ public struct PreflightReply: APIObject, Equatable {
     "warnings": "What is worth a look before it starts.",
   ]
 
-  /// A step from everybody to those who are left. `report.left_out` and the ledger use the same names.
+  /// A step from everybody to those who are left. `report.left_out` and the ledger use the same names, but for those of `missed` whose moment comes
+  /// only after `endAt`: there they are `expired`.
   public enum StepName: String, Codable, Sendable, Hashable, CaseIterable, SchemaProviding {
     /// All contacts of the audience, those excluded too.
     case everyone
@@ -72,7 +73,7 @@ public struct PreflightReply: APIObject, Equatable {
     case capped
     /// Those whom quiet hours would leave out; others wait (`held`).
     case quiet
-    /// Those whose time was over, and those whose time comes after the end. Pushes to the latter are skipped as `expired`.
+    /// Those whose moment was over already, or comes only after `endAt`.
     case missed
     case left
   }
