@@ -8,7 +8,7 @@ import Wire
 enum SendoutQueries {
   static let all: [Statement] = [
     create, rewrite, find, lock, list, change, halt, lockFreeze, freezable, frozen, finish, freezing, settled, stream,
-    openStream, reserve, requireRange, ofSegment, ofApp, daysOfTrigger, tests, copy,
+    openStream, reserve, requireRange, ofSegment, ofApp, daysOfTrigger, tests, copy, startedSince,
   ]
 
   static let columns = """
@@ -227,6 +227,15 @@ enum SendoutQueries {
             now(), now(), now(), $7::text, $8::text[], $9::bigint, $10::text, $11::bigint, $11::bigint IS NOT NULL)
     ON CONFLICT DO NOTHING
     RETURNING \(columns)
+    """)
+
+  /// The sendouts that were started since `$2`, the newest first, at most `$3`. Streams of messages are none.
+  static let startedSince = Statement(
+    "sendout.started_since", .read,
+    """
+    SELECT sendout_id FROM sendout
+     WHERE customer_id = $1::bigint AND kind = 'broadcast' AND started_at > $2::timestamptz
+     ORDER BY sendout_id DESC LIMIT $3::bigint
     """)
 
   /// The streams that tested the sendout `$2`, the oldest first.
