@@ -180,8 +180,11 @@ enum SendoutQueries {
     WITH changed AS (UPDATE sendout
        SET state = CASE WHEN state = 'freezing' AND $9::text IS NULL THEN 'running' ELSE 'paused' END,
            halt_reason = coalesce($9::text, halt_reason), frozen_at = now(), unknown_ids = $3::int4, rules = $4::jsonb,
-           everyone = $5::int4, people = $6::int4, next_at = least(moment.of_decision, end_at)
-      FROM (SELECT coalesce($7::timestamptz, now()) + make_interval(mins => $8::int4) AS of_decision OFFSET 0) AS moment
+           everyone = $5::int4, people = $6::int4, next_at = least(moment.of_decision, end_at),
+           changed_at = coalesce(moment.of_pause, changed_at)
+      FROM (SELECT coalesce($7::timestamptz, now()) + make_interval(mins => $8::int4) AS of_decision,
+                   CASE WHEN $9::text IS NOT NULL THEN now() END AS of_pause
+            OFFSET 0) AS moment
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state IN ('freezing', 'paused')
     RETURNING \(columns)), \(SendoutEventSQL.toldOfFreeze) SELECT state FROM changed
     """)
