@@ -74,7 +74,7 @@ extension WebhookEvent {
     case .pushAccepted: "A push service has accepted a push."
     case .pushFailed: "A push has failed for good."
     case .pushOpened: "A person has opened a push for the first time."
-    case .messageDelivered: "A provider says that an SMS has arrived."
+    case .messageDelivered: "A provider says that an SMS has arrived, or a phone that a message has."
     case .deviceInvalidated: "A device is sent to no more."
     case .contactUpdated: "Fields of a contact have changed, but not by an import."
     case .contactSuppressed: "Somebody gets no marketing from now on, or nothing at all."
