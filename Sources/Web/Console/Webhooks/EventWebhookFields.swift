@@ -76,7 +76,7 @@ extension WebhookEvent {
     case .pushOpened: "A person has opened a push for the first time."
     case .messageDelivered: "A provider says that an SMS has arrived, or a phone that a message has."
     case .deviceInvalidated: "A device is sent to no more."
-    case .contactUpdated: "Fields of a contact have changed, but not by an import."
+    case .contactUpdated: "Fields of a contact have changed."
     case .contactSuppressed: "Somebody gets no marketing from now on, or nothing at all."
     case .triggerFailed: "A trigger's message has failed on all devices."
     case .importFinished: "An import has ended."
