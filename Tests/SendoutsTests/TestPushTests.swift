@@ -112,7 +112,7 @@ import Wire
     }
   }
 
-  @Test func `Neither caps, quiet hours, opens nor days count a test, and why tells of it`() async throws {
+  @Test func `Neither caps, quiet hours, opens, days nor filters count a test, and why tells of it`() async throws {
     try await withSendingBench { bench in
       let devices = try await bench.addDevices(1)
       // All of the day but a minute is quiet.
@@ -150,6 +150,21 @@ import Wire
       let days = DayCounts(bench.pool)
       try await days.count(bench.customer)
       #expect(try await days.last(1, of: bench.customer).allSatisfy { $0.sent == 0 })
+
+      func found(_ filter: String) async throws -> Int? {
+        let request = bench.request(message, audience: .filter(try Filter(text: filter)))
+        return try await bench.preflight(request).steps.first?.contacts
+      }
+      // By the ledger first, and then by what a hub has counted anew. Who names the tests means them.
+      let activity = ContactActivity(bench.pool)
+      for _ in 1...2 {
+        #expect(try await found("received") == 0)
+        #expect(try await found("opened < 1 of last 5") == 1)
+        #expect(try await found("received = 0 within 30 days") == 1)
+        #expect(try await found("received sendout \(key.sendout) = 2") == 1)
+        while try await activity.step(bench.customer) {}
+      }
+      #expect(try await bench.database.query("SELECT FROM contact_activity").isEmpty)
 
       let why = try await bench.sendouts.why(bench.customer, draft.sendoutId, originalID: "user1@example.com")
       #expect(
