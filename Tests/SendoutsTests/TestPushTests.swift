@@ -127,6 +127,10 @@ import Wire
           let reply = try await test(bench, draft.sendoutId, ["user1@example.com"])
           #expect(reply.messageIds.count == 1)
           _ = await bench.simulator.apns.received(count: count)
+          let message = try #require(reply.messageIds.first)
+          #expect(try await bench.messageService().find(bench.customer, message).testOf == draft.sendoutId)
+          let why = try await MessageHistories(bench.pool).why(bench.customer, message)
+          #expect(why.lines.first?.text == "The hub accepted the message, a test of sendout \(draft.sendoutId).")
         }
         try await waitUntil {
           try await bench.database.query("SELECT FROM push WHERE state = 'accepted'").count == 2
@@ -141,6 +145,8 @@ import Wire
       let listed = try await bench.sendouts.list(bench.customer).items
       #expect(listed.first { $0.sendoutId == key.sendout }?.testOf == draft.sendoutId)
       #expect(listed.first { $0.sendoutId == draft.sendoutId }?.testOf == nil)
+      let messages = try await MessageHistories(bench.pool).list(bench.customer, PageRequest(limit: 10)).items
+      #expect(messages.map(\.testOf) == [draft.sendoutId, draft.sendoutId])
       let link = PushLink(customer: bench.customer, sendout: key.sendout, push: PushNumber(1), device: devices[0])
       let opened = try await OpenLog(bench.pool).record([Open(link, via: .page, by: .person)], of: bench.customer)
       // The page shows, and nothing is recorded.
