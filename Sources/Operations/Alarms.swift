@@ -96,7 +96,7 @@ struct Alarms {
           reason: known.map { "\($0.sentence) (\(reason))" } ?? reason,
           fix: known?.advice ?? "Correct what the reason names, then resume the sendout.",
           command: "pushcart sendout resume \(sendout.sendoutId) --customer \(customer)",
-          since: sendout.startedAt ?? sendout.createdAt, sendoutId: sendout.sendoutId)
+          since: sendout.pausedAt ?? sendout.createdAt, sendoutId: sendout.sendoutId)
       }
     }
   }

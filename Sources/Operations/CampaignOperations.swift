@@ -45,12 +45,20 @@ package enum CampaignOperations: ManagedOperations {
     """
     The pushes are real, and marked as a test: no figures, caps, quiet hours or opens count them, and `why` shows them. Whoever is \
     suppressed gets none. If a reply was lost, repeat the request with the same `Idempotency-Key`: the test is sent once.
+
+    The audit log has it as `\(AuditAction.other(.testSendout).rawValue)`, if somebody gets one.
     """, showsPersonal: true, at: SendoutOperations.id, body: .json(SendoutTestRequest.form),
     replies: .ok("What came of it.", SendoutTestReply.form),
     errors: [SendoutOperations.unknown, SendoutOperations.noCredentials]
   ) { call, id, request in
-    try await call.parts.messages().test(
+    let reply = try await call.parts.messages().test(
       call.customer, id, request, suppressions: try await call.suppressionKey)
+    if !reply.messageIds.isEmpty {
+      // Original ids can be names of people, and the messages lead to them.
+      try await call.note(
+        .other(.testSendout), "sendout \(id)", after: ["messageIds": reply.messageIds.map(\.description)])
+    }
+    return reply
   }
 
   package static let copy = Operation(

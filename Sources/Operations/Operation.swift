@@ -280,12 +280,20 @@ package struct OperationCall: Sendable {
   /// Whether the caller may see personal fields of contacts. Keys and the command line may.
   package let seesPersonal: Bool
   private let change: ManagementChange?
+  /// Runs something in a transaction of its own, by whoever makes the call.
+  package typealias Noting =
+    @Sendable (_ body: @escaping @Sendable (ManagementChange) async throws -> Void) async throws -> Void
+  private let noting: Noting?
 
-  /// For an operation that changes nothing.
-  /// - Parameter appID: the only app that the caller's key opens; `nil` for all.
+  /// For an operation that changes nothing, or sends something outside of any transaction.
+  /// - Parameters:
+  ///   - appID: the only app that the caller's key opens; `nil` for all.
+  ///   - noting: writes what was sent into the audit log; `nil` for what only reads.
   package init(
-    reading parts: OperationParts, of customer: CustomerID, boundTo appID: String? = nil, seesPersonal: Bool = true
+    reading parts: OperationParts, of customer: CustomerID, boundTo appID: String? = nil, seesPersonal: Bool = true,
+    noting: Noting? = nil
   ) {
+    self.noting = noting
     self.customer = customer
     self.appID = appID
     self.parts = parts
@@ -302,6 +310,7 @@ package struct OperationCall: Sendable {
     self.seesPersonal = seesPersonal
     self.parts = parts
     self.change = change
+    noting = nil
   }
 
   /// For reads that may take long: those of a change see what it has changed.
@@ -326,6 +335,12 @@ package struct OperationCall: Sendable {
   ) async throws {
     guard let change else { preconditionFailure("\(action.rawValue) is called without a transaction") }
     try await change.record(action, target, before: before, after: after)
+  }
+
+  /// Adds a line to the audit log for what was sent already: no transaction waits for that.
+  func note(_ action: AuditAction, _ target: String, after: some Encodable & Sendable) async throws {
+    guard let noting else { preconditionFailure("\(action.rawValue) is called by nobody") }
+    try await noting { change in try await change.record(action, target, after: after) }
   }
 
   /// Makes sure that a user of the console who makes the change has one of these roles. Keys and the command line pass.

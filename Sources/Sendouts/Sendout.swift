@@ -154,7 +154,8 @@ extension Sendout {
       campaign: campaign, seriesId: series?.id, seriesNo: (series?.number).map(Int.init),
       scheduledAt: scheduledAt.map(Wire.Timestamp.init), nextAt: nextAt.map(Wire.Timestamp.init),
       maximumContacts: maximumContacts.map(Int.init), everyone: everyone.map(Int.init), people: people.map(Int.init),
-      decision: decision(campaign), testOf: testOf)
+      decision: decision(campaign), testOf: testOf,
+      pausedAt: state == .paused ? changedAt.map(Wire.Timestamp.init) : nil)
   }
 
   func decision(_ campaign: CampaignFields) -> WinnerDecision? {

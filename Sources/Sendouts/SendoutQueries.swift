@@ -8,7 +8,7 @@ import Wire
 enum SendoutQueries {
   static let all: [Statement] = [
     create, rewrite, find, lock, list, change, halt, lockFreeze, freezable, frozen, finish, freezing, settled, stream,
-    openStream, reserve, requireRange, ofSegment, ofApp, daysOfTrigger, tests, copy,
+    openStream, reserve, requireRange, ofSegment, ofApp, daysOfTrigger, tests, copy, startedSince,
   ]
 
   static let columns = """
@@ -180,8 +180,11 @@ enum SendoutQueries {
     WITH changed AS (UPDATE sendout
        SET state = CASE WHEN state = 'freezing' AND $9::text IS NULL THEN 'running' ELSE 'paused' END,
            halt_reason = coalesce($9::text, halt_reason), frozen_at = now(), unknown_ids = $3::int4, rules = $4::jsonb,
-           everyone = $5::int4, people = $6::int4, next_at = least(moment.of_decision, end_at)
-      FROM (SELECT coalesce($7::timestamptz, now()) + make_interval(mins => $8::int4) AS of_decision OFFSET 0) AS moment
+           everyone = $5::int4, people = $6::int4, next_at = least(moment.of_decision, end_at),
+           changed_at = coalesce(moment.of_pause, changed_at)
+      FROM (SELECT coalesce($7::timestamptz, now()) + make_interval(mins => $8::int4) AS of_decision,
+                   CASE WHEN $9::text IS NOT NULL THEN now() END AS of_pause
+            OFFSET 0) AS moment
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state IN ('freezing', 'paused')
     RETURNING \(columns)), \(SendoutEventSQL.toldOfFreeze) SELECT state FROM changed
     """)
@@ -227,6 +230,15 @@ enum SendoutQueries {
             now(), now(), now(), $7::text, $8::text[], $9::bigint, $10::text, $11::bigint, $11::bigint IS NOT NULL)
     ON CONFLICT DO NOTHING
     RETURNING \(columns)
+    """)
+
+  /// The sendouts that were started since `$2`, the newest first, at most `$3`. Streams of messages are none.
+  static let startedSince = Statement(
+    "sendout.started_since", .read,
+    """
+    SELECT sendout_id FROM sendout
+     WHERE customer_id = $1::bigint AND kind = 'broadcast' AND started_at > $2::timestamptz
+     ORDER BY sendout_id DESC LIMIT $3::bigint
     """)
 
   /// The streams that tested the sendout `$2`, the oldest first.

@@ -101,6 +101,31 @@ import Wire
     }
   }
 
+  @Test func `A message that a phone confirms is told to webhooks, once`() async throws {
+    try await withHybridBench { hybrid in
+      let (database, customer) = (hybrid.bench.database, hybrid.bench.customer)
+      try await database.addWebhook(customer, [.messageDelivered])
+      try await hybrid.addNumbers(2, phones: 2)
+      try await hybrid.send(hybrid.message(1, kind: .critical), hybrid.message(2, kind: .critical))
+      _ = try await hybrid.until { $0.allSatisfy { $0.status == "Accepted" } }
+      let ids = try await hybrid.updateIDs()
+      // The recipient of the other message confirms nothing of this one.
+      #expect(try await hybrid.confirm(2, [ids[0]]) == [ids[0]])
+      #expect(try await database.noted(customer) == [])
+      // Both phones of the recipient say so in one request, and one of them again.
+      let second = try await database.query(
+        """
+        SELECT (p.sendout_id * 10000000000 + p.push_no)::text FROM push p JOIN tracked_message h USING (customer_id, sendout_id, message_no)
+         WHERE p.push_no IS DISTINCT FROM h.fallback_no ORDER BY p.sendout_id, p.message_no, p.push_no OFFSET 1 LIMIT 1
+        """)[0].decode(String.self)
+      #expect(try await hybrid.confirm(1, [second, ids[0]]) == [])
+      #expect(try await hybrid.confirm(1, [ids[0]], readAt: Date()) == [])
+      #expect(try await database.noted(customer) == ["message.delivered 1"])
+      let told = try await database.query("SELECT (sendout_id * 10000000000 + push_nos[1])::text FROM webhook_event")
+      #expect(try told[0].decode(String.self) == ids[0])
+    }
+  }
+
   @Test func `A fallback that a hub has claimed and given back is cancelled, unless it may have left`() async throws {
     try await withHybridBench { hybrid in
       try await hybrid.addNumbers(3)

@@ -156,9 +156,10 @@ import Wire
       try await bench.withHubs {
         let paused = try await bench.until(key) { $0.state == .paused }
         #expect(paused.haltReason == "too_many_contacts 3 > 2" && paused.people == 3 && paused.frozenAt != nil)
+        #expect(paused.pausedAt == paused.frozenAt)
         #expect(bench.simulator.apns.count == 0)
         try await bench.sendouts.resume(bench.customer, key.sendout)
-        try await bench.until(key, .finished)
+        #expect(try await bench.until(key, .finished).pausedAt == nil)
       }
       #expect(bench.simulator.apns.count == 3)
     }

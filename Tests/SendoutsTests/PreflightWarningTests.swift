@@ -208,4 +208,69 @@ import Wire
         ])
     }
   }
+
+  @Test func `It takes the open rate of all sendouts of the last 90 days`() async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(4)
+      let variants = ["A", "B"].map { MessageVariant(name: $0, share: 50, message: MessageBody(alert: $0)) }
+      func rate() async throws -> String? {
+        try await warnings(
+          .smallestDifference, bench, bench.request(campaign: CampaignFields(variants: variants))
+        ).first?.components(separatedBy: "an open rate of ").last?.components(separatedBy: " %").first
+      }
+      /// A sendout with four accepted pushes, of which some were opened.
+      func addSendout(daysAgo days: Int, opened: Int) async throws {
+        let id = try await bench.sendouts.create(bench.customer, bench.request()).sendoutId
+        try await bench.database.query("SELECT require_sendout_range($1::bigint)", id.rawValue)
+        try await bench.database.query(
+          """
+          INSERT INTO push (customer_id, sendout_id, push_no, batch_no, device_id, contact_id, state, sent_at, opened_at)
+          SELECT $1::bigint, $2::bigint, row_number() OVER (ORDER BY device_id), 0, device_id, contact_id, 'accepted', now(),
+                 CASE WHEN row_number() OVER (ORDER BY device_id) <= $3::int4 THEN now() END
+            FROM device WHERE customer_id = $1::bigint
+          """, bench.customer.rawValue, id.rawValue, Int32(opened))
+        try await start(id, daysAgo: days)
+      }
+      func start(_ id: SendoutID, daysAgo days: Int) async throws {
+        try await bench.database.query(
+          """
+          UPDATE sendout SET state = 'finished', started_at = now() - make_interval(days => $3::int4)
+           WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
+          """, bench.customer.rawValue, id.rawValue, Int32(days))
+      }
+      #expect(try await rate() == "10")
+      // Nobody has opened anything yet, and then it is too long ago.
+      try await addSendout(daysAgo: 80, opened: 0)
+      try await addSendout(daysAgo: 91, opened: 4)
+      try await bench.database.recountBatches()
+      #expect(try await rate() == "10")
+      try await addSendout(daysAgo: 89, opened: 2)
+      try await bench.database.recountBatches()
+      #expect(try await rate() == "25")
+      // However many there were since then.
+      for _ in 1...100 {
+        try await start(try await bench.sendouts.create(bench.customer, bench.request()).sendoutId, daysAgo: 1)
+      }
+      #expect(try await rate() == "25")
+    }
+  }
+
+  @Test func `The page of a variant's own template is in what is sent`() async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(1)
+      _ = try await Templates(bench.pool).put(bench.customer, name: "offer", format: .text, body: "x")
+      func longest(_ page: String?, ofVariant own: String?) async throws -> [String] {
+        let variants = [
+          MessageVariant(name: "A", share: 50, message: MessageBody(), template: own),
+          MessageVariant(name: "B", share: 50, message: MessageBody()),
+        ]
+        return try await warnings(
+          .longest, bench, bench.request(template: page, campaign: CampaignFields(variants: variants)))
+      }
+      let withPage = try await longest("offer", ofVariant: nil)
+      #expect(withPage.count == 1)
+      #expect(try await longest(nil, ofVariant: "offer") == withPage)
+      #expect(try await longest(nil, ofVariant: nil) != withPage)
+    }
+  }
 }

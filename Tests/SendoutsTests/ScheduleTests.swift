@@ -252,6 +252,7 @@ import Wire
       try await bench.step(key)
       let late = try await bench.show(key)
       #expect(late.state == .paused && late.haltReason == "late" && late.nextAt == nil && late.frozenAt == nil)
+      #expect(late.pausedAt != nil && late.startedAt == nil)
       #expect(try await bench.step(key) == .done)
       #expect(try await bench.show(key).state == .paused)
       let resumed = try await bench.sendouts.resume(bench.customer, key.sendout)

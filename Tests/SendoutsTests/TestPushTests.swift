@@ -112,7 +112,7 @@ import Wire
     }
   }
 
-  @Test func `Neither caps, quiet hours, opens nor days count a test, and why tells of it`() async throws {
+  @Test func `Neither caps, quiet hours, opens, days nor filters count a test, and why tells of it`() async throws {
     try await withSendingBench { bench in
       let devices = try await bench.addDevices(1)
       // All of the day but a minute is quiet.
@@ -127,6 +127,10 @@ import Wire
           let reply = try await test(bench, draft.sendoutId, ["user1@example.com"])
           #expect(reply.messageIds.count == 1)
           _ = await bench.simulator.apns.received(count: count)
+          let message = try #require(reply.messageIds.first)
+          #expect(try await bench.messageService().find(bench.customer, message).testOf == draft.sendoutId)
+          let why = try await MessageHistories(bench.pool).why(bench.customer, message)
+          #expect(why.lines.first?.text == "The hub accepted the message, a test of sendout \(draft.sendoutId).")
         }
         try await waitUntil {
           try await bench.database.query("SELECT FROM push WHERE state = 'accepted'").count == 2
@@ -141,6 +145,8 @@ import Wire
       let listed = try await bench.sendouts.list(bench.customer).items
       #expect(listed.first { $0.sendoutId == key.sendout }?.testOf == draft.sendoutId)
       #expect(listed.first { $0.sendoutId == draft.sendoutId }?.testOf == nil)
+      let messages = try await MessageHistories(bench.pool).list(bench.customer, PageRequest(limit: 10)).items
+      #expect(messages.map(\.testOf) == [draft.sendoutId, draft.sendoutId])
       let link = PushLink(customer: bench.customer, sendout: key.sendout, push: PushNumber(1), device: devices[0])
       let opened = try await OpenLog(bench.pool).record([Open(link, via: .page, by: .person)], of: bench.customer)
       // The page shows, and nothing is recorded.
@@ -150,6 +156,21 @@ import Wire
       let days = DayCounts(bench.pool)
       try await days.count(bench.customer)
       #expect(try await days.last(1, of: bench.customer).allSatisfy { $0.sent == 0 })
+
+      func found(_ filter: String) async throws -> Int? {
+        let request = bench.request(message, audience: .filter(try Filter(text: filter)))
+        return try await bench.preflight(request).steps.first?.contacts
+      }
+      // By the ledger first, and then by what a hub has counted anew. Who names the tests means them.
+      let activity = ContactActivity(bench.pool)
+      for _ in 1...2 {
+        #expect(try await found("received") == 0)
+        #expect(try await found("opened < 1 of last 5") == 1)
+        #expect(try await found("received = 0 within 30 days") == 1)
+        #expect(try await found("received sendout \(key.sendout) = 2") == 1)
+        while try await activity.step(bench.customer) {}
+      }
+      #expect(try await bench.database.query("SELECT FROM contact_activity").isEmpty)
 
       let why = try await bench.sendouts.why(bench.customer, draft.sendoutId, originalID: "user1@example.com")
       #expect(

@@ -15,6 +15,7 @@ import Wire
     MessageReply(
       messageId: MessageID(SendoutID(1), 3), heldUntil: .example,
       pushes: [MessageReply.Push(pushNo: PushNumber(9), appType: .ios, state: .waiting, reason: "quiet")]),
+    MessageReply(messageId: MessageID(SendoutID(9), 1), pushes: [.example], testOf: SendoutID(7)),
   ])
   func `The JSON written by hand is what an encoder writes`(reply: MessageReply) throws {
     #expect(reply.json == (try JSONCoding.encode(reply)))

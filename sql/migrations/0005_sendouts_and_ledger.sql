@@ -111,7 +111,7 @@ COMMENT ON COLUMN sendout.winner_at        IS 'When it was decided.';
 COMMENT ON COLUMN sendout.test_of          IS 'Of a stream of test pushes, the sendout that was tested. No report counts them.';
 COMMENT ON COLUMN sendout.created_at       IS 'When it was created.';
 COMMENT ON COLUMN sendout.started_at       IS 'When it was started.';
-COMMENT ON COLUMN sendout.changed_at       IS 'When it was last started, paused or resumed. What is paused for longer than its retention is cancelled.';
+COMMENT ON COLUMN sendout.changed_at       IS 'When it was last scheduled, started, paused or resumed. What is paused for longer than its retention is cancelled.';
 COMMENT ON COLUMN sendout.frozen_at        IS 'When its audience was written into the ledger.';
 COMMENT ON COLUMN sendout.finished_at      IS 'When its last push settled, or when it was cancelled.';
 COMMENT ON COLUMN sendout.folded_at        IS 'When retention wrote what its contacts came to for good, before their pushes go. Until then reports count the pushes. NULL for streams.';

@@ -35,7 +35,7 @@ CREATE TABLE contact_activity (
 COMMENT ON TABLE  contact_activity                 IS 'What each contact received and opened, from the ledger. Contacts that have neither have no row. It is exact but for the contacts in activity_change; pushcart recount makes it anew.';
 COMMENT ON COLUMN contact_activity.customer_id     IS 'The customer whose contact this is.';
 COMMENT ON COLUMN contact_activity.contact_id      IS 'The contact.';
-COMMENT ON COLUMN contact_activity.received        IS 'Number of its accepted pushes, each device''s counted. Until it is counted anew, with those that retention has deleted.';
+COMMENT ON COLUMN contact_activity.received        IS 'Number of its accepted pushes, each device''s counted, without those of tests. Until it is counted anew, with those that retention has deleted.';
 COMMENT ON COLUMN contact_activity.opened          IS 'Number of its pushes that were opened by a person, accepted or not.';
 COMMENT ON COLUMN contact_activity.received_at     IS 'When its last accepted pushes were accepted (settled_at), the newest first. As many as filters look at; older ones are in the ledger alone.';
 COMMENT ON COLUMN contact_activity.received_opened IS 'Whether each of these pushes was opened by a person.';

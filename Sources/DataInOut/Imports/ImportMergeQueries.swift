@@ -13,6 +13,8 @@ enum ImportMergeQueries {
   ///
   /// Notes are looked up in one value: a join would look through all of them for each row, as the planner takes them for few.
   ///
+  /// Contacts whose fields change are told to webhooks, and new ones are not, as those of registrations.
+  ///
   /// Contacts are locked in the order of registrations. Counts come from what is wanted, and what is written is held against that, so that a
   /// dry run counts the same.
   static func merge(by identity: ImportIdentity) -> Statement {
@@ -71,6 +73,7 @@ enum ImportMergeQueries {
       \(ContactMerge.update(
         by: #"SELECT * FROM target WHERE changes AND NOT $10::bool ORDER BY original_id COLLATE "C""#, asOf: "$6::timestamptz"))
     ),
+    told AS (\(EventSQL.note(.contactUpdated, of: "changed", contact: "contact_id"))),
     fresh AS (
       \(ContactMerge.insert(
         """
@@ -129,8 +132,8 @@ enum ImportMergeQueries {
     """
 
   /// As `merge`, for the mode `suppress`: the people of these rows get no marketing from now on. `$6` is whether nothing is done, `$7` the
-  /// headings of identity and original id, and `$8` and `$9` the pads of the hub's key. Returns how many rows suppressed somebody, were
-  /// about somebody who is suppressed already, were duplicates, and were rejected.
+  /// headings of identity and original id, and `$8` and `$9` the pads of the hub's key. Webhooks are told of suppressions that are new. Returns
+  /// how many rows suppressed somebody, were about somebody who is suppressed already, were duplicates, and were rejected.
   static func suppress(by identity: ImportIdentity) -> Statement {
     switch identity {
     case .originalId: suppressByOriginalID
@@ -154,7 +157,7 @@ enum ImportMergeQueries {
       ),
       found AS MATERIALIZED (
         SELECT r.row_no, r.line_no, r.identity, r.original_id, r.raw,
-          CASE WHEN coalesce(c.matches, 0) < 2 THEN \(originalID) END AS suppressed_id, \(number) AS suppressed_number,
+          CASE WHEN coalesce(c.matches, 0) < 2 THEN \(originalID) END AS suppressed_id, \(number) AS suppressed_number, c.contact_id,
           CASE WHEN c.matches > 1 THEN 'is that of several contacts'
             WHEN \(originalID) IS NULL AND \(number) IS NULL THEN 'is nobody''s' END AS problem
         FROM row r
@@ -163,14 +166,19 @@ enum ImportMergeQueries {
         ) c ON true
       ),
       hashed AS MATERIALIZED (
-        SELECT row_no, 'contact' AS kind, \(SuppressionSQL.hash(.contact, "suppressed_id", key: 8)) AS hash
+        SELECT row_no, contact_id, 'contact' AS kind, \(SuppressionSQL.hash(.contact, "suppressed_id", key: 8)) AS hash
           FROM found WHERE suppressed_id IS NOT NULL AND problem IS NULL
         UNION ALL
-        SELECT row_no, 'number', \(SuppressionSQL.hash(.number, "suppressed_number", key: 8))
+        SELECT row_no, contact_id, 'number', \(SuppressionSQL.hash(.number, "suppressed_number", key: 8))
           FROM found WHERE suppressed_number IS NOT NULL AND problem IS NULL
       ),
       missing AS MATERIALIZED (
-        SELECT h.row_no, h.kind, h.hash FROM hashed h
+        SELECT h.row_no, h.contact_id, h.kind, h.hash,
+               NOT EXISTS (
+                 SELECT FROM suppression
+                  WHERE customer_id = $1::bigint AND hash = h.hash AND kind = h.kind AND scope = 'marketing'
+                    AND \(SuppressionSQL.isInForce)) AS is_new
+          FROM hashed h
          WHERE NOT EXISTS (
            SELECT FROM suppression AS s
             WHERE s.customer_id = $1::bigint AND s.hash = h.hash AND s.kind = h.kind AND s.scope = 'marketing'
@@ -181,7 +189,9 @@ enum ImportMergeQueries {
         SELECT $1::bigint, kind, hash, 'marketing', 'import' FROM (SELECT DISTINCT kind, hash FROM missing ORDER BY hash) AS m
          WHERE NOT $6::bool
         \(SuppressionQueries.merging)
+        RETURNING suppression_id, kind, hash, scope
       ),
+      told AS (\(EventSQL.note(.contactSuppressed, of: newlySuppressed, contact: "contact_id", subject: "suppression_id", reason: "scope"))),
       rejected AS (
         INSERT INTO import_reject (customer_id, import_id, row_no, line_no, original_id, identity, column_name, problem, raw)
         SELECT $1::bigint, $2::bigint, row_no, line_no, original_id, identity, problem_column, problem, raw FROM (
@@ -199,6 +209,15 @@ enum ImportMergeQueries {
         (SELECT count(*) FROM rejected)
       """
   }
+
+  /// Those of `suppressed` that were not in force before, each once, with the contact that its row is about. The join is FULL, which the
+  /// condition turns into an inner one: there is no nested loop for it, and the planner expects few rows.
+  private static let newlySuppressed = """
+    (SELECT DISTINCT ON (s.suppression_id) s.suppression_id, s.scope, m.contact_id
+                     FROM missing AS m FULL JOIN suppressed AS s ON s.hash = m.hash AND s.kind = m.kind
+                    WHERE coalesce(m.is_new, false) AND coalesce(s.suppression_id, 0) > 0
+                    ORDER BY s.suppression_id, m.contact_id) AS fresh
+    """
 
   static let all: [Statement] = [
     mergeByOriginalID, mergeByEmailAddress, mergeByMobileNumber, suppressByOriginalID, suppressByEmailAddress,

@@ -112,7 +112,7 @@ enum ActivityQueries {
                 \(newest("opened_at", by: "opened_at DESC", where: "opened_at IS NOT NULL")) AS opened_at
            FROM (\(pushes("IS NULL"))
                   UNION ALL
-                 \(pushes("IS NOT NULL"))) AS push) AS p),
+                 \(pushes("IS NOT NULL AND \(ActivitySQL.isNoTest)"))) AS push) AS p),
     written AS (
       INSERT INTO contact_activity AS a (customer_id, contact_id, received, opened, received_at, received_opened, opened_at)
       SELECT $1::bigint, contact_id, received, opened, received_at, received_opened, opened_at
@@ -138,6 +138,7 @@ enum ActivityQueries {
     "coalesce((array_agg(\(value) ORDER BY \(order)) FILTER (WHERE \(condition)))[1:\(ContactActivity.newest)], '{}')"
   }
 
+  /// Pushes to the contact, but for those of tests, whose opens are not recorded either.
   private static func pushes(_ isOfMessage: String) -> String {
     """
     SELECT state, settled_at, opened_at, sendout_id, push_no FROM push

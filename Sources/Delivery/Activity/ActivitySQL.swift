@@ -4,7 +4,7 @@ package import Wire
 ///
 /// Most contacts' numbers follow from their row in `contact_activity`. The ledger is read in three cases: the row lacks changes (`hasChanged`),
 /// it has too few moments, or it has one after the moment that is asked about. So the answer is that of the ledger in every
-/// snapshot. Conditions that name a sendout are about the ledger alone.
+/// snapshot. Conditions that name a sendout are about the ledger alone. Tests of sendouts count only where their stream is named.
 package enum ActivitySQL {
   /// What stands behind `contact` in FROM. A contact has one such row or none. Where no condition names it, the planner leaves the join out.
   /// - Parameter range: what the contact's number meets in any case, as in `BETWEEN 1 AND 9`.
@@ -149,6 +149,13 @@ package enum ActivitySQL {
     }
   }
 
+  /// Of a push of a message, that it is none of a test, which nothing counts. OFFSET 0 keeps it from a join.
+  static let isNoTest = """
+    NOT EXISTS (SELECT FROM sendout
+                 WHERE sendout.customer_id = $1::bigint AND sendout.sendout_id = push.sendout_id AND sendout.test_of IS NOT NULL
+                OFFSET 0)
+    """
+
   /// The order of `of last`.
   static let lastReceived = "push.settled_at DESC, push.sendout_id DESC, push.push_no DESC"
 
@@ -170,6 +177,7 @@ package enum ActivitySQL {
     case .received:
       at = "push.settled_at"
       conditions.append("push.state = '\(PushState.accepted.rawValue)'")
+      if activity.sendout == nil { conditions.append("(push.message_no IS NULL OR \(isNoTest))") }
     case .opened:
       at = "push.opened_at"
       conditions.append("push.opened_at IS NOT NULL")

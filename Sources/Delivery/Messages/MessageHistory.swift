@@ -36,7 +36,8 @@ extension Messages {
         contactId: ContactID(try row.get("contact_id")), originalId: try row.get("original_id"),
         reference: try row.get("reference"), alert: try row.get("alert"),
         createdAt: Wire.Timestamp(try row.get("created_at", as: Date.self)),
-        deliverAt: try row.get("deliver_at", as: Date?.self).map { Wire.Timestamp($0) })
+        deliverAt: try row.get("deliver_at", as: Date?.self).map { Wire.Timestamp($0) },
+        testOf: try row.get("test_of", as: Int64?.self).map { SendoutID($0) })
     }
   }
 
@@ -90,7 +91,7 @@ enum MessageHistoryQueries {
     """
     SELECT m.sendout_id, m.message_no, m.contact_id, c.original_id, m.reference,
            left(m.body ->> 'alert', \(shownAlert)) AS alert, m.created_at, m.deliver_at,
-           coalesce(m.deliver_at <= now(), true) AS is_due, p.states
+           coalesce(m.deliver_at <= now(), true) AS is_due, p.states, s.test_of
       FROM (SELECT * FROM message
              WHERE customer_id = $1::bigint AND (sendout_id, message_no) < ($2::bigint, $3::int4)
              ORDER BY sendout_id DESC, message_no DESC LIMIT $4::bigint) AS m
@@ -101,6 +102,8 @@ enum MessageHistoryQueries {
                           CROSS JOIN LATERAL (SELECT state FROM push
                                                WHERE customer_id = $1::bigint AND sendout_id = m.sendout_id
                                                  AND push_no = number LIMIT 1) AS push) AS p ON true
+      LEFT JOIN LATERAL (SELECT test_of FROM sendout
+                          WHERE customer_id = $1::bigint AND sendout_id = m.sendout_id LIMIT 1) AS s ON true
      ORDER BY m.sendout_id DESC, m.message_no DESC
     """)
 

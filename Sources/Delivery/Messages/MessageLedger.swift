@@ -386,10 +386,11 @@ public struct Messages: Sendable {
 
   public init(_ database: any Querying) { self.database = database }
 
-  /// The message's reference, when it is due unless that was at once, and its pushes; `nil` if there is no such message.
+  /// The message's reference, when it is due unless that was at once, its pushes, and the sendout that it tested; `nil` if there is no such
+  /// message.
   public func find(
     _ customer: CustomerID, _ id: MessageID
-  ) async throws -> (reference: String?, deliverAt: Date?, pushes: [MessagePush])? {
+  ) async throws -> (reference: String?, deliverAt: Date?, pushes: [MessagePush], testOf: SendoutID?)? {
     let rows = try await database.query(
       MessageQueries.find, customer.rawValue, id.sendout.rawValue, id.number)
     guard let first = rows.first else { return nil }
@@ -400,7 +401,8 @@ public struct Messages: Sendable {
       return MessagePush(
         number: PushNumber(number), app: PushAppID(app), state: state, reason: reason, heldUntil: heldUntil)
     }
-    return (try first.get("reference"), try first.get("deliver_at"), pushes)
+    let testOf: Int64? = try first.get("test_of")
+    return (try first.get("reference"), try first.get("deliver_at"), pushes, testOf.map { SendoutID($0) })
   }
 
   /// The messages that requests with these idempotency keys made, and the fingerprints of the requests.

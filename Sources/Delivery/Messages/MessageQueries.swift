@@ -171,11 +171,12 @@ enum MessageQueries {
       FROM message_key WHERE customer_id = $1::bigint AND idempotency_key = ANY ($2::text[])
     """)
 
-  /// A row for each push of the message `$3`, or one without.
+  /// A row for each push of the message `$3`, or one without; with the sendout that it tested.
   static let find = Statement(
     "message.find", .read,
     """
-    SELECT m.reference, m.deliver_at, p.push_no, p.push_app_id, p.state, p.reason, p.held_until
+    SELECT m.reference, m.deliver_at, p.push_no, p.push_app_id, p.state, p.reason, p.held_until,
+           (SELECT test_of FROM sendout WHERE customer_id = $1::bigint AND sendout_id = $2::bigint) AS test_of
       FROM message m
       LEFT JOIN LATERAL (
         SELECT push.push_no, batch.push_app_id, push.state, push.reason,

@@ -135,11 +135,13 @@ enum TrackedMessageQueries {
   /// A fallback that nobody has claimed is cancelled in the same commit. It may be queued again, where a hub had claimed it and its lane
   /// closed. One that may have left with a hub that stopped is kept: cancelled, it would count as never sent. Returns the positions of
   /// the pushes that are known.
+  ///
+  /// What a device delivers is told to webhooks, of the first push that says so. A provider's reports are told where they are recorded.
   static let confirm = Statement(
     "message.confirm", .write,
     """
     WITH known AS MATERIALIZED (
-      SELECT named.place, named.sendout_id, h.message_no, h.fallback_no, f.batch_no, f.state
+      SELECT named.place, named.sendout_id, named.push_no, h.message_no, h.fallback_no, f.batch_no, f.state
         FROM unnest($2::bigint[], $3::bigint[]) WITH ORDINALITY AS named (sendout_id, push_no, place)
        CROSS JOIN LATERAL (SELECT message_no FROM push
                             WHERE push.customer_id = $1::bigint AND push.sendout_id = named.sendout_id
@@ -181,6 +183,7 @@ enum TrackedMessageQueries {
               OR h.read_at IS NULL AND c.read_at IS NOT NULL)
       RETURNING h.sendout_id, h.message_no, h.report_app, h.status, c.status AS status_before,
                 c.was_read_at IS NULL AND c.read_at IS NOT NULL AS is_read),
+    told AS (\(EventSQL.notePushes(.messageDelivered, of: confirmed, sendout: "sendout_id"))),
     cancelled AS (
       UPDATE push
          SET state = 'cancelled', reason = '\(HubReason.confirmedInTime.rawValue)', settled_at = c.now, not_before = NULL
@@ -208,6 +211,13 @@ enum TrackedMessageQueries {
       """)))
     SELECT coalesce(array_agg(place), '{}') FROM known
     """)
+
+  private static let confirmed = """
+    (SELECT u.sendout_id, min(k.push_no) AS push_no
+                           FROM updated AS u JOIN known AS k ON k.sendout_id = u.sendout_id AND k.message_no = u.message_no
+                          WHERE $4::text IS NOT NULL AND u.status = 'Delivered' AND u.status_before <> 'Delivered'
+                          GROUP BY u.sendout_id, u.message_no) AS confirmed
+    """
 
   /// Withdraws messages of the kind `$5` and the last `$6` seconds without a fallback: those to the recipients `$2` with the references `$3`
   /// or the texts `$4`. They are not tried again; a push that its service has taken may still arrive.

@@ -187,7 +187,12 @@ struct ManagementStores: Sendable {
     _ operation: Operation<Target, Body, Reply>, of customer: CustomerID, _ target: Target, _ body: Body
   ) async throws -> Reply {
     guard operation.audit != nil else {
-      return try await operation.run(OperationCall(reading: parts, of: customer), target, body)
+      let call = OperationCall(reading: parts, of: customer) { note in
+        try await pool.transaction(of: customer.rawValue, locks: .brief) {
+          try await note(ManagementChange($0, customer: customer, actor: Self.actor))
+        }
+      }
+      return try await operation.run(call, target, body)
     }
     return try await pool.transaction(of: customer.rawValue, limit: Ledger.wholeSendoutLimit, locks: .brief) {
       let change = ManagementChange($0, customer: customer, actor: Self.actor)

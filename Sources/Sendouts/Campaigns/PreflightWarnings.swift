@@ -106,12 +106,8 @@ extension PreflightWarnings {
 extension PreflightWarnings {
   private func templates() async throws -> [Warning] {
     var pages: [UTF8String: [MessageBody]] = [:]
-    if let variants = subject.campaign.variants {
-      for (variant, message) in zip(variants, try subject.messages()) {
-        if let page = variant.template ?? subject.template { pages[UTF8String(page), default: []].append(message) }
-      }
-    } else if let page = subject.template {
-      pages[UTF8String(page)] = [subject.message]
+    for (message, page) in try subject.messages() {
+      if let page { pages[UTF8String(page), default: []].append(message) }
     }
     var warnings: [Warning] = []
     for (page, messages) in pages.sorted(by: { $0.key < $1.key }) {
@@ -127,7 +123,7 @@ extension PreflightWarnings {
   }
 
   private func emptyVariables() async throws -> [Warning] {
-    let shown = Set(try subject.messages().flatMap { ShownVariable.all(in: $0) })
+    let shown = Set(try subject.messages().flatMap { ShownVariable.all(in: $0.message) })
     let variables = shown.sorted { UTF8String($0.name) < UTF8String($1.name) }.prefix(Self.mostVariables)
     let found = try await AudienceSamples(reading).count(
       customer, audience, apps: subject.apps, meeting: variables.map(\.isEmpty))
@@ -169,12 +165,12 @@ extension PreflightWarnings {
 
   private func renderings() async throws -> [Warning] {
     let sample = try await AudienceSamples(reading).sample(customer, audience, apps: subject.apps, of: left)
-    let contents = try subject.messages().map { message in
+    let contents = try subject.messages().map { message, page in
       MessageContent(
         template: try MessageTemplate(message),
         sendout: SendoutFields(
           id: subject.sendout?.rawValue, name: subject.name, fields: message.fields ?? [:]),
-        hasPage: subject.template != nil, purpose: subject.purpose)
+        hasPage: page != nil, purpose: subject.purpose)
     }
     var services: [String: Rendered] = [:]
     for app in apps {
@@ -291,17 +287,19 @@ extension PreflightWarnings {
     return [Warning(code: .smallestDifference, text: text)]
   }
 
-  /// The open rate that is taken where the customer has none yet.
+  /// The open rate that is taken where nobody has opened anything yet.
   private static let usualOpenRate = 0.1
+  /// Most sendouts whose opens are counted.
+  private static let mostCounted: Int64 = 1000
 
-  /// Of the customer's sendouts of the last 90 days, the newest 100 at most.
+  /// Of the pushes of the customer's sendouts of the last 90 days.
   private func openRate() async throws -> Double {
-    let recent = try await SendoutStore(reading).list(
-      customer, PageRequest(limit: 100), matching: SendoutFilter(kind: .broadcast)
-    ).items.filter { ($0.startedAt?.date ?? .distantPast) > now - 90 * 86_400 }
-    let totals = try await Ledger(reading).totals(customer, of: recent.map(\.sendoutId))
+    let recent = try await reading.query(
+      SendoutQueries.startedSince, customer.rawValue, now - 90 * 86_400, Self.mostCounted
+    ).map { SendoutID(try $0.decode(Int64.self)) }
+    let totals = try await Ledger(reading).totals(customer, of: recent)
     let (accepted, opened) = totals.values.reduce((0, 0)) { ($0.0 + $1.accepted, $0.1 + $1.opened) }
-    return accepted >= 100 && opened > 0 ? min(Double(opened) / Double(accepted), 1) : Self.usualOpenRate
+    return accepted > 0 && opened > 0 ? min(Double(opened) / Double(accepted), 1) : Self.usualOpenRate
   }
 
   /// As in 10 and 3.1.

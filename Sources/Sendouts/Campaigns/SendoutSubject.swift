@@ -41,10 +41,10 @@ struct SendoutSubject: Sendable {
       customerZone: settings.timeZone, suppressions: suppressions)
   }
 
-  /// What contacts may get: the message as each variant has it, or as it is without variants.
-  func messages() throws -> [MessageBody] {
-    let variants = try (campaign.variants ?? []).map { try message.merged(with: $0.message) }
-    return variants.isEmpty ? [message] : variants
+  /// What contacts may get, and with which template's page: the message as each variant has it, or as it is without variants.
+  func messages() throws -> [(message: MessageBody, page: String?)] {
+    guard let variants = campaign.variants else { return [(message, template)] }
+    return try variants.map { (try message.merged(with: $0.message), $0.template ?? template) }
   }
 }
 

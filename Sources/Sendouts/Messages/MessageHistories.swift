@@ -56,12 +56,14 @@ package struct MessageHistories: Sendable {
       messageId: id, state: MessageState(of: pushes.map(\.state), isDue: message.isDue), contactId: message.contact,
       originalId: message.originalID, reference: message.reference, message: message.body,
       createdAt: Timestamp(message.createdAt), deliverAt: message.deliverAt.map { Timestamp($0) },
-      expiresAt: message.expiresAt.map { Timestamp($0) }, pushes: pushes, lines: Self.lines(of: message))
+      expiresAt: message.expiresAt.map { Timestamp($0) }, pushes: pushes,
+      lines: Self.lines(of: message, testOf: found.testOf))
   }
 
   /// In the order of what happened; what is still to come is at the end.
-  private static func lines(of message: StoredMessage) -> [WhyLine] {
-    var lines = [WhyLine(at: Timestamp(message.createdAt), text: "The hub accepted the message.")]
+  private static func lines(of message: StoredMessage, testOf: SendoutID?) -> [WhyLine] {
+    let test = testOf.map { ", a test of sendout \($0)" } ?? ""
+    var lines = [WhyLine(at: Timestamp(message.createdAt), text: "The hub accepted the message\(test).")]
     if message.originalID == nil { lines.append(WhyLine(text: "The contact is gone.")) }
     if let deliverAt = message.deliverAt { lines.append(WhyLine(at: Timestamp(deliverAt), text: "It is due.")) }
     if message.pushes.isEmpty {

@@ -384,7 +384,7 @@ public final class MessageService: Sendable {
   /// - Parameter allowed: the only app whose messages the caller may see; `nil` for all.
   /// - Throws: `SendoutError.messageUnknown`, also for a message that the caller may not see.
   public func find(_ customer: CustomerID, _ id: MessageID, allowed: String? = nil) async throws -> MessageReply {
-    guard let (reference, deliverAt, pushes) = try await Messages(database).find(customer, id) else {
+    guard let (reference, deliverAt, pushes, testOf) = try await Messages(database).find(customer, id) else {
       throw SendoutError.messageUnknown(id)
     }
     let apps = try await apps.all(customer)
@@ -404,7 +404,7 @@ public final class MessageService: Sendable {
         MessageReply.Push(
           pushNo: push.number, appType: apps.first { $0.id == push.app }?.type ?? .ios, state: push.state,
           reason: push.reason)
-      })
+      }, testOf: testOf)
   }
 }
 

@@ -52,7 +52,7 @@ struct IdempotentEndpoint: Sendable {
   }
 
   /// Who makes the change.
-  private func author(_ access: Access, _ context: WebRequestContext) -> ChangeAuthor {
+  func author(_ access: Access, _ context: WebRequestContext) -> ChangeAuthor {
     .key(access.key, address: context.clientAddress.description)
   }
 

@@ -44,7 +44,13 @@ struct OperationRoutes: RouteSet {
     switch (described.method, operation.audit) {
     case (.post, nil):
       // Others are asked before the transaction begins, so that it does not wait for them; once for a key.
-      let ask = { @Sendable in try await work(OperationCall(reading: parts, of: access.customer)) }
+      let author = endpoint.author(access, context)
+      let ask = { @Sendable in
+        try await work(
+          OperationCall(reading: parts, of: access.customer) {
+            try await endpoint.replies.change(access.customer, by: author, $0)
+          })
+      }
       let reply = try await endpoint.isRepetition(request, access) ? nil : try await ask()
       response = try await endpoint.respondOnce(to: request, context, bytes, access, status: status) { _ in
         if let reply { reply } else { try await ask() }

@@ -76,6 +76,8 @@ public struct AuditAction: Sendable, Hashable, ExpressibleByStringLiteral {
     case receiveImport = "import.receive"
     /// A single message that somebody sent in the console, as to try a sendout.
     case sendMessage = "message.send"
+    /// A test of a sendout, with the messages that were sent.
+    case testSendout = "sendout.test"
     /// The webhooks of a data tree.
     case changeWebhooks = "datasync.webhooks"
     /// A new key that signs page links.

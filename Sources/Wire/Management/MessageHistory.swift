@@ -8,11 +8,13 @@ public struct ListedMessage: APIObject, Equatable {
   public var alert: String?
   public var createdAt: Timestamp
   public var deliverAt: Timestamp?
+  public var testOf: SendoutID?
 
   public init(
     messageId: MessageID, state: MessageState, contactId: ContactID, originalId: String?, reference: String? = nil,
-    alert: String? = nil, createdAt: Timestamp, deliverAt: Timestamp? = nil
+    alert: String? = nil, createdAt: Timestamp, deliverAt: Timestamp? = nil, testOf: SendoutID? = nil
   ) {
+    self.testOf = testOf
     self.messageId = messageId
     self.state = state
     self.contactId = contactId
@@ -38,6 +40,7 @@ public struct ListedMessage: APIObject, Equatable {
     "alert": "The beginning of its alert, as the caller sent it: a template.",
     "createdAt": "When it was accepted.",
     "deliverAt": "When it is due. Absent if that was at once.",
+    "testOf": "The sendout that it tested. Absent if it is no test.",
   ]
 }
 

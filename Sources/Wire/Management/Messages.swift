@@ -202,15 +202,18 @@ public struct MessageReply: APIObject, Equatable {
   public var deliverAt: Timestamp?
   public var heldUntil: Timestamp?
   public var pushes: [Push]
+  public var testOf: SendoutID?
 
   /// - Parameters:
   ///   - deliverAt: when the message is due, or was; `nil` for one that was due at once.
   ///   - isDue: whether that moment has come.
   ///   - heldUntil: when quiet hours let it go; `nil` if they do not hold it.
+  ///   - testOf: the sendout that it tested; `nil` if it is no test.
   public init(
     messageId: MessageID, reference: String? = nil, deliverAt: Timestamp? = nil, isDue: Bool = true,
-    heldUntil: Timestamp? = nil, pushes: [Push]
+    heldUntil: Timestamp? = nil, pushes: [Push], testOf: SendoutID? = nil
   ) {
+    self.testOf = testOf
     self.heldUntil = heldUntil
     self.messageId = messageId
     self.reference = reference
@@ -239,6 +242,7 @@ public struct MessageReply: APIObject, Equatable {
     writer.close("]")
     if let reference { writer.member("reference", reference) }
     writer.member("state", state.rawValue)
+    if let testOf { writer.member("testOf", testOf.rawValue) }
     writer.close("}")
     return writer.bytes
   }
@@ -258,6 +262,7 @@ public struct MessageReply: APIObject, Equatable {
     "deliverAt": "When it is due. Absent if that was at once.",
     "heldUntil": "When the recipient's quiet hours let it go. Absent if they do not hold it.",
     "pushes": "One push for each device.",
+    "testOf": "The sendout that it tested. Absent if it is no test.",
   ]
 
   /// The push to one device.

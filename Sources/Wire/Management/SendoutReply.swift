@@ -126,6 +126,7 @@ public struct SendoutReply: APIObject, Equatable {
   public var people: Int?
   public var decision: WinnerDecision?
   public var testOf: SendoutID?
+  public var pausedAt: Timestamp?
 
   public init(
     sendoutId: SendoutID, name: String, kind: SendoutKind = .broadcast, apps: [App], state: SendoutState,
@@ -136,7 +137,7 @@ public struct SendoutReply: APIObject, Equatable {
     expiredAt: Timestamp? = nil, counts: SendoutCounts? = nil, firstOpens: [Int]? = nil,
     campaign: CampaignFields = CampaignFields(), seriesId: SeriesID? = nil, seriesNo: Int? = nil,
     scheduledAt: Timestamp? = nil, nextAt: Timestamp? = nil, maximumContacts: Int? = nil, everyone: Int? = nil,
-    people: Int? = nil, decision: WinnerDecision? = nil, testOf: SendoutID? = nil
+    people: Int? = nil, decision: WinnerDecision? = nil, testOf: SendoutID? = nil, pausedAt: Timestamp? = nil
   ) {
     self.sendoutId = sendoutId
     self.name = name
@@ -170,6 +171,7 @@ public struct SendoutReply: APIObject, Equatable {
     self.people = people
     self.decision = decision
     self.testOf = testOf
+    self.pausedAt = pausedAt
   }
 
   public static let schemaName: String? = "Sendout"
@@ -239,13 +241,14 @@ public struct SendoutReply: APIObject, Equatable {
     "decision":
       "Which variant the rest of the contacts gets, once the audience is fixed. Only where there is `winner`.",
     "testOf": "The sendout that its messages tested. Only of the messages of tests.",
+    "pausedAt": "When it was paused. Only while it is.",
   ]
 
   private enum CodingKeys: String, CodingKey {
     case sendoutId, name, kind, apps, state, haltReason, audience, unknownOriginalIds, message, purpose, template,
       templateVersion, onUncertain, digest, writtenBy, createdAt, startedAt, frozenAt, finishedAt, expiredAt, counts,
       firstOpens, seriesId, seriesNo, scheduledAt, nextAt, maximumContacts, everyone, people, decision,
-      testOf
+      testOf, pausedAt
   }
 
   public init(from decoder: any Decoder) throws {
@@ -281,6 +284,7 @@ public struct SendoutReply: APIObject, Equatable {
     people = try body.decodeIfPresent(Int.self, forKey: .people)
     decision = try body.decodeIfPresent(WinnerDecision.self, forKey: .decision)
     testOf = try body.decodeIfPresent(SendoutID.self, forKey: .testOf)
+    pausedAt = try body.decodeIfPresent(Timestamp.self, forKey: .pausedAt)
   }
 
   public func encode(to encoder: any Encoder) throws {
@@ -316,6 +320,7 @@ public struct SendoutReply: APIObject, Equatable {
     try body.encodeIfPresent(people, forKey: .people)
     try body.encodeIfPresent(decision, forKey: .decision)
     try body.encodeIfPresent(testOf, forKey: .testOf)
+    try body.encodeIfPresent(pausedAt, forKey: .pausedAt)
     try campaign.encode(to: encoder)
   }
 

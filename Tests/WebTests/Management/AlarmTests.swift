@@ -27,9 +27,13 @@ import Wire
       for _ in 1...2 { _ = try await managed.send("POST", "/api/v1/sendouts", json: draft) }
       _ = try await managed.send("POST", "/api/v1/sendouts/1/pause")
       _ = try await managed.send("POST", "/api/v1/sendouts/2/pause")
-      try await managed.database.query("UPDATE sendout SET halt_reason = 'ExpiredProviderToken' WHERE sendout_id = 2")
+      try await managed.database.query(
+        "UPDATE sendout SET halt_reason = 'ExpiredProviderToken', changed_at = '2030-01-02T03:04:05Z' WHERE sendout_id = 2"
+      )
       let alarms = try await managed.send("GET", "/api/v1/alarms").json.array("alarms")
       #expect(alarms?.map { $0.integer("sendoutId") } == [2])
+      // Since it was paused, and not since it was started or made.
+      #expect(alarms?.first?.string("since") == "2030-01-02T03:04:05.000Z")
       #expect(alarms?.first?.string("command") == "pushcart sendout resume 2 --customer \(managed.customer)")
     }
   }

@@ -71,6 +71,29 @@ import Wire
     }
   }
 
+  @Test func `A test that somebody gets has a line in the audit log, with its messages and without names`() async throws
+  {
+    try await withSendout { managed in
+      try await managed.database.query(
+        """
+        WITH made AS (INSERT INTO contact (customer_id, original_id) VALUES ($1::bigint, 'lars@example.com') RETURNING contact_id)
+        INSERT INTO device (customer_id, push_app_id, contact_id, token, token_key)
+        SELECT $1::bigint, push_app_id, contact_id, 'x', 'x' FROM made, push_app WHERE push_app.customer_id = $1::bigint
+        """, managed.customer.rawValue)
+      let nobody = try await managed.send("POST", "/api/v1/sendouts/1/test", json: #"{"originalIds":["nobody"]}"#)
+      #expect(nobody.status == 200, "\(nobody.text)")
+      let before = try await managed.send("GET", "/api/v1/audit").json.array("items")?.first
+      #expect(before?.string("action") != "sendout.test")
+      let sent = try await managed.send(
+        "POST", "/api/v1/sendouts/1/test", json: #"{"originalIds":["lars@example.com","nobody"]}"#)
+      let messages = try #require(try sent.json.array("messageIds"))
+      #expect(sent.status == 200 && messages.count == 1, "\(sent.text)")
+      let line = try #require(try await managed.send("GET", "/api/v1/audit").json.array("items")?.first)
+      #expect(line.string("action") == "sendout.test" && line.string("target") == "sendout 1")
+      #expect(line["keyId"] != nil && line["after"] == .object(["messageIds": .array(messages)]))
+    }
+  }
+
   @Test func `A test names twenty contacts at most`() async throws {
     try await withSendout { managed in
       let ids = (1...21).map { #""user\#($0)""# }.joined(separator: ",")

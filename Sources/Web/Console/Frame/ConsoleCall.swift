@@ -55,7 +55,9 @@ struct ConsoleCall: Sendable {
     try require(operation)
     guard operation.audit != nil else {
       return try await operation.run(
-        OperationCall(reading: parts.operations, of: customer, seesPersonal: user.seesPersonal), target, body)
+        OperationCall(reading: parts.operations, of: customer, seesPersonal: user.seesPersonal) {
+          try await parts.replies.change(customer, by: author, $0)
+        }, target, body)
     }
     let reply = try await parts.replies.change(customer, by: author, limit: operation.statementLimit) { change in
       try await operation.run(
