@@ -31,12 +31,11 @@ struct ComposerForm: Sendable {
     static let shown = [contact, variant, language]
   }
 
-  /// Without its translations, which are fieldsets of their own.
   static let fieldsOfMessage: [Schema.Field] = {
     guard case .object(let fields, _, _) = MessageBody.schema.shape else {
       preconditionFailure("a message is an object")
     }
-    return fields.filter { $0.name != "translations" }
+    return fields
   }()
 
   /// What is asked for first; the rest of a message is among the options.
@@ -119,10 +118,13 @@ struct ComposerForm: Sendable {
       case "info": ("Second text", 3)
       case "image": ("Picture", nil)
       case "url": ("Link", nil)
+      case "translations": ("Further languages", nil)
       default: (field.name.inWords, nil)
       }
     let label = word + whole
-    let hint = field.description.replacing("`", with: "")
+    let hint =
+      field.name == "translations"
+      ? "What has no fields of its own below." : field.description.replacing("`", with: "")
     switch field.schema.shape {
     case .boolean:
       return FormField(
@@ -152,7 +154,7 @@ struct ComposerForm: Sendable {
   /// - Throws: what becomes a 400 that names the field.
   func request(isNew: Bool = false) throws -> SendoutRequest {
     var message = try message()
-    message["translations"] = try translations()
+    message["translations"] = try translations(beside: message["translations"])
     var members: [UTF8String: JSONValue] = [
       "audience": try audience(), "appIds": .array(appIDs.map { .string($0) }), "message": .object(message),
     ]
@@ -169,7 +171,7 @@ struct ComposerForm: Sendable {
   /// - Parameter target: who gets it; `nil` for nobody.
   func messageRequest(to target: MessageTarget?) throws -> MessagePreviewRequest {
     var message = try message()
-    message["translations"] = try translations()
+    message["translations"] = try translations(beside: message["translations"])
     var members: [UTF8String: JSONValue] = ["message": .object(message)]
     if !appIDs.isEmpty { members["appIds"] = .array(appIDs.map { .string($0) }) }
     members["template"] = shownTemplate.map { .string($0) }
@@ -323,7 +325,8 @@ struct ComposerForm: Sendable {
     values.merge(Self.values(of: draft.campaign, zone)) { $1 }
     values.merge(versions(of: draft)) { $1 }
     guard case .object(let members) = draft.message.map({ APIContent.json($0) }) else { return values }
-    for (name, value) in members where value != .null && name != "translations" {
+    let hasFieldsets = (draft.message?.translations?.count ?? 0) <= MessageVersion.translation.most
+    for (name, value) in members where value != .null && !(name == "translations" && hasFieldsets) {
       values["message.\(name.text)"] = [written(value)]
     }
     return values

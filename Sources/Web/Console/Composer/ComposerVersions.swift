@@ -6,8 +6,8 @@ import Wire
 enum MessageVersion: String, CaseIterable {
   case translation, variant
 
-  /// How many there can be.
-  var most: Int { self == .translation ? MessageTranslation.maximumCount : Int(MessageVariant.counts.upperBound) }
+  /// How many fieldsets there can be, as a page is not to be long. More languages stand as JSON among the options.
+  var most: Int { self == .translation ? 10 : Int(MessageVariant.counts.upperBound) }
 
   func name(_ place: Int, _ field: String) -> String { "\(rawValue).\(place).\(field)" }
 
@@ -160,8 +160,13 @@ extension FormField {
 
 extension ComposerForm {
   /// What the message says in other languages; `nil` for none.
-  func translations() throws -> JSONValue? {
+  /// - Parameter others: that have no fieldset.
+  func translations(beside others: JSONValue?) throws -> JSONValue? {
     var languages: [UTF8String: JSONValue] = [:]
+    if let others {
+      guard case .object(let members) = others else { return others }
+      languages = members
+    }
     for place in MessageVersion.translation.places(in: values) {
       let translation = try message(of: .translation, at: place)
       let name = MessageVersion.translation.name(place, "language")
@@ -319,7 +324,8 @@ extension ComposerForm {
       values[version.mark(place)] = ["\(place)"]
       for (field, text) in texts { values[version.name(place, field)] = text.map { [$0] } }
     }
-    let translations = (draft.message?.translations ?? [:]).sorted { $0.key < $1.key }
+    let all = (draft.message?.translations ?? [:]).sorted { $0.key < $1.key }
+    let translations = all.count > MessageVersion.translation.most ? [] : all
     for (place, (language, translation)) in translations.enumerated() {
       add(.translation, place, texts(of: translation).merging(["language": language.text]) { $1 })
     }

@@ -1,3 +1,4 @@
+import Operations
 import Postgres
 import Registry
 import Sendouts
@@ -60,6 +61,23 @@ import Wire
         #expect(new.draft == (campaign.hasTime ? true : nil), "\(values)")
       }
     }
+  }
+
+  @Test func `More languages than the page has fields for stand among the options, and others are added to them`()
+    throws
+  {
+    let languages = (0..<11).map { (UTF8String("x-\($0)a"), MessageTranslation(alert: "\($0)")) }
+    let message = MessageBody(alert: "Hi", translations: Dictionary(uniqueKeysWithValues: languages))
+    var values = ComposerForm.values(of: draft(CampaignFields(), message), apps: [])
+    #expect(values["translation.0.place"] == nil && values["message.translations"] != nil)
+    #expect(try composed(values).request().message == message)
+    values["translation.0.place"] = ["0"]
+    values["translation.0.language"] = ["sv"]
+    values["translation.0.alert"] = ["Hej"]
+    let translations = try composed(values).request().message.translations
+    #expect(translations?.count == 12 && translations?["sv"] == MessageTranslation(alert: "Hej"))
+    values["translation.0.language"] = ["x-3a"]
+    #expect(throws: HTTPErrorResponse.self) { try composed(values).request() }
   }
 
   @Test func `What the shares come to is said while one types`() {
