@@ -169,7 +169,7 @@ import Wire
         VALUES ($1, $2, 'excluded', 6), ($1, $2, 'held_out', 3), ($1, $2, 'capped', 2)
         """, console.customer.rawValue, id.rawValue)
       try await console.database.query("SELECT require_sendout_range($1::bigint)", id.rawValue)
-      // A claim has left out a third contact. The fourth has another phone, which got it.
+      // A claim has left out a third contact for the cap. The seventh has another phone, which got it.
       try await console.database.query(
         """
         INSERT INTO contact (customer_id, contact_id, original_id)
