@@ -89,7 +89,7 @@ package struct StepRunner<Work: SteppedWork>: Service {
   private let logger: Logger
 
   /// After how long a step is told to operators: others have waited for it.
-  private static let longStep = Duration.seconds(60)
+  private static var longStep: Duration { .seconds(60) }
   /// How many customers can have their turns at the same time. Each takes a connection of the pool.
   private static var places: LanePlaces { LanePlaces(most: 2, ofCustomer: 1, reserve: 0) }
 
