@@ -134,16 +134,8 @@ package enum EventWebhookOperations: ManagedOperations {
   }
 
   private static let id = Parameters.id(EventWebhookID.self, "The webhook's `webhookId`.", example: 1)
-  private static let delivery = Parameters.path(
-    "delivery", .id, "The delivery's `deliveryId`.", example: "1"
-  ).map { (text: String) throws -> EventDeliveryID in
-    guard let delivery = EventDeliveryID(text) else {
-      throw HTTPErrorResponse.badRequest("delivery must be a whole number in the path, such as 12.")
-    }
-    return delivery
-  } back: {
-    $0.description
-  }
+  private static let delivery = Parameters.id(
+    EventDeliveryID.self, named: "delivery", "The delivery's `deliveryId`.", example: 1)
   private static let unknown = APIResponse.error(
     "The customer has no webhook of this number.", RegistryError.numberUnknown(EventWebhookReply.noun))
   private static let disabled = APIResponse.error(

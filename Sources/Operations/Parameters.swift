@@ -63,10 +63,12 @@ extension Parameters where Value == Void {
 
 extension Parameters {
   /// The number of something in the path, as `{id}`.
-  package static func id(_: Value.Type, _ description: String, example: Int64) -> Self where Value: Identifier {
-    Self(.path("id", .id, description, example: .integer(example))) { values in
-      guard let id = Value(values.path["id"] ?? "") else {
-        throw HTTPErrorResponse.badRequest("id must be a whole number in the path, such as 7.")
+  package static func id(
+    _: Value.Type, named name: String = "id", _ description: String, example: Int64
+  ) -> Self where Value: Identifier {
+    Self(.path(name, .id, description, example: .integer(example))) { values in
+      guard let id = Value(values.path[name] ?? "") else {
+        throw HTTPErrorResponse.badRequest("\(name) must be a whole number in the path, such as 7.")
       }
       return id
     } _: {

@@ -201,11 +201,11 @@ enum SeriesQueries {
     (SELECT min(d.day)::date
        FROM generate_series((\(day))::timestamp, (\(day))::timestamp + interval '62 days', interval '1 day') AS d (day)
       WHERE d.day <= coalesce($6::text::timestamp, 'infinity')
-        AND CASE $4::text WHEN 'week' THEN extract(isodow FROM d.day)::int4 = ANY ($5::int4[])
-                          WHEN 'month' THEN extract(day FROM d.day)::int4 = ANY (
-                            SELECT least(n, extract(day FROM date_trunc('month', d.day) + interval '1 month - 1 day')::int4)
-                              FROM unnest($5::int4[]) AS n)
-                          ELSE true END)
+        AND CASE WHEN $4::text = 'week' THEN extract(isodow FROM d.day)::int4 = ANY ($5::int4[])
+                 WHEN $4::text = 'month' THEN extract(day FROM d.day)::int4 = ANY (
+                   SELECT least(n, extract(day FROM date_trunc('month', d.day) + interval '1 month - 1 day')::int4)
+                     FROM unnest($5::int4[]) AS n)
+                 ELSE true END)
     """
   }
 

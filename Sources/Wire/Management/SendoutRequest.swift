@@ -112,10 +112,17 @@ extension CampaignFields {
 public struct SendoutChange: APIRequest, Equatable {
   /// As JSON: what is wrong shows only beside the fields that stay.
   public var members: [UTF8String: JSONValue]
+  /// Whom it names. Read apart, since not everybody may ask for everything.
+  public private(set) var audience: Audience?
 
   public init(_ members: [UTF8String: JSONValue]) { self.members = members }
 
-  public init(from decoder: any Decoder) throws { members = try [UTF8String: JSONValue](from: decoder) }
+  public init(from decoder: any Decoder) throws {
+    members = try [UTF8String: JSONValue](from: decoder)
+    audience = try decoder.container(keyedBy: CodingKeys.self).decodeIfPresent(Audience.self, forKey: .audience)
+  }
+
+  private enum CodingKeys: String, CodingKey { case audience }
 
   public func encode(to encoder: any Encoder) throws { try members.encode(to: encoder) }
 
@@ -127,7 +134,7 @@ public struct SendoutChange: APIRequest, Equatable {
     """
   public static let example = SendoutChange(["startAt": .string(Timestamp.example.description), "spreadMinutes": 30])
 
-  public static let fieldTable: FieldTable = ["members": .fields(fields)]
+  public static let fieldTable: FieldTable = ["members": .fields(fields), "audience": .fields([])]
 
   private static var fields: [Schema.Field] {
     guard case .object(let fields, _, _) = SendoutRequest.draft.schema.shape else { return [] }

@@ -73,6 +73,10 @@ extension Schema {
   }
 
   private func check(_ reader: inout JSONReader, _ choices: [Schema]) throws(JSONProblem) {
+    // Where one choice alone can be meant, its own problem says more.
+    let kind = try reader.kind()
+    let meant = choices.filter { $0.holdsFields ? kind == .object : $0.holdsItems && kind == .array }
+    if meant.count == 1 { return try meant[0].check(&reader) }
     for choice in choices {
       var attempt = reader
       do {
@@ -82,6 +86,9 @@ extension Schema {
     }
     throw mismatch
   }
+
+  private var holdsFields: Bool { if case .object = shape { true } else { false } }
+  private var holdsItems: Bool { if case .array = shape { true } else { false } }
 
   private func string(_ reader: inout JSONReader) throws(JSONProblem) -> String {
     guard try reader.kind() == .string else { throw mismatch }

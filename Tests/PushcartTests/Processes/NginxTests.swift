@@ -64,7 +64,7 @@ import Wire
     // Each once with numbers and app ids where it has some, and once with secrets in all places.
     let plain = [
       "customerId": "1", "appId": "com.acme.app", "app": "com.acme.app", "id": "7", "triggerId": "7",
-      "subscriptionId": "7",
+      "subscriptionId": "7", "delivery": "7",
     ]
     let paths = Set(
       [plain, [:]].flatMap { values in
@@ -87,7 +87,7 @@ import Wire
       for operation in ManagementOperations.all.map(\.description) {
         let named = operation.parameters.filter { $0.location == .path }
         guard named.allSatisfy({ if case .integer = $0.schema.shape { true } else { false } }) else { continue }
-        let path = operation.path.replacing("{id}", with: "7")
+        let path = operation.path.replacing(#/\{(\w+)\}/#) { plain[String($0.1)] ?? "" }
         #expect(logs.contains(#""path":"\#(path)""#), "\(path) is not listed in deploy/nginx.conf")
       }
     }

@@ -125,10 +125,13 @@ import Wire
     "which is none of originalId", "must be the code of a character", "must be UTF8, UTF16", "must be ADD or REPLACE",
     "must be a string, a number, true, false or null", "give one, or \"static\": true", "must have only one of",
     // Of times, limits and variants.
-    "is there beside startAt", "needs startAt or localTime", "needs localTime", "must be later than startAt",
+    "is there beside start", "needs startAt or localTime", "needs localTime", "must be later than startAt",
     "needs variants", "is that of another variant", "have shares that add up", "is over", "is there beside every",
     "has no meaning for transactional", "must be more than 0 and at most 1", "is the same as start",
-    "must hold days of the", "names no language", "is there twice", "names no variant of this sendout",
+    "must be a day and a time without a zone", "must be a time of day", "nobody waits for a winner",
+    "the message has no translations", "is missing: give the draft a time", "must hold days of the",
+    "names no language", "is there twice", "must be 1h to 720h", "is there already: leave it out",
+    "names no variant of this sendout",
   ]
 
   private func difference(

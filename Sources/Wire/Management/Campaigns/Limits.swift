@@ -29,7 +29,7 @@ public struct QuietHours: APIRequest, Hashable {
     end = try body.decode(TimeOfDay.self, forKey: .end)
     policy = try body.decodeIfPresent(QuietPolicy.self, forKey: .policy) ?? .hold
     guard start != end else {
-      throw decoder.problem("is the same as start: give another time, or null for no quiet hours", at: "end")
+      throw decoder.problem("is the same as start: give another time", at: "end")
     }
   }
 
