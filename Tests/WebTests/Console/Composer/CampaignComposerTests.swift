@@ -1,3 +1,4 @@
+import Embedded
 import Postgres
 import Registry
 import Sendouts
