@@ -1,3 +1,4 @@
+import Embedded
 import Operations
 import Postgres
 import Registry
