@@ -121,12 +121,6 @@ import Wire
     "trigger send": [
       (["1", "--to", "secretive@example.com"], ["999999", "--to", "secretive@example.com"])
     ],
-    "webhook add": [
-      (
-        ["--url", "https://hooks.example.com/", "--event", "sendout.finished"],
-        ["--url", "https://hooks.example.com/", "--event", "sendout.paused"]
-      )
-    ],
     "hybrid enable": [(["--app", "com.secretive.app"], ["--app", "com.nothing"])],
     "hybrid update": [(["com.secretive.app", "--sender", "x"], ["com.nothing", "--sender", "x"])],
     "datasync webhook set": [
