@@ -170,8 +170,8 @@ import Wire
       let plain = try await bench.send()
       try await bench.withHubs { try await bench.until(plain, .finished) }
       #expect(try await leftOut(bench, plain) == ["suppressed": 2])
-      let before = try await all(bench, planned, plain)
       try await bench.database.query("UPDATE sendout SET finished_at = now() - interval '31 days'")
+      let before = try await all(bench, planned, plain)
       _ = try await Customers(bench.pool).update(bench.customer, CustomerUpdate(retentionDays: 30))
       let retention = Retention(bench.pool, days: nil, logger: TestServer.logger)
       #expect(try await retention.run(isTrial: true).customers.map(\.sendouts) == [2])
@@ -188,8 +188,8 @@ import Wire
   @Test func `A partition waits until the figures of its contacts are written`() async throws {
     try await withSendingBench { bench in
       let key = try await sent(bench)
-      let before = try await all(bench, key)
       try await bench.database.query("UPDATE sendout SET finished_at = now() - interval '31 days'")
+      let before = try await all(bench, key)
       try await bench.database.query("SELECT setval('sendout_sendout_id_seq', 100)")
       let retention = Retention(bench.pool, days: 30, logger: TestServer.logger)
       try await retention.makePartitions()

@@ -257,13 +257,15 @@ struct MessageLedger: Sendable {
     _ messages: [NewMessage], _ numbers: StreamNumbers, _ columns: RecipientColumns
   ) async throws -> (rows: Rows, missing: [Int: Acceptance]) {
     do {
-      let again = try await database.query(accept: messages, numbers, self, columns)
-      let results = Set(try again.map { try $0.column(1) as Int16 })
-      guard results.contains(2), !results.contains(0) else { return (again, [:]) }
-      let committed = try await acceptedRows(messages, numbers, columns)
-      return try committed.rows.contains { try $0.column(1) as Int16 == 0 } ? committed : (again, [:])
-    } catch PostgresError.server(let error) where error.sqlState == ServerError.uniqueViolation {
-      return try await acceptedRows(messages, numbers, columns)
+      do {
+        let again = try await database.query(accept: messages, numbers, self, columns)
+        let results = Set(try again.map { try $0.column(1) as Int16 })
+        guard results.contains(2), !results.contains(0) else { return (again, [:]) }
+        let committed = try await acceptedRows(messages, numbers, columns)
+        return try committed.rows.contains { try $0.column(1) as Int16 == 0 } ? committed : (again, [:])
+      } catch PostgresError.server(let error) where error.sqlState == ServerError.uniqueViolation {
+        return try await acceptedRows(messages, numbers, columns)
+      }
     } catch let error as PostgresError where DatabaseUnavailable(error) != nil {
       // Whether the first one was committed is still unknown, so the error must not say that nothing was done.
       throw PostgresError.unknownOutcome(statement: MessageQueries.accept.reading(columns).name)

@@ -331,7 +331,7 @@ package enum EventWebhookQueries {
   /// the first failure follows within minutes. A person who changes or enables the webhook lets all that waits begin anew.
   private static let isGivenUp = """
     NOT $7::bool AND greatest(d.created_at, w.updated_at) < moment.given_up
-                  AND coalesce(w.first_failed_at > greatest(d.created_at, w.updated_at) + interval '1 hour', true)
+                  AND coalesce(w.an_hour_before > greatest(d.created_at, w.updated_at), true)
     """
 
   /// The delivery `$3` was not taken, by the status `$4`, for the reason `$5`. It is posted again in `$6` seconds, but at the latest when its
@@ -343,10 +343,10 @@ package enum EventWebhookQueries {
     WITH tried AS (
       UPDATE webhook_delivery AS d
          SET state = CASE WHEN \(isGivenUp) THEN 'failed' ELSE 'waiting' END, settled_at = CASE WHEN \(isGivenUp) THEN moment.at END,
-             not_before = least(moment.next, w.first_failed_at + \(aDay)), status = $4::int4, problem = $5::text
-        FROM \(moment), webhook AS w
-       WHERE d.customer_id = $1::bigint AND d.webhook_id = $2::bigint AND d.delivery_id = $3::bigint AND d.state = 'waiting'
-         AND w.customer_id = $1::bigint AND w.webhook_id = $2::bigint),
+             not_before = least(moment.next, w.last_try), status = $4::int4, problem = $5::text
+        FROM \(moment), (SELECT updated_at, first_failed_at + \(aDay) AS last_try, first_failed_at - interval '1 hour' AS an_hour_before
+                         FROM webhook WHERE \(one) OFFSET 0) AS w
+       WHERE d.customer_id = $1::bigint AND d.webhook_id = $2::bigint AND d.delivery_id = $3::bigint AND d.state = 'waiting'),
     changed AS (
       UPDATE webhook AS w
          SET first_failed_at = least(w.first_failed_at, moment.at),

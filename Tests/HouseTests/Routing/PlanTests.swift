@@ -118,7 +118,8 @@ import Wire
   }
 
   /// They ask for pushes of contacts.
-  private static let others: Set = ["ledger.pushes_of_contact", "ledger.recipients_found"]
+  /// The last one reads all pushes of a sendout.
+  private static let others: Set = ["ledger.pushes_of_contact", "ledger.recipients_found", "history.fold_contacts"]
 
   /// They read what is stored of contacts in all sendouts, by the indexes of contacts.
   private static let ofContacts: Set = [

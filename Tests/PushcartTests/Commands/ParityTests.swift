@@ -27,7 +27,9 @@ import Wire
       let key = try await AccessKeys(bench.pool).make(bench.customer, name: "parity", scope: .admin).token
       let customer = ["--customer", "\(bench.customer)", "--json"]
       for days in ["90", "30"] { _ = try await pushcart.run(["links", "max-age", "--days", days] + customer) }
+      // Two say when they were asked.
       var pairs = ManagedCommand.readings(["id": "1", "appId": SendingBench.appID])
+        .filter { $0.path != "calendar" && !$0.path.hasSuffix("/campaign") }
       #expect(pairs.count > 5)
       pairs += [
         ("audit?limit=1", ["audit", "--limit", "1"]),

@@ -245,7 +245,10 @@ import Wire
     try await withConsole { console in
       try await console.setZone("Europe/Stockholm")
       let id = try await console.sendout(
-        "Later", .scheduled, campaign: #"{"ratePerSecond":50,"spreadMinutes":30,"quietHours":null,"holdoutPercent":5}"#,
+        "Later", .scheduled,
+        campaign: #"""
+          {"startAt":"2099-12-24T17:30:00Z","ratePerSecond":50,"spreadMinutes":30,"quietHours":null,"holdoutPercent":5}
+          """#,
         "start_at = '2099-12-24 17:30Z', next_at = '2099-12-24 17:30Z', scheduled_at = now(), end_at = '2099-12-25 17:30Z'"
       )
       let browser = try await console.browser(.marketer)

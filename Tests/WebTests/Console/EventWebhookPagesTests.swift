@@ -7,7 +7,7 @@ import Wire
 @testable import Web
 
 @Suite struct EventWebhookPagesTests {
-  private static let url = "https://hooks.example.com/pushcart"
+  private static let url = "https://hooks.example.com/of-acme"
 
   /// Adds webhook 1 by its form, and gives the page with its secret.
   @discardableResult

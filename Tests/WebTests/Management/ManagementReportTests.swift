@@ -32,7 +32,7 @@ import Wire
         ("opens?limit=1001", 400, "limit must be a whole number from 1 to 1000."),
         (
           "weather", 404,
-          "There is no such report; there are devices, registrations, invalidations, sendouts, funnel, failures, opens, timeline, subscriptions, notifications, hybrid, suppressions."
+          "There is no such report; there are \(Report.allCases.map(\.rawValue).joined(separator: ", "))."
         ),
       ]
       for (report, status, sentence) in refused {

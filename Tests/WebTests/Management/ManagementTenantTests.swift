@@ -99,6 +99,7 @@ import Wire
         method, path, headers: [("X-Carma-Authentication-Token", managed.key)], json: json)
       #expect(reply.status < 300, "\(path): \(reply.text)")
     }
+    #expect(try await managed.send("POST", "/api/v1/webhooks/1/test").status == 201)
     try await managed.database.pool.transaction { transaction in
       let key = SendoutKey(managed.customer, SendoutID(1))
       _ = try await Ledger(transaction).freeze(key, apps: [PushAppID(1)], audience: .all)

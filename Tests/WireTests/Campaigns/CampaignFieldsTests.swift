@@ -50,7 +50,7 @@ import Wire
     (#"{"quietHours":{"start":"21:00"}}"#, "quietHours.end is missing"),
     (
       #"{"quietHours":{"start":"21:00","end":"21:00"}}"#,
-      "quietHours.end is the same as start: give another time, or null for no quiet hours"
+      "quietHours.end is the same as start: give another time"
     ),
     (#"{"quietHours":{"start":"24:00","end":"21:00"}}"#, "quietHours.start must be a time of day such as 21:00"),
     (#"{"lateMinutes":0}"#, "lateMinutes must be a whole number from 1 to 10080"),

@@ -245,7 +245,7 @@ private let wrongTrees: [(String, String, String)] = [
   (#"{"outcome":{"is":"failed"}}"#, "outcome.sendout", "a sendout's number is expected here"),
   (
     #"{"outcome":{"sendout":7,"is":"late"}}"#, "outcome.is",
-    "one of any, opened, notOpened, uncertain, failed, skipped is expected here"
+    "one of any, opened, notOpened, uncertain, failed, skipped, suppressed, heldOut, capped, quiet, missed, expired, noWinner is expected here"
   ),
   (
     #"{"bucket":[10,10]}"#, "bucket",

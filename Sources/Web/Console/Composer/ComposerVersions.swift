@@ -345,7 +345,8 @@ extension ComposerForm {
     guard case .object(let all)? = try? JSONValue(encoding: part) else { return [:] }
     var (texts, more): ([String: String?], [UTF8String: JSONValue]) = ([:], [:])
     for (name, value) in all where value != .null {
-      if first.contains(name.text) { texts[name.text] = written(value) } else { more[name] = value }
+      let isFirst = first.contains { name == UTF8String($0) }
+      if isFirst { texts[name.text] = written(value) } else { more[name] = value }
     }
     if !more.isEmpty { texts["more"] = String(decoding: JSONValue.object(more).json, as: UTF8.self) }
     return texts
