@@ -108,9 +108,10 @@ package enum EventWebhookOperations: ManagedOperations {
     "What has come of it, and the body that a post of it has.", at: id.and(deliveryID),
     replies: .ok("The delivery.", EventDeliveryReply.form), errors: [unknownDelivery]
   ) { call, target, _ in
-    var (reply, told, form) = try await EventWebhooks(call.database).delivery(call.customer, target.0, target.1)
+    let found = try await EventWebhooks(call.database).delivery(call.customer, target.0, target.1)
     let bodies = EventBodies(call.database, showsPersonal: call.seesPersonal)
-    if let body = try await bodies.bodies(of: [told], in: form, call.customer)[0] {
+    var reply = found.reply
+    if let body = try await bodies.bodies(of: [found.told], in: found.form, call.customer)[0] {
       reply.body = try JSONValue(json: body, rules: .own)
     }
     return reply
