@@ -256,7 +256,8 @@ public struct SendoutStore: Sendable {
       throw SendoutError.wrongState(key.sendout, before, verb)
     }
     if verb == .start, conditions.inSeconds != nil {
-      throw SendoutError.invalid(field: "inSeconds", problem: "belongs to schedule: leave it out, or schedule the draft")
+      throw SendoutError.invalid(
+        field: "inSeconds", problem: "belongs to schedule: leave it out, or schedule the draft")
     }
     if state != before {
       var version: Int32?
