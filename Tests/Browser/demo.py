@@ -67,7 +67,7 @@ class Demo:
         try:
             with urllib.request.urlopen(request, timeout=60) as reply:
                 text = reply.read()
-                return json.loads(text) if text[:1] in b"{[" else {}
+                return json.loads(text) if text.startswith((b"{", b"[")) else {}
         except urllib.error.HTTPError as error:
             raise SystemExit(f"{method} {path}: {error.code} {error.read().decode()}") from None
 
