@@ -75,7 +75,7 @@ public struct FilterSQL: Sendable, Hashable {
     try await transaction.query(FilterQueries.limitMemory, memory(lookUps: lookUps))
   }
 
-  /// The same in a transaction that has PostgreSQL's own setting.
+  /// Has look-ups share memory where there are so many that PostgreSQL's own limit for each is too much.
   package func limitMemory(in transaction: any Querying) async throws {
     guard lookUps > Self.usualLookUps else { return }
     try await Self.shareMemory(among: lookUps, in: transaction)

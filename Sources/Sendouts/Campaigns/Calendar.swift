@@ -64,8 +64,8 @@ extension CalendarEntry {
   }
 }
 
-/// Statements on what is due. `$1` is the customer, `$2` and `$3` are the first moment and the one before which the time ends, `$4` is the
-/// customer's zone, and `$5` how many lines there are at most.
+/// Statements on what is due. `$1` is the customer. The time is from the moment `$2` on and before `$3`. `$4` is the customer's zone, and `$5` how
+/// many lines there are at most.
 enum CalendarQueries {
   static let all: [Statement] = [due, expected, times, series]
 

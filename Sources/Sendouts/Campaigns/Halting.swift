@@ -8,8 +8,9 @@ import Wire
 /// Watches what comes of a sendout's pushes on this hub, and pauses the sendout where too many fail: then something is wrong with it, and
 /// the rest would fail, too.
 ///
-/// It asks the ledger, which knows the outcomes of all hubs, once this hub has written so many, and at the end of each step after which something is
-/// left, as where the sendout has a rate or a push service is away. It does not ask while few of this hub's own are failures: of too many failures some hub has its share.
+/// It asks the ledger, which knows the outcomes of all hubs. It does so once this hub has written so many. It also does at the end of a step that
+/// leaves pushes behind: the sendout has a rate, or a push service is away. It does not ask while few of this hub's own are failures: of too many
+/// failures some hub has its share.
 final class FailureWatch: Sendable {
   /// Outcomes that are looked at, and how many there have to be.
   static let looksAt = 1000

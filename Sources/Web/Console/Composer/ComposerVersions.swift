@@ -150,7 +150,6 @@ extension ComposerForm {
 }
 
 extension FormField {
-  /// The same field under another name.
   fileprivate func named(_ name: String, isRequired: Bool) -> FormField {
     FormField(name, label: label, kind: kind, hint: hint, isRequired: isRequired, limits: limits)
   }

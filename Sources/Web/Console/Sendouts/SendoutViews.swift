@@ -67,11 +67,10 @@ extension SendoutState {
   var badge: [String: Any] {
     let tone =
       switch self {
-      case .draft: "idle"
-      case .scheduled, .freezing, .running: "ok"
+      case .draft, .scheduled, .finished: "idle"
+      case .freezing, .running: "ok"
       case .paused: "warn"
       case .cancelled: "bad"
-      case .finished: "idle"
       }
     return ["tone": tone, "text": word]
   }
