@@ -6,6 +6,7 @@ import NIOHTTP1
 import NIOHTTPTypesHTTP1
 import NIOPosix
 import ServiceLifecycle
+import Synchronization
 
 /// Listens, and serves connections until the hub stops; then requests in flight are finished.
 struct HTTPServer: Service {
@@ -50,7 +51,7 @@ extension HTTPServer: HTTPChannelHandler {
     { [requestHandler] request, _, channel in try await requestHandler.respond(to: request, on: channel) }
   }
 
-  func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<HTTP1Channel.Value> {
+  func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<AcceptedConnection> {
     channel.eventLoop.makeCompletedFuture {
       let peer = IPAddress(channel.remoteAddress)
       if !settings.trustedProxies.contains(peer) {
@@ -60,7 +61,7 @@ extension HTTPServer: HTTPChannelHandler {
         }
         channel.closeFuture.whenComplete { [connections] _ in connections.remove(peer.client) }
       }
-      return try makePipeline(of: channel, from: peer)
+      return AcceptedConnection(try makePipeline(of: channel, from: peer))
     }
   }
 
@@ -83,12 +84,33 @@ extension HTTPServer: HTTPChannelHandler {
   }
 
   /// Answers requests until the connection ends.
-  func handle(value: HTTP1Channel.Value, logger: Logger) async {
+  func handle(value: AcceptedConnection, logger: Logger) async {
     await withTaskCancellationHandler {
-      await handleHTTP(asyncChannel: value, logger: logger)
+      await handleHTTP(asyncChannel: value.take(), logger: logger)
     } onCancel: {
       value.channel.triggerUserOutboundEvent(ConnectionHandler.Abort(), promise: nil)
     }
+  }
+}
+
+/// A connection that waits to be handled. A server that ends drops those that wait. NIO ends the process if an async channel is dropped
+/// that nobody has closed, so this closes it.
+final class AcceptedConnection: ServerChildChannelValue {
+  private let asyncChannel: HTTP1Channel.Value
+  private let isTaken = Atomic(false)
+  var channel: any Channel { asyncChannel.channel }
+
+  init(_ asyncChannel: HTTP1Channel.Value) { self.asyncChannel = asyncChannel }
+
+  deinit {
+    if isTaken.load(ordering: .acquiring) { return }
+    Task { [asyncChannel] in try await asyncChannel.executeThenClose { _, _ in } }
+  }
+
+  /// - Returns: the channel, which the caller closes.
+  func take() -> HTTP1Channel.Value {
+    isTaken.store(true, ordering: .releasing)
+    return asyncChannel
   }
 }
 

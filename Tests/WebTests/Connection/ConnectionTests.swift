@@ -198,4 +198,18 @@ import Web
       #expect(await order.reduce(into: []) { $0.append($1) } == ["first", "second"])
     }
   }
+
+  @Test func `A server may end while clients connect`() async throws {
+    let routes = [try DescriptionRoutes(publicURL: "http://x")]
+    for _ in 0..<20 {
+      let clients = try await withTestWebServer(routes) { server in
+        let raw = try RawHTTP(server.url)
+        #expect(try await raw.send(health)?.status == 404)
+        return (0..<4).map { _ in
+          Task { for _ in 0..<100 { guard (try? await raw.send(health)) != nil else { return } } }
+        }
+      }
+      for client in clients { await client.value }
+    }
+  }
 }
