@@ -49,6 +49,12 @@ import Wire
         INSERT INTO sendout_variant (customer_id, sendout_id, variant_no, name, share, contacts)
         VALUES ($1, $2, 0, '', 20, 10000), ($1, $2, 1, 'A', 40, 15000), ($1, $2, 2, 'B', 40, 15000)
         """, customer, sendout)
+      try await bench.database.query(
+        """
+        INSERT INTO sendout_zone (customer_id, sendout_id, zone_no, zone, source, contacts)
+        VALUES ($1, $2, 1, 'Asia/Tokyo', 'contact', 40000)
+        """, customer, sendout)
+      try await bench.database.query("UPDATE push SET zone_no = 1")
       try await bench.database.query("UPDATE sendout SET state = 'running', frozen_at = now()")
 
       let part = try await figures(bench, id)
@@ -57,9 +63,11 @@ import Wire
       #expect(part.variants.map { $0.counts?.accepted } == [10_000, 10_000])
       #expect(part.variants.map { $0.counts?.rate } == [0.1, 0.2])
       #expect(part.variants.map(\.expected) == [16_000, 16_000])
+      #expect(part.zones == [CampaignFigures.Zone(zone: "Asia/Tokyo", source: .contact, contacts: 40_000)])
       let all = try await figures(bench, id, isExact: true)
       #expect(!all.isEstimate && all.variants.map { $0.counts?.accepted } == [15_000, 15_000])
       #expect(all.variants.map { $0.counts?.opened } == [1500, 3000])
+      #expect(all.zones.map(\.accepted) == [40_000] && all.zones.map(\.opened) == [6000])
       let interval = Significance.interval(.init(contacts: 15_000, opened: 1500))
       #expect(all.variants[0].counts?.low == interval.lowerBound && all.variants[0].counts?.high == interval.upperBound)
       #expect(all.variants.allSatisfy { $0.atDecision == nil })
@@ -122,7 +130,13 @@ import Wire
       try await bench.database.query(
         "UPDATE sendout SET state = 'finished', frozen_at = now(), finished_at = now(), expired_at = now()"
       )
+      try await bench.database.query(
+        """
+        INSERT INTO sendout_zone (customer_id, sendout_id, zone_no, zone, source, contacts, accepted, opened)
+        VALUES ($1, $2, 1, 'Asia/Tokyo', 'contact', 200, 185, 28)
+        """, bench.customer.rawValue, id.rawValue)
       let found = try await figures(bench, id)
+      #expect(found.zones.map(\.accepted) == [185] && found.zones.map(\.opened) == [28])
       #expect(found.variants.map { $0.counts?.opened } == [9, 19] && !found.isEstimate)
       #expect(found.leftOut == [CampaignFigures.LeftOut(reason: "capped", contacts: 4)])
     }

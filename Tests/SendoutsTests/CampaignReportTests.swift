@@ -148,6 +148,20 @@ import Wire
       #expect(Set(listed) == Set(told) && told.count == 3, "\(listed)")
       #expect(zones.compactMap { $0.integer("contacts") }.reduce(0, +) == 85)
       #expect(zones.allSatisfy { $0.string("plannedAt") != nil })
+      let figures = try await SendoutStore(bench.pool).campaignFigures(bench.customer, key.sendout)
+      func line(_ values: [String?]) -> String { values.map { $0 ?? "–" }.joined(separator: " ") }
+      #expect(
+        figures.zones.map { zone in
+          line([
+            zone.zone, zone.source.rawValue, zone.plannedAt?.description, "\(zone.contacts)",
+            zone.accepted.map { "\($0)" }, zone.opened.map { "\($0)" },
+          ])
+        }.sorted()
+          == zones.map { row in
+            line(
+              [row.string("zone"), row.string("source"), row.string("plannedAt")]
+                + ["contacts", "accepted", "opened"].map { row.integer($0).map { "\($0)" } })
+          }.sorted())
 
       // Other sendouts, and other customers, have none of it.
       let draft = try await bench.make(CampaignFields())

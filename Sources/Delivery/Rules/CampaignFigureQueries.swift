@@ -3,7 +3,7 @@ import Wire
 
 /// Statements that count what became of a sendout's contacts. `$1` is the customer, `$2` the sendout.
 enum CampaignFigureQueries {
-  static let all: [Statement] = [variants, sampledOutcomes, zones, leftOut, leftOutByNow]
+  static let all: [Statement] = [variants, sampledOutcomes, zones, uncountedZones, leftOut, leftOutByNow]
 
   /// The variants, and in the row 0 those who wait for the winner, with the counts of the decision and those that retention has kept.
   static let variants = Statement(
@@ -48,15 +48,22 @@ enum CampaignFigureQueries {
      ORDER BY variant
     """)
 
-  /// The time zones of its contacts, `$3` at most.
-  static let zones = Statement(
-    "campaign.zones", .read,
+  /// The time zones of its contacts, `$3` at most, with how many of these have an accepted push, and have opened one: the report's own rows. It
+  /// reads all pushes of the sendout, until retention has written what they came to.
+  static let zones = Statement("campaign.zones", .read, zones("accepted, opened", of: "report.local_times"))
+
+  /// The same without what became of the contacts.
+  static let uncountedZones = Statement(
+    "campaign.uncounted_zones", .read, zones("NULL::bigint, NULL::bigint", of: "sendout_zone"))
+
+  private static func zones(_ counts: String, of rows: String) -> String {
     """
-    SELECT zone, source, planned_at, contacts FROM sendout_zone
+    SELECT zone, source, planned_at, contacts, \(counts) FROM \(rows)
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
      ORDER BY planned_at NULLS LAST, zone COLLATE "C", source
      LIMIT $3::bigint
-    """)
+    """
+  }
 
   /// How many contacts were left out at the freeze, by the names of steps.
   static let leftOut = Statement(

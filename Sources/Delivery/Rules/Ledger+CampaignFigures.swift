@@ -43,14 +43,17 @@ extension Ledger {
   }
 
   /// The time zones of a sendout's contacts, the earliest first.
-  package func zones(of key: SendoutKey, limit: Int) async throws -> [PreflightReply.Zone] {
+  /// - Parameter isCounted: whether it is told what became of the contacts. This reads all of the sendout's pushes, while they are there.
+  package func zones(of key: SendoutKey, limit: Int, isCounted: Bool) async throws -> [CampaignFigures.Zone] {
     try await database.query(
-      CampaignFigureQueries.zones, key.customer.rawValue, key.sendout.rawValue, Int64(limit)
+      isCounted ? CampaignFigureQueries.zones : CampaignFigureQueries.uncountedZones, key.customer.rawValue,
+      key.sendout.rawValue, Int64(limit)
     ).map { row in
-      let (zone, source, plannedAt, contacts) = try row.decode(String.self, String.self, Date?.self, Int32.self)
-      return PreflightReply.Zone(
+      let (zone, source, plannedAt, contacts, accepted, opened) = try row.decode(
+        String.self, String.self, Date?.self, Int32.self, Int?.self, Int?.self)
+      return CampaignFigures.Zone(
         zone: zone, source: ZoneSource(rawValue: source) ?? .customer, plannedAt: plannedAt.map(Wire.Timestamp.init),
-        contacts: Int(contacts))
+        contacts: Int(contacts), accepted: accepted, opened: opened)
     }
   }
 

@@ -30,9 +30,11 @@ extension SendoutCommand {
           now.map { "\(percent($0.low)) to \(percent($0.high))" },
           variant.atDecision.map { "\(percent($0.rate)), \($0.opened) of \($0.accepted)" })
       }
-      var zones = TextTable("Zone", "Told by", "Planned (UTC)", "#Contacts")
+      var zones = TextTable("Zone", "Told by", "Planned (UTC)", "#Contacts", "#Accepted", "#Opened")
       for zone in figures.zones {
-        zones.add(zone.zone, zone.source.rawValue, zone.plannedAt?.forPeople, "\(zone.contacts)")
+        zones.add(
+          zone.zone, zone.source.rawValue, zone.plannedAt?.forPeople, "\(zone.contacts)",
+          zone.accepted.map { "\($0)" }, zone.opened.map { "\($0)" })
       }
       var leftOut = TextTable("Left out", "#Contacts", "#At the start", "Filter")
       for line in figures.leftOut {

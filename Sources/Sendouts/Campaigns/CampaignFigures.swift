@@ -22,7 +22,8 @@ extension SendoutStore {
     guard sendout.frozenAt != nil, !sendout.isStream else { return figures }
     let counts = try await ledger.counts(sendout.key)
     let isCounted = (counts.audience <= CampaignFigures.counted || isExact) && sendout.expiredAt == nil
-    figures.zones = try await ledger.zones(of: sendout.key, limit: CampaignFigures.zoneLimit)
+    figures.zones = try await ledger.zones(
+      of: sendout.key, limit: CampaignFigures.zoneLimit, isCounted: isCounted || sendout.expiredAt != nil)
     let hasUnsent = counts.skipped + counts.cancelled > 0
     figures.leftOut = try await leftOut(of: sendout, ledger, isCounted: isCounted && hasUnsent)
     figures.isEstimate = !isCounted && sendout.expiredAt == nil

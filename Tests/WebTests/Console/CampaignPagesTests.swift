@@ -136,11 +136,11 @@ import Wire
         "frozen_at = now(), started_at = now(), local_time = '2026-12-24 18:30', scheduled_at = now()")
       try await console.database.query(
         """
-        INSERT INTO sendout_zone (customer_id, sendout_id, zone_no, zone, source, planned_at, contacts)
-        VALUES ($1, $2, 1, 'Europe/Stockholm', 'contact', '2026-12-24 17:30Z', 1200),
-               ($1, $2, 2, 'Europe/Stockholm', 'customer', '2026-12-24 17:30Z', 34),
-               ($1, $2, 3, 'Asia/Tokyo', 'device', '2026-12-24 09:30Z', 5),
-               ($1, $2, 4, 'Pacific/Auckland', 'country', NULL, 7)
+        INSERT INTO sendout_zone (customer_id, sendout_id, zone_no, zone, source, planned_at, contacts, accepted, opened)
+        VALUES ($1, $2, 1, 'Europe/Stockholm', 'contact', '2026-12-24 17:30Z', 1200, 1111, 222),
+               ($1, $2, 2, 'Europe/Stockholm', 'customer', '2026-12-24 17:30Z', 34, 30, 3),
+               ($1, $2, 3, 'Asia/Tokyo', 'device', '2026-12-24 09:30Z', 5, 5, 1),
+               ($1, $2, 4, 'Pacific/Auckland', 'country', NULL, 7, 0, 0)
         """, console.customer.rawValue, id.rawValue)
       let page = try await console.browser(.analyst).get(path(id)).text
       #expect(page.contains("24 Dec 2026, 18:30, by their own clock"), "\(page)")
@@ -149,6 +149,9 @@ import Wire
       #expect(starts.count == 3 && starts == starts.sorted())
       #expect(
         page.contains("Its newest device") && page.contains("Nobody: the customer’s") && page.contains("was over"))
+      #expect(
+        page.contains(#"<td data-label="Accepted" class="num">1,111</td>"#)
+          && page.contains(#"<td data-label="Opened" class="num">222</td>"#), "\(page)")
       // Both lines of a zone are one moment: 10:30 and 18:30 in Stockholm.
       #expect(page.contains(#"<tr><th scope="row">24 Dec 2026, 18:30</th><td class="num">1,234</td></tr>"#))
       #expect(page.contains(#"<tr><th scope="row">24 Dec 2026, 10:30</th><td class="num">5</td></tr>"#))

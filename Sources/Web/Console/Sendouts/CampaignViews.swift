@@ -179,6 +179,8 @@ extension ConsoleCall {
         "isMissed": sendout.campaign.localTime != nil && place.plannedAt == nil,
       ]
       if let at = place.plannedAt { row["at"] = until(at) }
+      row["accepted"] = place.accepted.map { ChartText.grouped($0) } ?? ""
+      row["opened"] = place.opened.map { ChartText.grouped($0) } ?? ""
       return row
     }
     return [
@@ -186,7 +188,7 @@ extension ConsoleCall {
         "rows": rows, "chart": planned.isEmpty ? Markup("") : chart.markup,
         "more": figures.zones.count > Self.zonesShown
           ? ChartText.grouped(figures.zones.count - Self.zonesShown) : "",
-        "isTimed": sendout.campaign.localTime != nil,
+        "isTimed": sendout.campaign.localTime != nil, "isCounted": figures.zones.contains { $0.accepted != nil },
       ]
     ]
   }

@@ -6,14 +6,14 @@ public struct CampaignFigures: APIObject, Equatable {
   public var variants: [VariantFigures]
   public var waiting: Int?
   public var sizesFit: Bool?
-  public var zones: [PreflightReply.Zone]
+  public var zones: [Zone]
   public var leftOut: [LeftOut]
   public var series: SeriesFigures?
   public var tests: [TestFigures]
 
   public init(
     sendoutId: SendoutID, asOf: Timestamp, isEstimate: Bool = false, variants: [VariantFigures] = [],
-    waiting: Int? = nil, sizesFit: Bool? = nil, zones: [PreflightReply.Zone] = [], leftOut: [LeftOut] = [],
+    waiting: Int? = nil, sizesFit: Bool? = nil, zones: [Zone] = [], leftOut: [LeftOut] = [],
     series: SeriesFigures? = nil, tests: [TestFigures] = []
   ) {
     self.sendoutId = sendoutId
@@ -52,7 +52,7 @@ public struct CampaignFigures: APIObject, Equatable {
     "isEstimate":
       """
     Whether a part of the pushes is counted: of a sendout of more than \(counted) devices, unless `exact` asks for all. Then `accepted` and \
-    `opened` are those of about \(counted) pushes of variants, and `leftOut` is what the freeze left out.
+    `opened` are those of about \(counted) pushes of variants, zones have neither, and `leftOut` is what the freeze left out.
     """,
     "variants": "In the order of the sendout's list. None without variants, and before the audience is fixed.",
     "waiting": .count(
@@ -67,6 +67,43 @@ public struct CampaignFigures: APIObject, Equatable {
     "series": "The series that it is one time of.",
     "tests": "Days on which it was tested, the newest first; at most \(listed).",
   ]
+
+  /// Contacts in one time zone, and what became of them.
+  public struct Zone: APIObject, Hashable {
+    public var zone: String
+    public var source: ZoneSource
+    public var plannedAt: Timestamp?
+    public var contacts: Int
+    public var accepted: Int?
+    public var opened: Int?
+
+    public init(
+      zone: String, source: ZoneSource, plannedAt: Timestamp? = nil, contacts: Int, accepted: Int? = nil,
+      opened: Int? = nil
+    ) {
+      self.zone = zone
+      self.source = source
+      self.plannedAt = plannedAt
+      self.contacts = contacts
+      self.accepted = accepted
+      self.opened = opened
+    }
+
+    public static let schemaName: String? = "CampaignZone"
+    public static let schemaDescription = "Contacts in one time zone, and what became of them."
+    public static let example = Zone(
+      zone: "Europe/Stockholm", source: .contact, plannedAt: .example, contacts: 85, accepted: 80, opened: 12)
+
+    public static let fieldTable: FieldTable = [
+      "zone": "Its name in the IANA database.",
+      "source": "Who told it: `contact`, `device`, `country`, or `customer` where nobody did.",
+      "plannedAt":
+        "When the local time is there, before spread and quiet hours. Absent without a local time, and where it was over.",
+      "contacts": .count("Contacts of the audience there, those left out too."),
+      "accepted": .count("Those of them with an accepted push. Absent while a part of the pushes is counted."),
+      "opened": .count("Those of the accepted of whom a person has opened one. Absent with `accepted`."),
+    ]
+  }
 
   /// Contacts who got nothing.
   public struct LeftOut: APIObject, Hashable {
