@@ -119,7 +119,8 @@ extension CampaignOperations {
     get: "/api/v1/calendar", id: "showCalendar", .sendouts, "Show what is due",
     """
     What sendouts do by themselves within some time: starts, decisions about variants and ends, and further times of series, whose \
-    sendouts are made later. A sendout with a local time stands where the customer's own zone has it.
+    sendouts are made later. A sendout with a local time stands where the customer's own zone has it. `waiting` has those that go on only once \
+    a person has decided, at any time.
     """,
     at: moment(
       "from", "The first moment. Now if absent, or \(CampaignCalendar.usual) days before `to` where that is over.",

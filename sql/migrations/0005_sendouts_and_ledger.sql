@@ -68,6 +68,8 @@ CREATE INDEX sendout_uncounted ON sendout (customer_id, sendout_id) WHERE NOT al
 CREATE INDEX sendout_test ON sendout (test_of, customer_id) WHERE test_of IS NOT NULL;
 CREATE INDEX sendout_next ON sendout (next_at) WHERE next_at IS NOT NULL;
 CREATE INDEX sendout_calendar ON sendout (customer_id, next_at) WHERE next_at IS NOT NULL;
+-- Those that may wait for a person.
+CREATE INDEX sendout_waiting ON sendout (customer_id, state) WHERE state = 'paused' OR winner_at IS NOT NULL AND winner_by IS NULL;
 COMMENT ON TABLE  sendout                  IS 'A message to an audience of one app or several.';
 COMMENT ON COLUMN sendout.customer_id      IS 'The customer that owns the sendout.';
 COMMENT ON COLUMN sendout.sendout_id       IS 'Number of the sendout.';

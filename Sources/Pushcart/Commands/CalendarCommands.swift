@@ -57,7 +57,7 @@ extension SendoutCommand {
   struct Calendar: OperationCommand {
     static let operation = CampaignOperations.calendar
     static let configuration = CommandConfiguration(
-      abstract: "Show what is due: starts, decisions about variants, and ends.",
+      abstract: "Show what is due: starts, decisions about variants, and ends; and what waits for a person.",
       discussion: "Example: pushcart sendout calendar --customer 1 --from 2026-12-01T00:00:00Z")
 
     @Option(help: "Number of the customer.") var customer: CustomerID
@@ -75,7 +75,14 @@ extension SendoutCommand {
         TableColumn("Local time") { $0.localTime.map { "\($0)" } },
         TableColumn("#Series") { $0.seriesId.map { "\($0)" } },
       ]
-      return TextTable(columns, of: calendar.entries).text(empty: "Nothing is due.")
+      let due = TextTable(columns, of: calendar.entries).text(empty: "Nothing is due.")
+      guard !calendar.waiting.isEmpty else { return due }
+      let waiting: [TableColumn<WaitingSendout>] = [
+        TableColumn("#Waits for a person") { "\($0.sendoutId)" }, TableColumn("Name") { $0.name },
+        TableColumn("Since (UTC)") { $0.since.forPeople },
+        TableColumn("Why") { $0.haltReason ?? "no variant has won: choose a winner" },
+      ]
+      return due + "\n" + TextTable(waiting, of: calendar.waiting).text(empty: "")
     }
   }
 }

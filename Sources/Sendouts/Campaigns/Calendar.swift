@@ -4,7 +4,8 @@ import Registry
 public import Wire
 
 extension SendoutStore {
-  /// What sendouts do by themselves within some time: starts, decisions about variants and ends, and further times of series.
+  /// What sendouts do by themselves within some time: starts, decisions about variants and ends, and further times of series; and what waits for a
+  /// person.
   /// - Parameters:
   ///   - from: the first moment; nil for now, or where that is behind `to`, for a month before it.
   ///   - to: the moment before which it ends; nil for a month later.
@@ -27,11 +28,13 @@ extension SendoutStore {
     let due = try await reading.query(CalendarQueries.due, customer.rawValue, from, to, zone, Int64(most))
     let expected = try await reading.query(
       CalendarQueries.expected, customer.rawValue, from, to, zone, Int64(most), Int64?.none)
+    let waiting = try await reading.query(
+      CalendarQueries.waiting, customer.rawValue, Int64(CampaignCalendar.mostWaiting))
     let entries = try (due.map { try CalendarEntry($0) } + expected.map { try CalendarEntry(expected: $0) })
       .sorted { ($0.at, $0.sendoutId) < ($1.at, $1.sendoutId) }
     return CampaignCalendar(
       from: Wire.Timestamp(from), to: Wire.Timestamp(to), entries: Array(entries.prefix(CampaignCalendar.limit)),
-      isMore: entries.count > CampaignCalendar.limit)
+      isMore: entries.count > CampaignCalendar.limit, waiting: try waiting.map { try WaitingSendout($0) })
   }
 
   func timeZone(of customer: CustomerID) async throws -> String {
@@ -64,10 +67,22 @@ extension CalendarEntry {
   }
 }
 
+extension WaitingSendout {
+  fileprivate init(_ row: Row) throws {
+    let (sendout, name, state, since, reason) = try row.decode(
+      Int64.self, String.self, String.self, Date.self, String?.self)
+    guard let state = SendoutState(rawValue: state) else {
+      throw PostgresError.decoding(statement: "calendar", column: "state", .format("an unknown state"))
+    }
+    self.init(
+      sendoutId: SendoutID(sendout), name: name, state: state, since: Wire.Timestamp(since), haltReason: reason)
+  }
+}
+
 /// Statements on what is due. `$1` is the customer. The time is from the moment `$2` on and before `$3`. `$4` is the customer's zone, and `$5` how
 /// many lines there are at most.
 enum CalendarQueries {
-  static let all: [Statement] = [due, expected, times, series]
+  static let all: [Statement] = [due, expected, waiting, times, series]
 
   /// What sendouts do that hubs have to look at. `next_at` is the first of a sendout's moments, or earlier; with a local time it may be some hours
   /// later than the moment in the customer's zone.
@@ -124,6 +139,19 @@ enum CalendarQueries {
        AND moment.at >= $2::timestamptz AND moment.at < $3::timestamptz
      ORDER BY moment.at, one.series_id
      LIMIT $5::bigint
+    """)
+
+  /// Sendouts that go on only once a person has decided, at most `$2`: the hub has paused them, or has found no winner among their variants.
+  static let waiting = Statement(
+    "calendar.waiting", .read,
+    """
+    SELECT sendout_id, name, state, CASE WHEN halt_reason IS NULL THEN winner_at ELSE coalesce(changed_at, created_at) END AS since, halt_reason
+      FROM sendout
+     WHERE customer_id = $1::bigint
+       AND (state = 'paused' AND halt_reason IS NOT NULL
+            OR state IN ('running', 'paused') AND winner_at IS NOT NULL AND winner_by IS NULL)
+     ORDER BY since, sendout_id
+     LIMIT $2::bigint
     """)
 
   /// As JSON has them, at the place of their `isodow`.

@@ -109,6 +109,42 @@ import Wire
     }
   }
 
+  @Test func `What waits for a person is said above every month, with its reason and a link`() async throws {
+    try await withConsole { console in
+      let late = try await console.sendout(
+        "Missed start", .paused, "halt_reason = 'late', changed_at = now() - interval '3 hours'")
+      let many = try await console.sendout(
+        "Too large", .paused, "halt_reason = 'too_many_contacts 12 > 10', changed_at = now() - interval '2 hours'")
+      let failing = try await console.sendout(
+        "Failing", .paused, "halt_reason = 'too_many_failures 31 % of the last 1000', changed_at = now()")
+      let undecided = try await console.sendout(
+        "Undecided", .running, "frozen_at = now(), winner_at = now() - interval '1 hour'")
+      // A person has paused the first, the next have their winner or wait for its moment, and the last are over.
+      _ = try await console.sendout("By hand", .paused, "changed_at = now()")
+      _ = try await console.sendout(
+        "Decided", .running, "frozen_at = now(), winner_at = now(), winner_by = 'best', winner_no = 1")
+      _ = try await console.sendout("Comparing", .running, "frozen_at = now()")
+      _ = try await console.sendout("Ended", .finished, "frozen_at = now(), winner_at = now(), finished_at = now()")
+      _ = try await console.sendout("Gone", .cancelled, "halt_reason = 'late', finished_at = now()")
+      let other = try await Customers(console.database.pool).add(name: "Other").id
+      _ = try await console.sendout("secretive", .paused, "halt_reason = 'late', changed_at = now()", of: other)
+      let browser = try await console.browser(.analyst)
+      for view in ["month", "list"] {
+        let page = try await browser.get("\(Self.path)?month=2099-12&view=\(view)").text
+        let start = try #require(page.range(of: #"<h2 id="waiting">"#), "\(page)").upperBound
+        let section = page[start..<(try #require(page[start...].range(of: "</section>")).lowerBound)]
+        let places = [late, many, undecided, failing].map { section.range(of: #"href="/console/sendouts/\#($0)""#) }
+        let starts = places.compactMap { $0?.lowerBound }
+        #expect(starts.count == 4 && starts == starts.sorted(), "\(section)")
+        #expect(section.components(separatedBy: "<article").count == 5, "\(section)")
+        for sentence in ["when it was to start", "more contacts than", "pushes failed", "No variant has won"] {
+          #expect(section.contains(sentence), "\(sentence): \(section)")
+        }
+        #expect(page.contains("Nothing is due in December 2099") && !page.contains("secretive"), "\(page)")
+      }
+    }
+  }
+
   @Test func `A day with much leads to the list, which goes on where it ends`() async throws {
     try await withConsole { console in
       for number in 1...6 { _ = try await scheduled(console, "Many \(number)", "'2099-12-24 1\(number):00Z'") }

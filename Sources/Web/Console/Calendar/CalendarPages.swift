@@ -2,7 +2,7 @@ import FoundationEssentials
 import Operations
 import Wire
 
-/// What is due, by month: starts, decisions about variants, ends, and further times of series.
+/// What waits for a person, and what is due by month: starts, decisions about variants, ends, and further times of series.
 enum CalendarPages {
   static let pages = [calendar]
   static let actions: [ConsoleAction] = []
@@ -11,6 +11,7 @@ enum CalendarPages {
   /// Entries of a day in the picture of a month, and lines of a list: a page has 60 KiB.
   private static let mostOfDay = 4
   private static let mostOfList = 80
+  private static let mostWaiting = 20
   private static let longestName = 60
 
   private enum Form: String, CaseIterable { case month, list }
@@ -55,7 +56,14 @@ enum CalendarPages {
               "laterDay": last.map { call.words($0) } ?? "",
             ]
           ] : [],
-        "isOver": found.isMore && form == .month,
+        "waiting": found.waiting.isEmpty
+          ? []
+          : [
+            [
+              "rows": found.waiting.prefix(mostWaiting).map { waiting($0, call) },
+              "more": found.waiting.count > mostWaiting ? "\(found.waiting.count - mostWaiting)" : "",
+            ]
+          ], "isOver": found.isMore && form == .month,
         "empty": here.isEmpty ? [empty(month, call)] : [],
       ],
       sql: """
@@ -92,6 +100,27 @@ enum CalendarPages {
     return ["weeks": weeks, "weekdays": ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"].map { ["name": $0] }]
   }
 
+  private static func waiting(_ sendout: WaitingSendout, _ call: ConsoleCall) -> [String: Any] {
+    let reason = sendout.haltReason.flatMap { HaltReason($0) }
+    var row: [String: Any] = [
+      "href": "/console/sendouts/\(sendout.sendoutId)", "name": shown(sendout.name),
+      "id": sendout.sendoutId.description, "state": sendout.state.badge, "at": call.until(sendout.since),
+      "reason": sendout.haltReason ?? "",
+    ]
+    if sendout.haltReason == nil {
+      row["sentence"] = "No variant has won."
+      row["advice"] = "Choose the one that all others get, or cancel the sendout."
+    } else {
+      row["sentence"] = reason?.sentence ?? "The hub stopped it:"
+      row["advice"] = reason?.advice ?? "Correct what the reason names, then resume the sendout."
+    }
+    return row
+  }
+
+  private static func shown(_ name: String) -> String {
+    name.unicodeScalars.count > longestName ? String(name.unicodeScalars.prefix(longestName)) + "…" : name
+  }
+
   private static func empty(_ month: Month, _ call: ConsoleCall) -> [String: Any] {
     [
       "title": "Nothing is due in \(month.title)",
@@ -113,7 +142,6 @@ enum CalendarPages {
     init?(_ entry: CalendarEntry, _ call: ConsoleCall) {
       guard let day = entry.localTime?.day ?? call.day(of: entry.at) else { return nil }
       self.day = day
-      let isLong = entry.name.unicodeScalars.count > CalendarPages.longestName
       let word =
         switch entry.event {
         case .start: entry.isExpected ? "Expected" : "Starts"
@@ -122,7 +150,7 @@ enum CalendarPages {
         }
       var values: [String: Any] = [
         "href": "/console/sendouts/\(entry.sendoutId)",
-        "name": isLong ? String(entry.name.unicodeScalars.prefix(CalendarPages.longestName)) + "…" : entry.name,
+        "name": CalendarPages.shown(entry.name),
         "id": entry.sendoutId.description, "word": word, "state": entry.state.badge, "isExpected": entry.isExpected,
         "series": entry.seriesId.map { "\($0)" } ?? "", "day": call.words(day),
         "time": entry.localTime.map { "\($0.time)" } ?? String(call.zone.field(entry.at.date).suffix(5)),
