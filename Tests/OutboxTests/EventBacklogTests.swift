@@ -5,7 +5,8 @@ import Wire
 
 @testable import Outbox
 
-/// Statements on events and deliveries cost by what is due, whatever webhooks have been told before and are yet to be told.
+/// Statements on events and deliveries cost by what is due, whatever webhooks have been told before and are yet to be told, and however many
+/// have nothing due.
 @Suite struct EventBacklogTests {
   private typealias Queries = EventWebhookQueries
 
@@ -21,7 +22,7 @@ import Wire
   private static let backlog = [
     """
     INSERT INTO webhook (customer_id, webhook_id, url, events, secret)
-    VALUES (%, 1, 'https://hooks.example.com', '{push.accepted}', '\\x00')
+    SELECT %, n, 'https://hooks.example.com', '{push.accepted}', '\\x00' FROM generate_series(1, 20000) AS n
     """,
     """
     INSERT INTO webhook_delivery (customer_id, webhook_id, message_id, event, state)

@@ -201,20 +201,39 @@ package enum EventWebhookQueries {
     """
   }
 
-  /// The webhooks of all customers that have something due: a look at two indexes for each.
+  /// The webhooks of all customers that have something due. It steps through the indexes of what waits, from one webhook to the next. So it costs
+  /// by the webhooks that have a delivery or an event to post, however much that is, and nothing by all others.
   static let due = Statement(
     "webhook.due", .read,
     """
-    SELECT w.customer_id, w.webhook_id FROM webhook AS w
-     WHERE w.enabled
-       AND (EXISTS (SELECT FROM webhook_delivery AS d
-                     WHERE d.customer_id = w.customer_id AND d.webhook_id = w.webhook_id AND d.state = 'waiting'
-                       AND d.not_before <= now())
-            OR (SELECT e.event_id FROM webhook_event AS e
-                 WHERE e.customer_id = w.customer_id AND e.webhook_id = w.webhook_id AND e.delivery_id IS NULL
-                 ORDER BY e.event_id LIMIT 1) IS NOT NULL
-               AND \(room(of: "w.customer_id")) > 0)
+    WITH RECURSIVE waiting AS (\(steps("waiting", through: "webhook_delivery", where: "state = 'waiting'", by: "not_before"))),
+    new AS (\(steps("new", through: "webhook_event", where: "delivery_id IS NULL", by: "event_id")))
+    SELECT DISTINCT w.customer_id, w.webhook_id
+      FROM (SELECT customer_id, webhook_id, false AS is_new FROM waiting WHERE not_before <= now()
+             UNION ALL
+            SELECT customer_id, webhook_id, true FROM new) AS one
+     CROSS JOIN LATERAL (SELECT customer_id, webhook_id FROM webhook
+                          WHERE customer_id = one.customer_id AND webhook_id = one.webhook_id AND enabled OFFSET 0) AS w
+     WHERE NOT one.is_new OR \(room(of: "w.customer_id")) > 0
     """)
+
+  /// The first row of each webhook, in steps of a recursive expression: by an index whose last column is `column`.
+  private static func steps(
+    _ name: String, through table: String, where condition: String, by column: String
+  ) -> String {
+    """
+    (SELECT customer_id, webhook_id, \(column) FROM \(table)
+        WHERE \(condition)
+        ORDER BY customer_id, webhook_id, \(column) LIMIT 1)
+      UNION ALL
+      SELECT next.*
+        FROM \(name)
+       CROSS JOIN LATERAL (
+         SELECT t.customer_id, t.webhook_id, t.\(column) FROM \(table) AS t
+          WHERE t.\(condition) AND (t.customer_id, t.webhook_id) > (\(name).customer_id, \(name).webhook_id)
+          ORDER BY t.customer_id, t.webhook_id, t.\(column) LIMIT 1) AS next
+    """
+  }
 
   /// Where a webhook is posted to, the secrets that sign, the moment, and how many deliveries may be put together.
   static let target = Statement(

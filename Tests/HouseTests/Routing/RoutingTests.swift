@@ -14,9 +14,9 @@ import Testing
     }
   }
 
-  /// What a hub asks about all customers, once a second or rarer; Citus asks every shard. `ledger.due` and `notification.due` step from one
-  /// lane to the next by recursion, which Citus runs for one customer only: there a hub has to ask for each. Without recursion they would
-  /// read all that waits in lanes whose service is away, once a second and on every hub.
+  /// What a hub asks about all customers, once a second or rarer; Citus asks every shard. `ledger.due`, `notification.due` and `webhook.due` step
+  /// from one lane to the next by recursion, which Citus runs for one customer only: there a hub has to ask for each. Without recursion they
+  /// would read all that waits in lanes whose service is away, once a second and on every hub.
   private static let ofEverybody: Set = [
     "ledger.due", "sendout.freezing", "sendout.settled", "hybrid.due_reports", "notification.due", "import.due",
     "erasure.due", "activity.due", "webhook.due", "sendout.timed", "series.lacking",
