@@ -161,10 +161,10 @@ extension RetryPolicy {
   /// A statement that has to be run, and that many tasks share.
   public static let sharedOutage = RetryPolicy(first: .milliseconds(100), longest: .seconds(2), jitter: .full)
 
-  /// A step of an import or an erasure that failed by its own fault.
+  /// A step of an import or an erasure, or a body of events, that failed by its own fault.
   public static let steps = RetryPolicy(first: .seconds(1), longest: .seconds(5 * 60), jitter: .equal)
 
-  /// After so many failures of a step in a row an import has failed, and an erasure has an alarm: after about a quarter of an hour.
+  /// After so many failures in a row an import has failed, an erasure has an alarm, and events are given up: after about a quarter of an hour.
   public static let mostStepFailures = 12
 
   /// A request to cancel a statement, which has no effect when it arrives before that. A busy machine may take a while to begin with one.

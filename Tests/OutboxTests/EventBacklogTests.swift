@@ -15,7 +15,7 @@ import Wire
     (Queries.due, ""), (Queries.target, "(%, 1)"), (Queries.begin, "(%, 1, 8)"),
     (Queries.assemble, "(%, 1, gen_random_uuid(), '{push.accepted}')"), (Queries.events, "(%, 1, '{5,6,7}')"),
     (Queries.taken, "(%, 1, 5)"), (Queries.failed, "(%, 1, 5, 500, 'HTTP500', 5, false, 'It answers 500.')"),
-    (Queries.postpone, "(%, 1, 5, 5)"),
+    (Queries.unmade, "(%, 1, 5, 'It cannot be read.', 5, 12)"), (Queries.postpone, "(%, 1, 5, 5)"),
   ]
 
   /// A delivery has five events, and six deliveries wait.

@@ -1,5 +1,6 @@
 import Foundation
 import Locking
+import Logging
 import Postgres
 import Providers
 import Registry
@@ -57,11 +58,14 @@ struct WebhookBench: Sendable {
   /// - Parameters:
   ///   - timeLimit: how long an answer may take.
   ///   - isEmpty: whether what deliveries tell of is gone.
-  func runner(timeLimit: Duration = .seconds(30), isEmpty: Bool = false) -> WebhookRunner {
+  ///   - faulty: events of which no body can be made.
+  func runner(
+    timeLimit: Duration = .seconds(30), isEmpty: Bool = false, faulty: Set<WebhookEvent> = [],
+    linesEvery: Duration = .zero, logger: Logger = TestServer.logger, post: OutboxRunner.Post? = nil
+  ) -> WebhookRunner {
     WebhookRunner(
-      database.pool, vault: vault, bodies: ItemBodies(isEmpty: isEmpty), interval: .milliseconds(10),
-      timeLimit: timeLimit,
-      logger: TestServer.logger, post: receiver.post)
+      database.pool, vault: vault, bodies: ItemBodies(isEmpty: isEmpty, faulty: faulty), interval: .milliseconds(10),
+      timeLimit: timeLimit, linesEvery: linesEvery, logger: logger, post: post ?? receiver.post)
   }
 
   func deliveries(_ webhook: EventWebhookReply) async throws -> [EventDeliveryReply] {
@@ -125,11 +129,15 @@ final class Receiver: Sendable {
 /// A body with the event's name and how many items there are.
 private struct ItemBodies: WebhookBodies {
   let isEmpty: Bool
+  let faulty: Set<WebhookEvent>
+
+  struct Fault: Error {}
 
   func bodies(
     of deliveries: [EventDelivery], in form: EventWebhookForm, _ customer: CustomerID
   ) async throws -> [[UInt8]?] {
     guard !isEmpty else { return deliveries.map { _ in nil } }
+    guard !deliveries.contains(where: { faulty.contains($0.event) }) else { throw Fault() }
     return deliveries.map { delivery in
       let items = delivery.events.reduce(0) { $0 + max(1, $1.pushes.count) }
       return Array("\(delivery.event.rawValue) \(items)".utf8)

@@ -279,6 +279,110 @@ import Wire
     }
   }
 
+  @Test func `A delivery that is given up alone is logged with what it means, and so is one whose webhook is removed`()
+    async throws
+  {
+    try await withWebhooks { bench in
+      let webhook = try await bench.add([.importFinished])
+      for number in 1...3 { try await bench.noteImport(Int64(number)) }
+      bench.receiver.refuse("HTTP500")
+      let log = LogCapture()
+      // A line in a minute, however many are given up.
+      let runner = bench.runner(linesEvery: .seconds(60), logger: log.logger)
+      _ = try await runner.postDue()
+      #expect(!log.lines.contains { $0.contains("gave up") })
+      try await bench.database.query("UPDATE webhook_delivery SET created_at = now() - interval '25 hours'")
+      try await bench.database.query(
+        "UPDATE webhook SET updated_at = now() - interval '30 hours', first_failed_at = now() - interval '1 minute'")
+      try await bench.makeDue()
+      _ = try await runner.postDue()
+      #expect(try await bench.deliveries(webhook).map(\.state) == [.failed, .failed, .failed])
+      let lines = log.lines.filter { $0.contains("gave up") }
+      #expect(lines.count == 1 && lines[0].hasPrefix("warning "), "\(lines)")
+      #expect(lines[0].contains("somebody redelivers") && lines[0].contains("HTTP500"), "\(lines)")
+
+      try await bench.noteImport(4)
+      let later = LogCapture()
+      let removing = bench.runner(logger: later.logger) { _, _ in
+        _ = try? await bench.store.remove(bench.customer, webhook.webhookId)
+        return .retry(after: nil, reason: "HTTP503")
+      }
+      #expect(try await removing.postDue() == 1)
+      #expect(later.lines.filter { $0.contains("when somebody removed it") }.count == 1, "\(later.lines)")
+    }
+  }
+
+  @Test func `A body that can never be made is given up, and holds up nothing else of its webhook`() async throws {
+    try await withWebhooks { bench in
+      let webhook = try await bench.add([.importFinished, .pushAccepted])
+      let log = LogCapture()
+      let runner = bench.runner(faulty: [.importFinished], logger: log.logger)
+      try await bench.noteImport(1)
+      try await bench.note(pushes: 2)
+      _ = try await runner.postDue()
+      #expect(bench.receiver.posts.map(\.text) == ["push.accepted 2"])
+      let delay = try await bench.delay()
+      #expect(delay <= RetryPolicy.steps.delay(after: 2, random: 1) / .seconds(1), "\(delay)")
+      for _ in 1...RetryPolicy.mostStepFailures {
+        try await bench.makeDue()
+        _ = try await runner.postDue()
+      }
+      let faulty = try #require(try await bench.deliveries(webhook).last)
+      #expect(faulty.state == .failed && faulty.attempts == RetryPolicy.mostStepFailures && faulty.status == nil)
+      #expect(faulty.problem?.contains("could not be read") == true)
+      #expect(
+        log.lines.filter { $0.contains("could not make what a webhook") }.count == RetryPolicy.mostStepFailures - 1)
+      let lines = log.lines.filter { $0.contains("gave up") }
+      #expect(lines.count == 1 && lines[0].hasPrefix("error ") && lines[0].contains("Fault()"), "\(lines)")
+      // The address was not asked.
+      let now = try await bench.store.find(bench.customer, webhook.webhookId)
+      #expect(now.enabled && now.failingSince == nil && bench.receiver.posts.count == 1)
+      // A version that can make it posts it, once somebody asks for that.
+      _ = try await bench.store.redeliver(bench.customer, webhook.webhookId, faulty.deliveryId)
+      _ = try await bench.runner().postDue()
+      #expect(bench.receiver.posts.last?.text == "import.finished 1")
+      #expect(try await bench.deliveries(webhook).map(\.state) == [.delivered, .delivered])
+    }
+  }
+
+  @Test func `Due are the webhooks of all customers that have something to post, and a place for it`() async throws {
+    try await withWebhooks { bench in
+      let other = WebhookBench(
+        database: bench.database, vault: bench.vault, customer: try await bench.database.customer("Other"))
+      let queue = WebhookQueue(database: bench.database.pool, vault: bench.vault)
+      func due() async throws -> Set<Int64> { Set(try await queue.due().map(\.webhook.rawValue)) }
+      func delivery(of webhook: EventWebhookReply, _ bench: WebhookBench, _ state: String, at: String) async throws {
+        try await bench.database.query(
+          """
+          INSERT INTO webhook_delivery (customer_id, webhook_id, message_id, event, state, not_before)
+          VALUES ($1, $2, gen_random_uuid(), 'push.accepted', '\(state)', \(at))
+          """, bench.customer.rawValue, webhook.webhookId.rawValue)
+      }
+      #expect(try await due().isEmpty)
+      let idle = try await bench.add([.importFinished])
+      let waits = try await bench.add([.importFinished])
+      let full = try await bench.add([.pushAccepted])
+      let new = try await other.add([.pushAccepted])
+      let retried = try await other.add([.importFinished])
+      let disabled = try await other.add([.importFinished])
+      try await delivery(of: idle, bench, "delivered", at: "now()")
+      try await delivery(of: waits, bench, "waiting", at: "now() + interval '1 hour'")
+      for _ in 1...EventWebhookQueries.mostWaiting {
+        try await delivery(of: full, bench, "waiting", at: "now() + interval '1 hour'")
+      }
+      try await bench.note(pushes: 1)
+      try await other.note(pushes: 1)
+      try await delivery(of: retried, other, "waiting", at: "now() + interval '1 hour'")
+      try await delivery(of: retried, other, "waiting", at: "now()")
+      try await delivery(of: disabled, other, "waiting", at: "now()")
+      _ = try await other.change(disabled, EventWebhookRequest(enabled: false))
+      #expect(try await due() == [new.webhookId.rawValue, retried.webhookId.rawValue])
+      #expect(try await queue.due().count == 2)
+      try await bench.makeDue()
+      #expect(try await due() == Set([waits, full, new, retried].map(\.webhookId.rawValue)))
+    }
+  }
+
   @Test func `What a killed hub has begun is posted by another, once its time is over`() async throws {
     try await withWebhooks { bench in
       try await bench.add([.pushAccepted])

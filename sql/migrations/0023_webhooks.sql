@@ -75,6 +75,7 @@ CREATE TABLE webhook_delivery (
   items       int4        NOT NULL DEFAULT 1,
   state       text        NOT NULL DEFAULT 'waiting' CONSTRAINT webhook_delivery_state_known CHECK (state IN ('waiting', 'delivered', 'failed')),
   attempts    int4        NOT NULL DEFAULT 0,
+  unmade      int4        NOT NULL DEFAULT 0,
   not_before  timestamptz NOT NULL DEFAULT now(),
   status      int4,
   problem     text,
@@ -94,7 +95,8 @@ COMMENT ON COLUMN webhook_delivery.message_id  IS 'The header webhook-id without
 COMMENT ON COLUMN webhook_delivery.event       IS 'Type of its events.';
 COMMENT ON COLUMN webhook_delivery.items       IS 'How many events it has, a push each where they are about pushes.';
 COMMENT ON COLUMN webhook_delivery.state       IS 'waiting -> delivered, or failed once it is given up; a redelivery makes either wait again.';
-COMMENT ON COLUMN webhook_delivery.attempts    IS 'How often it was posted.';
+COMMENT ON COLUMN webhook_delivery.attempts    IS 'How often it was posted, or its body could not be made.';
+COMMENT ON COLUMN webhook_delivery.unmade      IS 'How often in a row its body could not be made.';
 COMMENT ON COLUMN webhook_delivery.not_before  IS 'When it is posted next. A hub that begins moves it ahead, so that another goes on where it was killed.';
 COMMENT ON COLUMN webhook_delivery.status      IS 'Status of the last answer; NULL for none.';
 COMMENT ON COLUMN webhook_delivery.problem     IS 'Why the last attempt failed; NULL where it did not.';

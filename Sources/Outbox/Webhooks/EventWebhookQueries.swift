@@ -9,7 +9,7 @@ package enum EventWebhookQueries {
   package static let all: [Statement] = [
     list, find, lock, lockAll, number, add, change, hasten, remove, rotate, deliveries, delivery, test, redeliver,
     failing, tellExpiry, forgetDeliveries, forgetEvents, due, target, begin, assemble, events, taken, empty, failed,
-    postpone,
+    unmade, postpone,
   ]
 
   private static let raw = """
@@ -355,17 +355,19 @@ package enum EventWebhookQueries {
 
   /// The delivery `$3` was not taken, by the status `$4`, for the reason `$5`. It is posted again in `$6` seconds, but at the latest when its
   /// webhook has taken nothing for a day. A webhook that has taken nothing for so long, or is gone, which `$7` says, is disabled for the reason
-  /// `$8`; what waits is posted once somebody enables it. Returns whether it was disabled.
+  /// `$8`; what waits is posted once somebody enables it. Returns whether it was disabled,
+  /// whether the delivery alone was given up, and whether the webhook is gone.
   static let failed = Statement(
     "webhook.failed", .write,
     """
     WITH tried AS (
       UPDATE webhook_delivery AS d
          SET state = CASE WHEN \(isGivenUp) THEN 'failed' ELSE 'waiting' END, settled_at = CASE WHEN \(isGivenUp) THEN moment.at END,
-             not_before = least(moment.next, w.last_try), status = $4::int4, problem = $5::text
+             not_before = least(moment.next, w.last_try), status = $4::int4, problem = $5::text, unmade = 0
         FROM \(moment), (SELECT updated_at, first_failed_at + \(aDay) AS last_try, first_failed_at - interval '1 hour' AS an_hour_before
                          FROM webhook WHERE \(one) OFFSET 0) AS w
-       WHERE d.customer_id = $1::bigint AND d.webhook_id = $2::bigint AND d.delivery_id = $3::bigint AND d.state = 'waiting'),
+       WHERE d.customer_id = $1::bigint AND d.webhook_id = $2::bigint AND d.delivery_id = $3::bigint AND d.state = 'waiting'
+      RETURNING d.state),
     changed AS (
       UPDATE webhook AS w
          SET first_failed_at = least(w.first_failed_at, moment.at),
@@ -374,7 +376,21 @@ package enum EventWebhookQueries {
         FROM \(moment)
        WHERE w.customer_id = $1::bigint AND w.webhook_id = $2::bigint AND w.enabled
       RETURNING w.enabled)
-    SELECT coalesce((SELECT NOT enabled FROM changed), false)
+    SELECT coalesce((SELECT NOT enabled FROM changed), false), coalesce((SELECT state = 'failed' FROM tried), false),
+           NOT EXISTS (SELECT FROM webhook WHERE \(one))
+    """)
+
+  /// The body of the delivery `$3` could not be made, for the reason `$4`. It is tried again in `$5` seconds, and given up with the failure `$6` in
+  /// a row. Nobody was asked, so that says nothing of its webhook. Returns whether it is given up.
+  static let unmade = Statement(
+    "webhook.unmade", .write,
+    """
+    UPDATE webhook_delivery AS d
+       SET unmade = d.unmade + 1, state = CASE WHEN d.unmade + 1 >= $6::int4 THEN 'failed' ELSE 'waiting' END,
+           settled_at = CASE WHEN d.unmade + 1 >= $6::int4 THEN moment.at END, not_before = moment.next, status = NULL, problem = $4::text
+      FROM (SELECT now() AS at, now() + make_interval(secs => $5::float8) AS next OFFSET 0) AS moment
+     WHERE d.customer_id = $1::bigint AND d.webhook_id = $2::bigint AND d.delivery_id = $3::bigint AND d.state = 'waiting'
+    RETURNING d.state = 'failed'
     """)
 
   /// The delivery `$3` was not tried, and is posted in `$4` seconds.

@@ -149,18 +149,40 @@ struct WebhookQueue: Sendable {
       "What it tells of has been deleted.")
   }
 
+  /// It was not taken.
   /// - Parameters:
   ///   - status: of the answer; nil for none.
   ///   - isGone: whether the answer says that nothing is wanted any more.
   ///   - sentence: why the webhook is disabled, if it is.
-  /// - Returns: whether the webhook is disabled now.
   func failed(
     _ delivery: EventDelivery, of lane: Lane, status: Int32?, reason: String, delay: Duration, isGone: Bool,
     sentence: String
-  ) async throws -> Bool {
-    try await database.query(
+  ) async throws -> Refused {
+    let row = try await database.query(
       EventWebhookQueries.failed, lane.customer.rawValue, lane.webhook.rawValue, delivery.id.rawValue, status, reason,
-      delay / .seconds(1), isGone, sentence)[0].decode(Bool.self)
+      delay / .seconds(1), isGone, sentence)[0]
+    let (isDisabled, isGivenUp, isRemoved) = try row.decode(Bool.self, Bool.self, Bool.self)
+    return Refused(isDisabled: isDisabled, isGivenUp: isGivenUp, isRemoved: isRemoved)
+  }
+
+  /// What a post that was not taken leads to.
+  struct Refused {
+    /// Whether the webhook is disabled now.
+    let isDisabled: Bool
+    /// Whether the delivery is not posted again, though its webhook is told others.
+    let isGivenUp: Bool
+    /// Whether somebody has removed the webhook meanwhile, and the delivery with it.
+    let isRemoved: Bool
+  }
+
+  /// It was not posted: its body could not be made.
+  /// - Returns: whether it is given up.
+  func unmade(_ delivery: EventDelivery, of lane: Lane) async throws -> Bool {
+    let rows = try await database.query(
+      EventWebhookQueries.unmade, lane.customer.rawValue, lane.webhook.rawValue, delivery.id.rawValue,
+      "What it tells could not be read. The log of the hubs has the error.",
+      RetryPolicy.steps.delay(after: delivery.attempts) / .seconds(1), Int32(RetryPolicy.mostStepFailures))
+    return try rows.first?.decode(Bool.self) ?? false
   }
 
   func postpone(_ delivery: EventDelivery, of lane: Lane, for delay: Duration) async throws {

@@ -17,14 +17,19 @@ public struct WebhookRunner: Service {
   private let timeLimit: Duration
   private let interval: Duration
   private let logger: Logger
+  /// Of lines that each delivery could cause.
+  private let givenUp: LogThrottle
+  private let faults: LogThrottle
 
   /// - Parameters:
   ///   - interval: how often it looks for what is due.
   ///   - timeLimit: how long an answer may take; less than `RetryPolicy.lostPosts`, since another hub may post then.
+  ///   - linesEvery: how much time is between two lines on deliveries of one kind of trouble.
   ///   - post: as `Poster.post`.
   package init(
     _ database: any Querying, vault: Vault, bodies: any WebhookBodies, interval: Duration = .seconds(1),
-    timeLimit: Duration = .seconds(10), logger: Logger, post: @escaping OutboxRunner.Post
+    timeLimit: Duration = .seconds(10), linesEvery: Duration = .seconds(60), logger: Logger,
+    post: @escaping OutboxRunner.Post
   ) {
     queue = WebhookQueue(database: database, vault: vault)
     self.bodies = bodies
@@ -32,6 +37,8 @@ public struct WebhookRunner: Service {
     self.timeLimit = timeLimit
     self.logger = logger
     self.post = post
+    givenUp = LogThrottle(interval: linesEvery)
+    faults = LogThrottle(interval: linesEvery)
   }
 
   private var runner: LaneRunner<WebhookQueue.Lane> {
@@ -69,9 +76,9 @@ public struct WebhookRunner: Service {
       guard let target = try await queue.target(lane) else { return false }
       let begun = try await queue.begin(lane, upTo: Self.most, room: target.room)
       guard !begun.isEmpty else { return false }
-      let bodies = try await bodies.bodies(of: begun, in: target.form, lane.customer)
+      let made = try await made(begun, in: target.form, lane)
       return await withTaskGroup(of: Bool.self) { group in
-        for (delivery, body) in zip(begun, bodies) {
+        for (delivery, body) in made {
           group.addTask { await send(body, of: delivery, to: target, lane) }
         }
         return await group.reduce(false) { $0 || $1 }
@@ -84,6 +91,58 @@ public struct WebhookRunner: Service {
       }
       return false
     }
+  }
+
+  /// Makes the bodies of deliveries. Where that fails each is made by itself, so that one which cannot be made holds up no other.
+  private func made(
+    _ begun: [EventDelivery], in form: EventWebhookForm, _ lane: WebhookQueue.Lane
+  ) async throws -> [(EventDelivery, [UInt8]?)] {
+    do {
+      return Array(zip(begun, try await bodies.bodies(of: begun, in: form, lane.customer)))
+    } catch {
+      var made: [(EventDelivery, [UInt8]?)] = []
+      for delivery in begun {
+        do {
+          made.append((delivery, try await bodies.bodies(of: [delivery], in: form, lane.customer)[0]))
+        } catch {
+          // While the database is away or busy, that says nothing of the body. One that takes too long may always do.
+          guard !Task.isCancelled, [nil, .timedOut].contains(DatabaseUnavailable(error)) else { throw error }
+          try await unmade(delivery, error, lane)
+        }
+      }
+      return made
+    }
+  }
+
+  private func unmade(_ delivery: EventDelivery, _ error: any Error, _ lane: WebhookQueue.Lane) async throws {
+    let isGivenUp = try await queue.unmade(delivery, of: lane)
+    var metadata = Self.metadata(of: delivery, lane)
+    metadata["error"] = "\(error)"
+    if isGivenUp {
+      logGivenUp(
+        """
+        gave up events whose body cannot be made, a fault of the hub: the webhook's receiver lacks them until somebody redelivers them with a \
+        version that can
+        """, metadata, at: .error)
+    } else if let others = faults.admit() {
+      metadata["others"] = "\(others)"
+      logger.warning("could not make what a webhook is told, trying again later", metadata: metadata)
+    }
+  }
+
+  private static func metadata(of delivery: EventDelivery, _ lane: WebhookQueue.Lane) -> Logger.Metadata {
+    [
+      "customer": "\(lane.customer)", "webhook": "\(lane.webhook)", "delivery": "\(delivery.id)",
+      "event": "\(delivery.event.rawValue)", "attempts": "\(delivery.attempts)",
+    ]
+  }
+
+  /// Logs that one delivery is not posted again, though nothing says so of its webhook. `others` are those since the last such line.
+  private func logGivenUp(
+    _ message: Logger.Message, _ metadata: Logger.Metadata, at level: Logger.Level = .warning
+  ) {
+    guard let others = givenUp.admit() else { return }
+    logger.log(level: level, message, metadata: metadata.merging(["others": "\(others)"]) { $1 })
   }
 
   /// - Returns: whether it was taken, or had nothing to tell.
@@ -124,19 +183,23 @@ public struct WebhookRunner: Service {
     let isGone = status == 410
     let asked: Duration = if case .retry(let after?, _, _) = verdict { after } else { .zero }
     let policy = RetryPolicy.webhooks
-    let isDisabled = try await queue.failed(
+    let refused = try await queue.failed(
       delivery, of: lane, status: status, reason: reason,
       delay: policy.delay(after: delivery.attempts, atLeast: min(asked, policy.longest)), isGone: isGone,
       sentence: isGone
         ? "It answered 410, which says that nothing is wanted there any more."
         : "It took nothing for \(policy.giveUpAfter.components.seconds / 3600) hours; the last reason was \(reason).")
-    let metadata: Logger.Metadata = [
-      "customer": "\(lane.customer)", "webhook": "\(lane.webhook)", "reason": "\(reason)",
-      "attempts": "\(delivery.attempts)",
-    ]
-    if isDisabled {
+    let metadata = Self.metadata(of: delivery, lane).merging(["reason": "\(reason)"]) { $1 }
+    if refused.isRemoved {
+      logGivenUp("dropped events that a webhook had not taken when somebody removed it: nobody is told them", metadata)
+    } else if refused.isGivenUp {
+      logGivenUp(
+        "gave up events that a webhook has refused for a day: its receiver lacks them until somebody redelivers them",
+        metadata)
+    }
+    if refused.isDisabled {
       logger.warning("disabled a webhook, which is told nothing until somebody enables it", metadata: metadata)
-    } else {
+    } else if !refused.isGivenUp, !refused.isRemoved {
       logger.info("events not taken, posted again later", metadata: metadata)
     }
   }
