@@ -1,6 +1,7 @@
 import Content
 import Delivery
 import Foundation
+import Locking
 import Postgres
 import Registry
 import Simulator
@@ -88,6 +89,39 @@ import Wire
         bench, plannedBefore: 0, rules, endAt: Date(timeIntervalSinceNow: -1))
       #expect(pushes.map(\.state) == [.skipped, .skipped, .skipped] && pushes[0].reason == "expired")
       #expect(bench.simulator.apns.requests.isEmpty)
+    }
+  }
+
+  @Test func `What still waits in the hub at the sendout's end does not leave`() async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(40)
+      let key = try await bench.send("Hello")
+      try await bench.pool.transaction { transaction in
+        _ = try await Ledger(transaction).freeze(key, apps: [bench.app.id], audience: .all)
+      }
+      // The first push has its connection for itself until it is answered; the others wait behind it.
+      bench.simulator.apns.rule(.any, .ignore)
+      let lead = Mutex(0.0)
+      var settings = DispatchSettings.unhurried
+      settings.recipientAge = .milliseconds(20)
+      let dispatcher = Dispatcher(
+        bench.pool, services: bench.services, links: bench.links, suppressions: .ofTests, settings: settings,
+        logger: TestServer.logger, time: ServerClock { Date(timeIntervalSinceNow: lead.withLock(\.self)) })
+      var plan = try bench.plan(key, MessageBody(alert: "Hello"))
+      plan.endAt = Date(timeIntervalSinceNow: 1800)
+      let app = try await bench.appTarget(dispatcher)
+      async let result = dispatcher.dispatch(plan, to: app, bench.lane)
+      _ = await bench.simulator.apns.received(count: 1)
+      lead.withLock { $0 = 3600 }
+      // What was known of the recipients before that is too old then.
+      let passedAt = ContinuousClock.now
+      try await waitUntil { ContinuousClock.now > passedAt + settings.recipientAge }
+      bench.simulator.apns.removeRules()
+      bench.simulator.apns.answerIgnored()
+      #expect(await result.end == .drained)
+      let pushes = try await bench.pushes(key)
+      #expect(pushes.count { $0.state == .accepted } == 1 && bench.simulator.apns.count == 1)
+      #expect(pushes.count { $0.state == .skipped && $0.reason == "expired" } == 39)
     }
   }
 }

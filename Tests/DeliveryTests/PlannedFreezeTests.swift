@@ -353,6 +353,36 @@ import Wire
     }
   }
 
+  @Test func `Where the next day's local time is over, too, it is missed, and after the end it has expired`()
+    async throws
+  {
+    try await withFixture { fixture in
+      try await fixture.add(1, zone: "Pacific/Kiritimati")
+      try await fixture.add(2, zone: "Pacific/Auckland")
+      try await fixture.add(3, zone: "Europe/Stockholm")
+      try await fixture.add(4, zone: "Pacific/Pago_Pago")
+      func freeze(_ scheduledAt: String, endAt: String? = nil) async throws -> (SendoutKey, FrozenAudience) {
+        try await fixture.freeze(
+          plan(
+            CampaignFields(
+              localTime: WallTime("2036-06-01T12:00"), endAt: try endAt.map { try timestamp($0) }, onMissed: .nextDay),
+            scheduledAt: try timestamp(scheduledAt).date))
+      }
+      // In Kiritimati it is 12:30 of the next day, in Auckland 10:30, and in Pago Pago 11:30 of the day itself.
+      let (late, frozen) = try await freeze("2036-06-01T22:30:00Z")
+      #expect(
+        try await fixture.moments(late) == [2: "2036-06-02 00:00", 3: "2036-06-02 10:00", 4: "2036-06-01 23:00"])
+      #expect(try await fixture.outcomes(late)[1] == "skipped missed" && frozen.leftOut == [.missed: 1])
+      // At the moment itself it is not over.
+      let (inTime, _) = try await freeze("2036-06-01T22:00:00Z")
+      #expect(try await fixture.moments(inTime)[1] == "2036-06-01 22:00")
+      let (ended, _) = try await freeze("2036-06-01T22:30:00Z", endAt: "2036-06-02T00:00:00Z")
+      #expect(
+        try await fixture.outcomes(ended)
+          == [1: "skipped missed", 2: "skipped expired", 3: "skipped expired", 4: "queued"])
+    }
+  }
+
   @Test func `A contact's zone is its own, else its newest device's, its country's, or the customer's`() async throws {
     try await withFixture { fixture in
       try await fixture.add(1, zone: "Asia/Tokyo", country: "FI", deviceZones: ["Asia/Kolkata"])

@@ -56,7 +56,8 @@ enum PlaceSQL {
     known("substr(\(told), position(' ' IN \(told)) + 1)", places)
   }
 
-  /// SQL of the moment in a zone, before spread and quiet hours; NULL where it is missed.
+  /// SQL of the moment in a zone, before spread and quiet hours; NULL where it is missed. Clocks of the world are up to 26 hours apart. So a day after
+  /// the local time can be over, too, while it is still to come elsewhere.
   /// - Parameters:
   ///   - startAt: SQL of the planned moment; it is NULL for at once.
   ///   - localTime: SQL of the local time; where it is NULL, all zones have the same moment.
@@ -65,11 +66,12 @@ enum PlaceSQL {
   static func moment(
     zone: String, startAt: String, localTime: String, scheduledAt: String, onMissed: String
   ) -> String {
-    """
-    CASE WHEN \(localTime) IS NULL THEN coalesce(\(startAt), now())
-         WHEN local_moment(\(localTime), \(zone)) >= coalesce(\(scheduledAt), now()) THEN local_moment(\(localTime), \(zone))
-         WHEN \(onMissed) = '\(MissedPolicy.now.rawValue)' THEN now()
-         WHEN \(onMissed) = '\(MissedPolicy.nextDay.rawValue)' THEN local_moment(\(localTime) + interval '1 day', \(zone)) END
-    """
+    let nextDay = "local_moment(\(localTime) + interval '1 day', \(zone))"
+    return """
+      CASE WHEN \(localTime) IS NULL THEN coalesce(\(startAt), now())
+           WHEN local_moment(\(localTime), \(zone)) >= coalesce(\(scheduledAt), now()) THEN local_moment(\(localTime), \(zone))
+           WHEN \(onMissed) = '\(MissedPolicy.now.rawValue)' THEN now()
+           WHEN \(onMissed) = '\(MissedPolicy.nextDay.rawValue)' AND \(nextDay) >= coalesce(\(scheduledAt), now()) THEN \(nextDay) END
+      """
   }
 }

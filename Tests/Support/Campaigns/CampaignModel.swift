@@ -172,7 +172,9 @@ private struct Course {
     switch sendout.campaign.onMissed ?? .skip {
     case .skip: return nil
     case .now: return now
-    case .nextDay: return clock.moment(showing: wall + 86_400)
+    case .nextDay:
+      let next = clock.moment(showing: wall + 86_400)
+      return next >= sendout.madeAt ? next : nil
     }
   }
 

@@ -61,7 +61,7 @@ public struct CampaignFields: APIRequest, Equatable {
     "onMissed":
       """
     What becomes of contacts in whose zone `localTime` was over when it was scheduled: `skip` leaves them out, `now` sends at the start, \
-    `nextDay` at the same time a day later. `skip` if absent.
+    `nextDay` at the same time a day later, unless that was over, too. `skip` if absent.
     """,
     "lateMinutes": FieldDescription(
       """
