@@ -12,7 +12,7 @@ as_postgres() { if [ "$(id -u)" = 0 ]; then setpriv --reuid=postgres --regid=pos
 
 start_postgres() {
   local bin
-  bin=$(dirname "$(command -v initdb || ls /usr/lib/postgresql/*/bin/initdb | tail -1)")
+  bin=$(dirname "$(realpath "$(command -v initdb || ls /usr/lib/postgresql/*/bin/initdb | tail -1)")")
   [ -x "$bin/pg_ctl" ] || bin=$(pg_config --bindir)
   PG_BIN=$bin
   mkdir pg && { [ "$(id -u)" != 0 ] || chown postgres pg; }

@@ -57,6 +57,29 @@ import Wire
     }
   }
 
+  /// The planner has seen nothing of it: it takes a file that has just come for a row or two.
+  @Test func `A step looks at its portion of a file alone, while the planner has not seen the file`() async throws {
+    try await withDatabase { database in
+      let bench = try await ImportBench(database)
+      try await database.query(
+        """
+        INSERT INTO import_row (customer_id, import_id, attempt, row_no, line_no, raw, device, last_row, contact_id)
+        SELECT \(bench.customer), 1, attempt, n, n, 'x', '{1,x,f}', CASE WHEN n % 10 = 0 THEN n + 1 END, n
+          FROM (VALUES (1, 100), (2, 20000)) AS file (attempt, rows), generate_series(1, rows) AS n
+        """)
+      try await database.pool.transaction { transaction in
+        try await transaction.query(sql: "SET LOCAL plan_cache_mode = force_generic_plan")
+        try await transaction.query(sql: "PREPARE step_tokens AS \(ImportStepQueries.tokens.sql)")
+        try await transaction.query(sql: "PREPARE step_clear AS \(ImportStepQueries.clear.sql)")
+        #expect(try await transaction.blocks("EXECUTE step_tokens(\(bench.customer), 1, 2, 0, 100, true)") < 2000)
+        #expect(try await transaction.blocks("EXECUTE step_clear(\(bench.customer), 1, 1)") < 2000)
+        try await transaction.query(sql: "DEALLOCATE step_tokens")
+        try await transaction.query(sql: "DEALLOCATE step_clear")
+      }
+      #expect(try await stagedRows(database) == 20_000)
+    }
+  }
+
   @Test func `A file of a hub that is gone is waited for again`() async throws {
     try await withDatabase { database in
       let bench = try await ImportBench(database)

@@ -11,7 +11,7 @@ start_simulator() { # its file of requests is $arrivals
     --fcm-port $((SIMULATOR_PORT + 2)) --hms-port $((SIMULATOR_PORT + 3)) --webpush-port $((SIMULATOR_PORT + 4)) \
     --sms-port $((SIMULATOR_PORT + 6)) --phone-port $PHONE_PORT --apns-requests "$arrivals" >/dev/null 2>>simulator.log &
   simulator=$!
-  until kill -0 $simulator && phone connections >/dev/null 2>&1; do sleep 0.1; done
+  until phone connections >/dev/null 2>&1; do sleep 0.1 && alive "the Simulator"; done
   { cat simulator.pem && echo && cat stranger.crt; } >trusted.pem # the other is of servers of neighbours.py
 }
 
@@ -65,7 +65,7 @@ kill_postgres() { kill -KILL "$(head -1 pg/data/postmaster.pid)"; }
 
 restart_postgres() { # once the last of the old server's processes is gone
   until as_postgres "$PG_BIN/pg_ctl" -D "$work/pg/data" -w -l "$work/pg/log" \
-    -o "-c listen_addresses='' -k $work/pg -c shared_buffers=512MB -c max_wal_size=4GB" start >/dev/null 2>&1; do sleep 0.2; done
+    -o "-c listen_addresses='' -k $work/pg -c shared_buffers=512MB -c max_wal_size=4GB" start >/dev/null 2>&1; do sleep 0.2 && alive "PostgreSQL"; done
 }
 
 end() {
@@ -92,17 +92,33 @@ start_sendout() { # start_sendout [POLICY]: to all devices, whatever fails; sets
 }
 
 until_arrived() { # until_arrived COUNT
-  until [ "$(wc -l <"$arrivals")" -ge "$1" ]; do sleep 0.2 && alive; done
+  until [ "$(wc -l <"$arrivals")" -ge "$1" ]; do sleep 0.2 && alive "$1 requests"; done
 }
 
-until_finished() {
-  until [ "$(psql -Atc "SELECT state FROM sendout WHERE sendout_id = $sendout")" = finished ]; do sleep 0.5 && alive; done
+until_finished() { until_true "(SELECT state = 'finished' FROM sendout WHERE sendout_id = $sendout)"; }
+
+until_true() { # until_true CONDITION: of SQL
+  until [ "$(value "$1")" = t ]; do sleep 0.1 && alive "$1"; done
 }
 
-alive() { # or the run ends here
+alive() { # alive [WHAT]: that is waited for. Or the run ends here
   local pid
-  for pid in "${hubs[@]}" "$simulator"; do kill -0 "$pid" || { tail hub.log >&2 && exit 1; }; done
-  [ $SECONDS -lt $deadline ] || { echo "${PGDATABASE}: no end within $PATIENCE seconds" >&2 && exit 1; }
+  for pid in "${hubs[@]}" "$simulator"; do kill -0 "$pid" || { tail ./*.log >&2; exit 1; }; done
+  [ $SECONDS -lt $deadline ] || give_up "${1:-}"
+}
+
+give_up() { # give_up WHAT: says what the run waits for, and what there is instead
+  local frame
+  set +e
+  {
+    echo "$PGDATABASE: no end within $PATIENCE seconds, waiting${1:+ for: $1}"
+    for frame in "${!FUNCNAME[@]}"; do echo "  ${FUNCNAME[frame]}, line ${BASH_LINENO[frame]}"; done
+    echo "$(wc -l <"$arrivals") requests have arrived"
+    psql -xc 'TABLE sendout' -c 'TABLE import' -c 'TABLE erasure' -c "SELECT pid, application_name, state, wait_event, query FROM pg_stat_activity
+      WHERE datname = current_database() AND state <> 'idle' AND pid <> pg_backend_pid()" | cut -c -200
+    tail hub.log
+  } >&2
+  exit 1
 }
 
 stop_all() { # but PostgreSQL
@@ -276,7 +292,7 @@ races() {
       \"delayMilliseconds\":$delay,\"times\":$([ $delay = 1000 ] && echo null || echo $((RACES / 4)))}" >/dev/null
   done
   start_hub_at $HUB_PORT
-  python3 "$folder/clients.py" race "$arrivals" "$RACES" "$KEY" $HUB_PORT >registered &
+  timeout "$PATIENCE" python3 "$folder/clients.py" race "$arrivals" "$RACES" "$KEY" $HUB_PORT >registered &
   local client=$!
   start_sendout
   wait $client
@@ -297,7 +313,7 @@ idempotency() { # the same request 100 times at once, half of them at another hu
   local created ids
   start_hub_at $HUB_PORT
   start_hub_at $((HUB_PORT + 1))
-  read -r created ids < <(python3 "$folder/clients.py" repeat "$KEYS" 100 "$KEY" $HUB_PORT $((HUB_PORT + 1)))
+  read -r created ids < <(timeout "$PATIENCE" python3 "$folder/clients.py" repeat "$KEYS" 100 "$KEY" $HUB_PORT $((HUB_PORT + 1)))
   until [ "$(value "count(*) FROM push WHERE settled_at IS NULL")" = 0 ]; do sleep 0.2 && alive; done
   finish
   check "the same Idempotency-Key 100 times at once: one message for each key" \
@@ -340,42 +356,68 @@ database_away() { # for 15 seconds, which is longer than the lease
         <= least($WINDOW, (SELECT count(*) FROM push WHERE attempts > 1 AND resent_because IS NOT NULL))"
 }
 
-until_true() { # until_true CONDITION: of SQL
-  until [ "$(value "$1" 2>/dev/null)" = t ]; do sleep 0.05 && alive; done
-}
-
 kill_when() { # kill_when hub|postgres CONDITION: kills it once the condition is true, and starts it again
   until_true "$2"
+  kill_and_start "$1"
+}
+
+kill_and_start() { # kill_and_start hub|postgres [MARK]
   case $1 in
   hub)
     kill_hub $HUB_PORT
+    [ -z "${2:-}" ] || forget_mark "$2"
     start_hub_at $HUB_PORT
     ;;
   postgres)
     kill_postgres
     restart_postgres
+    [ -z "${2:-}" ] || forget_mark "$2"
     ;;
   esac
   kills=$((kills + 1))
 }
 
+# Steps end in an update of their row. At a mark, that update waits in a trigger. So a kill falls within the step, however few or short they are.
+mark() { # mark NAME TABLE CONDITION: of OLD and NEW. Marks are passed in the order of their names
+  psql -qv ON_ERROR_STOP=1 <<END
+SET client_min_messages = warning;
+CREATE TABLE IF NOT EXISTS mark (name text);
+INSERT INTO mark VALUES ('$1');
+CREATE OR REPLACE FUNCTION wait_at_mark() RETURNS trigger LANGUAGE plpgsql AS \$\$
+BEGIN
+  WHILE EXISTS (SELECT FROM mark WHERE name = tg_name) LOOP
+    PERFORM set_config('application_name', 'at ' || tg_name, true), pg_sleep(0.02);
+  END LOOP;
+  RETURN new;
+END \$\$;
+CREATE TRIGGER "$1" BEFORE UPDATE ON $2 FOR EACH ROW WHEN ($3) EXECUTE FUNCTION wait_at_mark();
+END
+}
+
+forget_mark() { psql -qc "DELETE FROM mark WHERE name = '$1'"; }
+
+kill_at() { # kill_at hub|postgres MARK: within the step that comes to the mark, and starts it again
+  until_true "EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'at $2')"
+  kill_and_start "$1" "$2"
+}
+
 api() { # api PATH [OPTION…]: of curl
   local path=$1
   shift
-  curl -sSf -H "Authorization: Bearer $KEY" "$@" "http://127.0.0.1:$HUB_PORT/api/v1/$path"
+  curl -sSf --max-time "$PATIENCE" -H "Authorization: Bearer $KEY" "$@" "http://127.0.0.1:$HUB_PORT/api/v1/$path"
 }
 
 json() { api "$1" -H 'Content-Type: application/json' -d "$2"; } # json PATH BODY
 
-send_file() { # send_file RATE: so many bytes a second
-  api "imports/$import/file" -T people.csv -H 'Content-Type: text/csv' --limit-rate "$1" >/dev/null 2>&1
+send_file() {
+  api "imports/$import/file" -T people.csv -H 'Content-Type: text/csv' >/dev/null 2>&1
 }
 
 # A file of contacts with tokens: half of them are known, every tenth is there twice, and every thousandth row is wrong. It is received in three
 # attempts, of which kills cut off two; then its rows are checked by the columns that are chosen, merged, and their tokens registered.
 import_killed() {
   begin "$OTHERS"
-  local kills=0 import sender victim all=$((2 * size)) told
+  local kills=0 import sender victim portion all=$((2 * size)) told
   awk -v n=$all 'BEGIN {
     print "Kundnr,firstName,dateOfBirth,deviceToken"
     for (i = 1; i <= n; i++) {
@@ -384,22 +426,32 @@ import_killed() {
       printf "user%d,New%d,,e%063x\n", i, i, i
     }
   }' >people.csv
+  mark 1_received import "new.state = 'receiving' AND new.attempt = 1 AND new.staged >= $size"
+  mark 2_received import "new.state = 'receiving' AND new.attempt = 2 AND new.staged >= $size"
+  for portion in checked merged registered; do # a quarter, then half of the rows
+    mark ${portion}_1 import "new.state IN ('checking', 'merging') AND new.$portion >= new.staged / 4 AND new.$portion > old.$portion"
+    mark ${portion}_2 import "new.state IN ('checking', 'merging') AND new.$portion >= new.staged / 2 AND new.$portion > old.$portion"
+  done
+  mark ended import "new.state = 'finished'"
+  mark marked import "old.state = 'checking' AND new.state = 'merging'"
   start_hub_at $HUB_PORT
   import=$(json imports '{"review":true,"appId":"com.example.bench"}' | field importId)
   for victim in hub postgres; do
-    send_file 1M &
+    send_file &
     sender=$!
-    kill_when $victim "(SELECT state = 'receiving' AND attempt = $((kills + 1)) AND staged > 0 FROM import)"
+    kill_at $victim $((kills + 1))_received
     wait $sender || true
   done
-  until send_file 1G; do sleep 1 && alive; done
+  until send_file; do sleep 1 && alive "the file to be received"; done
   json "imports/$import/start" '{"columns":{"Kundnr":"originalId"}}' >/dev/null
-  kill_when hub "(SELECT state = 'checking' AND checked BETWEEN staged / 4 AND staged - 1 FROM import)"
-  kill_when postgres "(SELECT state = 'checking' AND checked BETWEEN staged / 2 AND staged - 1 FROM import)"
-  kill_when hub "(SELECT state = 'merging' AND merged BETWEEN staged / 4 AND staged - 1 FROM import)"
-  kill_when postgres "(SELECT state = 'merging' AND merged BETWEEN staged / 2 AND staged - 1 FROM import)"
-  kill_when hub "(SELECT state = 'merging' AND registered BETWEEN staged / 4 AND staged - 1 FROM import)"
-  kill_when postgres "(SELECT state = 'merging' AND registered BETWEEN staged / 2 AND staged - 1 FROM import)"
+  kill_at hub checked_1
+  kill_at postgres checked_2
+  kill_at hub marked
+  kill_at hub merged_1
+  kill_at postgres merged_2
+  kill_at hub registered_1
+  kill_at postgres registered_2
+  kill_at hub ended
   until_true "(SELECT cleared AND state IN ('finished', 'failed') FROM import)"
   stop_all
   told=$(value "concat_ws(', ', state, added || ' added', updated || ' updated', duplicates || ' duplicates', rejected || ' rejected',
@@ -421,7 +473,7 @@ import_killed() {
 # The person is named in one of ten lines of the audit log, and in one of ten rejects; all others stay as they are.
 erasure_killed() {
   begin "$OTHERS"
-  local kills=0 left
+  local kills=0 left portion
   psql -qv ON_ERROR_STOP=1 -v size="$size" <<'END'
 INSERT INTO contact (customer_id, original_id, first_name, email_address) VALUES (1, 'canary@example.com', 'Canaria', 'canary@example.com');
 INSERT INTO import (customer_id, mode, identity, dry_run, request, state, ended_at, headings, columns)
@@ -438,14 +490,23 @@ CREATE TABLE before AS
 ANALYZE;
 END
   start_hub_at $HUB_PORT
+  for portion in 1 2 3; do # of five of the audit log
+    mark audit_$portion erasure "old.step = 'audit_log' AND (new.step IS DISTINCT FROM 'audit_log' OR new.cursor[1] > $portion * $size)"
+  done
+  mark begun erasure "old.step IS NULL"
+  mark ended erasure "new.ended_at IS NOT NULL"
+  mark rejects erasure "old.step = 'import_reject' AND (new.step IS DISTINCT FROM 'import_reject' OR new.cursor[1] > 0)"
   api contacts/canary%40example.com -X DELETE >/dev/null
-  kill_when hub "(SELECT ended_at IS NULL FROM erasure)"
-  kill_when postgres "(SELECT step = 'audit_log' AND cursor[1] > $size FROM erasure)"
-  kill_when hub "(SELECT step = 'audit_log' AND cursor[1] > 2 * $size FROM erasure)"
-  kill_when postgres "(SELECT step = 'audit_log' AND cursor[1] > 3 * $size FROM erasure)"
+  kill_at hub begun
+  kill_at postgres rejects
+  kill_at postgres audit_1
+  kill_at hub audit_2
+  kill_at postgres audit_3
+  kill_at hub ended
   until_true "(SELECT ended_at IS NOT NULL FROM erasure)"
   stop_all
-  left=$("$PG_BIN/pg_dump" --data-only "$PGDATABASE" | grep -ci canar || true)
+  "$PG_BIN/pg_dump" --data-only "$PGDATABASE" >dump
+  left=$(grep -ci canar dump || true)
   check "an erasure under $kills kills of hub and PostgreSQL: nothing of the person is left in a dump" "$left lines" "$left = 0"
   check "an erasure under kills: its own lines and rejects alone are changed, each once" \
     "$(value "count(*) FROM audit_log WHERE target = 'x (erased)'") lines erased, $(

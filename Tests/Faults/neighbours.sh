@@ -125,8 +125,6 @@ forget_rules() { curl -sf -X DELETE "http://127.0.0.1:$PHONE_PORT/rules?service=
 
 arrived() { awk -F'\t' -v p="$1" 'index($3, p) == 1' "$arrivals" | wc -l; } # arrived PREFIX: how many pushes APNs got for such tokens
 
-until_true() { until [ "$(value "$1")" = t ]; do sleep 0.1 && alive; done; } # until_true SQL
-
 answers_once() { # answers_once CUSTOMER PREFIX KEY: a push service that falls silent has answered before
   local sendout
   sendout=$(broadcast_to "$@")

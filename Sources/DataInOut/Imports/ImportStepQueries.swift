@@ -116,19 +116,18 @@ enum ImportStepQueries {
   /// The tokens of the rows from behind `$4` to `$5` of the attempt `$3`, with the original ids of those whose they are. Unless nothing is merged,
   /// as `$6` says, a contact that was erased meanwhile has none: it would be made anew.
   ///
-  /// A row's last one can have a last one itself: of its identity, and then of its original id.
+  /// A row's last one can have a last one itself: of its identity, and then of its original id. Each is looked up by the whole key, as LIMIT
+  /// makes sure: a planner that takes the file for a small one would go through all of it for each row.
   static let tokens = Statement(
     "import.tokens", .read,
     """
     SELECT coalesce(c.original_id, final.original_id, last.original_id, r.original_id), r.device
       FROM import_row AS r
-      LEFT JOIN import_row AS last
-        ON last.customer_id = $1::bigint AND last.import_id = $2::bigint AND last.attempt = $3::int4 AND last.row_no = r.last_row
-      LEFT JOIN import_row AS final
-        ON final.customer_id = $1::bigint AND final.import_id = $2::bigint AND final.attempt = $3::int4
-          AND final.row_no = last.last_row
-      LEFT JOIN contact AS c
-        ON c.customer_id = $1::bigint AND c.contact_id = coalesce(final.contact_id, last.contact_id, r.contact_id)
+      LEFT JOIN LATERAL (SELECT * FROM import_row WHERE \(rows) AND row_no = r.last_row LIMIT 1) AS last ON true
+      LEFT JOIN LATERAL (SELECT * FROM import_row WHERE \(rows) AND row_no = last.last_row LIMIT 1) AS final ON true
+      LEFT JOIN LATERAL (SELECT contact_id, original_id FROM contact
+                          WHERE customer_id = $1::bigint AND contact_id = coalesce(final.contact_id, last.contact_id, r.contact_id)
+                          LIMIT 1) AS c ON true
      WHERE r.customer_id = $1::bigint AND r.import_id = $2::bigint AND r.attempt = $3::int4 AND r.row_no > $4::bigint
        AND r.row_no <= $5::bigint AND r.device IS NOT NULL AND r.problem IS NULL AND last.problem IS NULL AND final.problem IS NULL
        AND coalesce(final.contact_id, last.contact_id, r.contact_id) IS NOT NULL AND ($6::bool OR c.contact_id IS NOT NULL)
@@ -187,12 +186,13 @@ enum ImportStepQueries {
   static let clear = Statement(
     "import.clear", .write,
     """
-    DELETE FROM import_row AS r
-     USING (SELECT attempt, row_no FROM import_row
-             WHERE customer_id = $1::bigint AND import_id = $2::bigint AND attempt <= $3::int4
-             ORDER BY attempt, row_no LIMIT 1) AS first
-     WHERE r.customer_id = $1::bigint AND r.import_id = $2::bigint AND r.attempt = first.attempt
-       AND r.row_no < first.row_no + 10000
+    WITH first AS MATERIALIZED (
+      SELECT attempt, row_no FROM import_row
+       WHERE customer_id = $1::bigint AND import_id = $2::bigint AND attempt <= $3::int4
+       ORDER BY attempt, row_no LIMIT 1)
+    DELETE FROM import_row
+     WHERE customer_id = $1::bigint AND import_id = $2::bigint AND attempt = (SELECT attempt FROM first)
+       AND row_no >= (SELECT row_no FROM first) AND row_no < (SELECT row_no + 10000 FROM first)
     """)
 
   static let cleared = Statement(
