@@ -22,6 +22,15 @@ enum SendoutQueries {
     everyone, people, winner_no, winner_by, winner_at, test_of
     """
 
+  /// SQL of a campaign without some of its members. Not by `jsonb`, which refuses numbers that a variant's message may have, such as 1e200000: one
+  /// sendout would keep all of a customer's from being listed.
+  private static func campaign(without members: String...) -> String {
+    """
+    (SELECT coalesce(json_object_agg(key, value), '{}') FROM json_each(campaign)
+              WHERE key NOT IN (\(members.map { "'\($0)'" }.joined(separator: ", "))))
+    """
+  }
+
   static let create = Statement(
     "sendout.create", .write,
     """
@@ -56,7 +65,7 @@ enum SendoutQueries {
                          on_uncertain, written_by, purpose, campaign)
     SELECT customer_id, push_app_ids, name, 'draft', coalesce($3::jsonb, audience), message, template_name,
            coalesce($4::int4, template_version), CASE WHEN $3::jsonb IS NULL THEN unknown_ids END, on_uncertain, $5::bigint, purpose,
-           (campaign::jsonb - ARRAY['startAt', 'localTime', 'endAt', 'onMissed', 'repeat'])::json
+           \(campaign(without: "startAt", "localTime", "endAt", "onMissed", "repeat"))
       FROM sendout
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
     RETURNING \(columns)
@@ -117,7 +126,7 @@ enum SendoutQueries {
     SELECT customer_id, sendout_id, push_app_ids, name, state, halt_reason, '{"all":true}'::jsonb, '{}'::json,
            template_name, template_version, unknown_ids, on_uncertain, created_at, started_at, changed_at, frozen_at, finished_at, expired_at, kind,
            state_changes, id_fields, fallback_app_id, written_by, purpose,
-           \(campaignColumns.replacing("campaign,", with: "(campaign::jsonb - 'variants' - 'winner')::json AS campaign,"))
+           \(campaignColumns.replacing("campaign,", with: "\(campaign(without: "variants", "winner")) AS campaign,"))
       FROM sendout
      WHERE customer_id = $1::bigint AND sendout_id < coalesce($2::bigint, \(Int64.max))
        AND ($4::text[] IS NULL OR state = ANY ($4::text[])) AND ($5::text IS NULL OR kind = $5::text)

@@ -61,7 +61,7 @@ enum TemplateUseQueries {
     """)
 
   /// The sendouts of the template, and those of which a variant has it; those first that have not ended. Before the freeze a variant has the
-  /// newest version. Streams are left out: each of their messages has the version of its moment.
+  /// newest version. Streams are left out: each of their messages has the version of its moment. Not by `jsonb`, as in `SendoutQueries`.
   static let sendouts = Statement(
     "sendout.of_template", .read,
     """
@@ -73,7 +73,7 @@ enum TemplateUseQueries {
       FROM sendout
      WHERE customer_id = $1::bigint AND kind = 'broadcast'
        AND (template_name = $2::text
-            OR jsonb_path_exists(campaign::jsonb, '$.variants[*] ? (@.template == $name)', jsonb_build_object('name', $2::text)))
+            OR EXISTS (SELECT FROM json_array_elements(campaign -> 'variants') AS one (variant) WHERE one.variant ->> 'template' = $2::text))
      ORDER BY state IN ('finished', 'cancelled'), sendout_id DESC LIMIT \(TemplateUses.most)
     """)
 }

@@ -24,7 +24,7 @@ class Browser:
 
     def wait(self, text, *arguments, again=False):
         """Waits until a script returns something that is true, and returns that. Opens the page `again` until then."""
-        end = time.monotonic() + 60
+        end = time.monotonic() + 300
         while not (found := self.script(text, *arguments)):
             if time.monotonic() > end:
                 raise RuntimeError(f"it does not come true on {self.script('return location.href')}: {text} {arguments}")
@@ -79,7 +79,7 @@ class Chromium(Browser):
         data = None if method != "POST" else json.dumps(body or {}).encode()
         request = urllib.request.Request(self.url + path, data, {"Content-Type": "application/json"}, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=120) as reply:
+            with urllib.request.urlopen(request, timeout=300) as reply:
                 return json.load(reply)["value"]
         except urllib.error.HTTPError as error:
             raise RuntimeError(json.load(error)["value"]["message"].split("\n")[0]) from None

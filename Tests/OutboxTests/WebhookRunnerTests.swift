@@ -543,4 +543,28 @@ import Wire
       await #expect(throws: RegistryError.self) { try await bench.add([.pushAccepted]) }
     }
   }
+
+  @Test func `A customer has no more than twenty webhooks, however many are added at once`() async throws {
+    try await withWebhooks { bench in
+      for _ in 2..<EventWebhooks.most { try await bench.add([.pushAccepted]) }
+      let added = try await bench.database.pool.transaction { holder in
+        // All of them begin while the customer is locked.
+        try await holder.query(sql: "SELECT FROM customer FOR NO KEY UPDATE")
+        let added = (1...4).map { _ in
+          Task {
+            do {
+              try await bench.add([.pushAccepted])
+              return true
+            } catch RegistryError.invalid { return false }
+          }
+        }
+        try await bench.database.withPool { try await bench.database.someoneWaits(added.count, as: $0) }
+        return added
+      }
+      var count = 0
+      for task in added where try await task.value { count += 1 }
+      #expect(count == 2)
+      #expect(try await bench.store.list(bench.customer, PageRequest(limit: 100)).items.count == EventWebhooks.most)
+    }
+  }
 }

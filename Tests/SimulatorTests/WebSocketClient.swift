@@ -21,7 +21,7 @@ struct WebSocketClient: Sendable {
     let (messages, continuation) = AsyncStream.makeStream(of: String.self)
     let port = try Int(#require(simulator.webPushURL.split(separator: ":").last)) ?? 0
     let upgraded = MultiThreadedEventLoopGroup.singleton.any().makePromise(of: Void.self)
-    channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+    let connected = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
       .channelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           let upgrader = NIOWebSocketClientUpgrader { channel, _ in
@@ -34,7 +34,11 @@ struct WebSocketClient: Sendable {
             withClientUpgrade: (upgraders: [upgrader], completionHandler: { _ in upgraded.succeed() }))
         }
       }
-      .connect(host: "localhost", port: port).get()
+      .connect(host: "localhost", port: port)
+    // NIO ends the process if a promise is dropped that nobody has kept.
+    connected.cascadeFailure(to: upgraded)
+    channel = try await connected.get()
+    channel.closeFuture.whenComplete { _ in upgraded.fail(ChannelError.eof) }
     let head = HTTPRequestHead(
       version: .http1_1, method: .GET, uri: "/", headers: ["host": "localhost", "content-length": "0"])
     channel.write(HTTPClientRequestPart.head(head), promise: nil)

@@ -7,7 +7,7 @@ import Wire
 /// statements that make what they tell (`EventSQL`).
 package enum EventWebhookQueries {
   package static let all: [Statement] = [
-    list, find, lock, lockAll, number, add, change, hasten, remove, rotate, deliveries, delivery, test, redeliver,
+    list, find, lock, count, number, add, change, hasten, remove, rotate, deliveries, delivery, test, redeliver,
     failing, tellExpiry, forgetDeliveries, forgetEvents, due, target, begin, assemble, events, taken, empty, failed,
     unmade, postpone,
   ]
@@ -38,10 +38,9 @@ package enum EventWebhookQueries {
   static let lock = Statement(
     "webhook.lock", .write, "SELECT \(columns) FROM webhook WHERE \(one) FOR NO KEY UPDATE")
 
-  /// All of the customer, so that they can be counted. Others that are added at the same time are not seen.
-  static let lockAll = Statement(
-    "webhook.lock_all", .write,
-    "SELECT webhook_id FROM webhook WHERE customer_id = $1::bigint ORDER BY webhook_id FOR NO KEY UPDATE")
+  /// How many the customer has.
+  static let count = Statement(
+    "webhook.count", .read, "SELECT count(*) FROM webhook WHERE customer_id = $1::bigint")
 
   static let number = Statement(
     "webhook.number", .write, "SELECT nextval(pg_get_serial_sequence('webhook', 'webhook_id'))")

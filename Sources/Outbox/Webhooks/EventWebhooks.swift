@@ -40,7 +40,9 @@ public struct EventWebhooks: Sendable {
     try Self.check(url, rule)
     let events = try Self.checked(request.events ?? [], form)
     let description = try Self.checked(description: request.description)
-    guard try await database.query(EventWebhookQueries.lockAll, customer.rawValue).count < Self.most else {
+    // Whoever adds another one at the same time waits, and then counts this one, too.
+    guard try await Customers(database).lock(customer) != nil else { throw RegistryError.customerUnknown(customer) }
+    guard try await database.query(EventWebhookQueries.count, customer.rawValue)[0].decode(Int.self) < Self.most else {
       throw RegistryError.invalid(
         field: "url", problem: "is that of one more webhook, and a customer has at most \(Self.most): remove one")
     }

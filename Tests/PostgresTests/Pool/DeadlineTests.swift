@@ -43,8 +43,9 @@ import Testing
 
   @Test func `A statement given up at its deadline is cancelled on the server`() async throws {
     try await withLock { database, pool in
-      // A loaded machine may take a while to send them.
-      let limited = pool.limited(to: .seconds(2))
+      // A loaded machine may take a while to connect, and to send them.
+      try await pool.query(Self.one)
+      let limited = pool.limited(to: .seconds(5))
       #expect(await Self.outcome { try await limited.query(Self.readLocked) } == .timedOut)
       #expect(await Self.outcome { try await limited.query(Self.lockShared) } == .unknown)
       try await database.waits(untilRunning: 0, like: "%xact_lock_shared%")
@@ -56,8 +57,10 @@ import Testing
       $0.sharedConnections = 1
       $0.hungAfter = .seconds(60)
     }) { database, pool in
+      try await pool.query(Self.one)
+      // Long enough for it to be seen waiting on a busy machine.
       async let late = Self.outcome {
-        try await pool.query(Self.lockShared, deadline: .now + .seconds(2))
+        try await pool.query(Self.lockShared, deadline: .now + .seconds(10))
       }
       try await database.waits(untilRunning: 1, like: "%xact_lock_shared%", waitingFor: "Lock")
       async let next = Self.outcome { try await pool.query(Self.add, "next") }

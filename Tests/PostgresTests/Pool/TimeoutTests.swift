@@ -16,7 +16,8 @@ import Testing
     try await withDatabase { database in
       try await database.withPool({
         $0.sharedConnections = 1
-        $0.statementTimeout = .seconds(3)
+        // Long enough for it to be seen running on a busy machine.
+        $0.statementTimeout = .seconds(10)
       }) { pool in
         let sleep = Statement("test.sleep", .write, "SELECT pg_sleep(3600)")
         async let sleeper = #expect(throws: PostgresError.self) { try await pool.query(sleep) }
@@ -34,7 +35,7 @@ import Testing
   @Test func `Nobody waits for a connection longer than the queue's limit`() async throws {
     try await withDatabase({
       $0.dedicatedConnections = 1
-      $0.queueTimeout = .seconds(1)
+      $0.queueTimeout = .seconds(5)
     }) { database in
       // Opening the connection may take longer than that; handing it over does not.
       while await database.pool.status.dedicatedConnections == 0 { try? await database.pool.transaction { _ in } }
@@ -193,7 +194,7 @@ import Testing
     try await withDatabase { database in
       try await database.withPool({
         $0.sharedConnections = 1
-        $0.queueTimeout = .seconds(2)
+        $0.queueTimeout = .seconds(5)
         $0.hungAfter = .zero
       }) { pool in
         let backend = try await backend(of: pool)

@@ -71,6 +71,28 @@ import Wire
     }
   }
 
+  @Test func `A variant's number that PostgreSQL cannot compute with keeps no sendout from being listed and copied`()
+    async throws
+  {
+    try await withManagementServer { managed in
+      try await managed.addApp(credentials: .sample)
+      let page = try await managed.send(
+        "PUT", "/api/v1/templates/page", json: #"{"contentType":"text/html","body":"<p>Hi</p>"}"#)
+      #expect((200...201).contains(page.status), "\(page.text)")
+      let variant = #"{"name":"B","share":10,"message":{"fields":{"n":1e200000}},"template":"page"}"#
+      let made = try await managed.send(
+        "POST", "/api/v1/sendouts",
+        json: varied.replacing(#"{"name":"B","share":10,"message":{"alert":"y"}}"#, with: variant))
+      #expect(made.status == 201 && made.text.contains("1e200000"), "\(made.text)")
+      let listed = try await managed.send("GET", "/api/v1/sendouts")
+      #expect(try listed.status == 200 && listed.json.array("items")?.count == 1, "\(listed.text)")
+      let copied = try await managed.send("POST", "/api/v1/sendouts/1/copy")
+      #expect(copied.status == 201 && copied.text.contains("1e200000"), "\(copied.text)")
+      let uses = try await managed.send("GET", "/api/v1/templates/page/uses")
+      #expect(try uses.status == 200 && uses.json.array("sendouts")?.count == 2, "\(uses.text)")
+    }
+  }
+
   @Test func `A test that somebody gets has a line in the audit log, with its messages and without names`() async throws
   {
     try await withSendout { managed in
