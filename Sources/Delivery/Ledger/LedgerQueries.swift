@@ -329,12 +329,17 @@ enum LedgerQueries {
      LIMIT $5::bigint
     """)
 
-  /// The pushes of the contact `$3`. Those of sendouts and of messages have an index each.
+  /// The pushes of the contact `$3`. Those of sendouts and of messages have an index each. One that waits for its moment is due when its batch is.
   static let pushesOfContact = Statement(
     "ledger.pushes_of_contact", .read,
     """
     SELECT push_no, device_id, contact_id, state, attempts, reason, resent_because, sent_at, settled_at,
-           nullif(not_before, 'infinity') AS not_before, opened_at, delivery, delivery_reason, reported_at
+           nullif(CASE WHEN state = 'queued' AND attempts = 0
+                       THEN (SELECT b.not_before FROM push_batch AS b
+                              WHERE b.customer_id = $1::bigint AND b.sendout_id = $2::bigint AND b.batch_no = push.batch_no
+                                AND b.state IN ('queued', 'held') AND b.planned_at IS NOT NULL)
+                       ELSE not_before END, 'infinity') AS not_before,
+           opened_at, delivery, delivery_reason, reported_at
       FROM (SELECT * FROM push
              WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND contact_id = $3::bigint AND message_no IS NULL
              UNION ALL
