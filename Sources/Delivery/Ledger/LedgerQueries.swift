@@ -236,13 +236,14 @@ enum LedgerQueries {
      WHERE customer_id = $1::bigint AND sendout_id = ANY ($2::bigint[])
     """)
 
-  /// How many pushes have an outcome in batches that were claimed within the last minute.
+  /// How many pushes have an outcome in batches that were claimed within the last minute, and whether others wait for a planned moment.
   static let settledLately = Statement(
     "ledger.settled_lately", .read,
     """
-    SELECT coalesce(sum(accepted + failed + uncertain + skipped), 0)::bigint
+    SELECT coalesce(sum(accepted + failed + uncertain + skipped) FILTER (WHERE claimed_at > now() - interval '1 minute'), 0)::bigint,
+           coalesce(bool_or(state = 'queued' AND planned_at IS NOT NULL AND not_before > now()), false)
       FROM push_batch
-     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND claimed_at > now() - interval '1 minute'
+     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
     """)
 
   /// Why pushes did not arrive, or have not yet, by state and reason, of `$3` batches that have such pushes. If there are more, these are
