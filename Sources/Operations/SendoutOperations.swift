@@ -103,7 +103,7 @@ package enum SendoutOperations: ManagedOperations {
     .patch, "/api/v1/sendouts/{id}", id: "changeSendoutFields", .sendouts, "Change some of a sendout's fields",
     """
     Fields that are present replace those that a draft or a scheduled sendout has; the others stay. `startAt` takes the place of \
-    `localTime`, and the other way round. To remove a field, PUT the sendout without it.
+    `localTime`, and the other way round. Null removes a field; of `quietHours` it means none at all.
     """,
     at: id, body: .json(SendoutChange.form, upTo: longestRequest),
     replies: .ok("The sendout as it is now, without counts.", uncounted), errors: changeErrors, audit: "sendout.change"

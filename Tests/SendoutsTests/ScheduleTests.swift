@@ -12,6 +12,37 @@ import Wire
 
 /// Sendouts that start by themselves.
 @Suite struct ScheduleTests {
+  @Test func `Null in a change removes a field, and lifts quiet hours`() async throws {
+    try await withSendingBench { bench in
+      let (customer, sendouts, start) = (bench.customer, bench.sendouts, Timestamp.fromNow(3600))
+      let made = try await sendouts.create(
+        customer,
+        bench.campaign(
+          CampaignFields(
+            startAt: start, endAt: .fromNow(7200), repeat: Repetition(every: .day), spreadMinutes: 5, holdoutPercent: 5)
+        ))
+      let changed = try await sendouts.change(
+        customer, made.sendoutId,
+        SendoutChange(["endAt": nil, "repeat": nil, "holdoutPercent": nil, "quietHours": nil, "name": nil])
+      ).after
+      #expect(changed.campaign == CampaignFields(startAt: start, spreadMinutes: 5, quietHours: .lifted))
+      #expect(changed.state == .scheduled && changed.name == "Hello")
+      // Nothing follows any more.
+      let ended = try await bench.database.query("SELECT ended_at IS NOT NULL FROM series")
+      #expect(try ended.map { try $0.decode(Bool.self) } == [true])
+      for name in ["message", "audience"] as [UTF8String] {
+        await #expect(throws: (any Error).self, "\(name)") {
+          try await sendouts.change(customer, made.sendoutId, SendoutChange([name: .null]))
+        }
+      }
+      let field = "startAt"
+      let problem = "is missing, and the sendout is scheduled: give a time, or unschedule it first"
+      await #expect(throws: SendoutError.invalid(field: field, problem: problem)) {
+        try await sendouts.change(customer, made.sendoutId, SendoutChange(["startAt": nil]))
+      }
+    }
+  }
+
   @Test func `A sendout with a time is scheduled at once, unless it is to stay a draft`() async throws {
     try await withSendingBench { bench in
       let moment = Timestamp.fromNow(3600)
