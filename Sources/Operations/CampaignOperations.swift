@@ -30,8 +30,9 @@ package enum CampaignOperations: ManagedOperations {
 
   package static let preflightUnsaved = Operation(
     showing: "/api/v1/sendouts/preflight", id: "preflightSendoutBody", .sendouts,
-    "Tell what a sendout would do that is not stored", preflightDescription,
-    body: .json(SendoutRequest.draft, upTo: SendoutOperations.longestRequest),
+    "Tell what a sendout would do that is not stored",
+    preflightDescription + " The body is that of a sendout to make; `start` and `draft` change nothing here.",
+    body: .json(SendoutRequest.form, upTo: SendoutOperations.longestRequest),
     replies: .ok("What it would do.", PreflightReply.form),
     errors: [SendoutOperations.appUnknown, SendoutOperations.noCredentials]
   ) { call, request in

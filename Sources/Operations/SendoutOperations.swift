@@ -103,7 +103,7 @@ package enum SendoutOperations: ManagedOperations {
     .patch, "/api/v1/sendouts/{id}", id: "changeSendoutFields", .sendouts, "Change some of a sendout's fields",
     """
     Fields that are present replace those that a draft or a scheduled sendout has; the others stay. `startAt` takes the place of \
-    `localTime`, and the other way round. To remove a field, PUT the sendout without it.
+    `localTime`, and the other way round. Null removes a field; of `quietHours` it means none at all.
     """,
     at: id, body: .json(SendoutChange.form, upTo: longestRequest),
     replies: .ok("The sendout as it is now, without counts.", uncounted), errors: changeErrors, audit: "sendout.change"
@@ -198,9 +198,13 @@ package enum SendoutOperations: ManagedOperations {
     .schedule, "Schedule a sendout",
     """
     The draft starts by itself at its `startAt` or `localTime`, or `inSeconds`. With `digest` it is scheduled only if it still says what \
-    somebody looked at.
+    somebody looked at. One that is scheduled already is held to these conditions, too.
     """,
-    body: .optional(SendoutStart.form, absent: SendoutStart()), errors: [hasChanged], audit: "sendout.schedule"
+    body: .optional(SendoutStart.form, absent: SendoutStart()),
+    errors: [
+      hasChanged,
+      .error("It is scheduled, and the customer wants approval.", SendoutError.changeNeedsApproval(SendoutID(7))),
+    ], audit: "sendout.schedule"
   ) { $0 }
   package static let unschedule = control(
     .unschedule, "Bring a scheduled sendout back",
@@ -257,10 +261,11 @@ package enum SendoutOperations: ManagedOperations {
           SendoutError.wrongState(SendoutID(7), verb == .start ? .cancelled : .finished, verb)),
       ] + errors, audit: audit, statementLimit: Ledger.wholeSendoutLimit
     ) { call, id, body in
-      let (before, after) = try await call.sendouts.apply(verb, to: id, of: call.customer, conditions(body))
-      return Changed(
-        after,
-        .init("sendout \(id)", before: ["state": before.rawValue], after: ["state": after.state.rawValue]))
+      let conditions = conditions(body)
+      let (before, after) = try await call.sendouts.apply(verb, to: id, of: call.customer, conditions)
+      var now: [UTF8String: JSONValue] = ["state": .string(after.state.rawValue)]
+      if let most = conditions.maximumContacts { now["maximumContacts"] = .integer(most) }
+      return Changed(after, .init("sendout \(id)", before: ["state": before.rawValue], after: now))
     }
   }
 

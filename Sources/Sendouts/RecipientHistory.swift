@@ -119,7 +119,8 @@ struct RecipientHistory {
       let again = push.resentBecause.map { " (attempt \(push.attempts), because of \($0) before)" } ?? ""
       lines.append(line(sentAt, "Sent\(again)."))
     }
-    lines.append(line(push.state == .waiting ? push.notBefore : push.settledAt, outcome(of: push)))
+    let isDue = push.state == .waiting || push.state == .queued
+    lines.append(line(isDue ? push.notBefore : push.settledAt, outcome(of: push)))
     if let delivery = push.delivery {
       let reason = push.deliveryReason ?? "the provider says no more"
       lines.append(
@@ -142,7 +143,7 @@ struct RecipientHistory {
     let reason = push.reason ?? "an unknown reason"
     switch (push.state, push.reason.flatMap(hubReason)) {
     case (.queued, .hubStopped): return "Waits to be sent again, since its hub stopped before there was an answer."
-    case (.queued, _): return "Waits to be sent."
+    case (.queued, _): return push.notBefore == nil ? "Waits to be sent." : "Is planned to be sent."
     case (.waiting, nil): return "Waits to stand in for the other pushes of its message."
     case (.waiting, .quiet): return "Waits until the recipient's quiet hours end."
     case (.waiting, .pushFailed): return "Is due, since every other push of its message failed."

@@ -49,11 +49,13 @@ extension SendoutStore {
       sendoutId: sendout.key.sendout, name: sendout.name, state: sendout.state, counts: counts,
       opens: hours.reduce(0) { $0 + $1.opens }, hours: hours)
     if sendout.state == .running, !sendout.isStream {
-      figures.settledLately = try await ledger.settledLately(sendout.key)
+      let (pace, othersWait) = try await ledger.settledLately(sendout.key)
+      figures.settledLately = pace
       let lasted = min(60, max(1, Date().timeIntervalSince(sendout.frozenAt ?? sendout.createdAt)))
-      let perSecond = Double(figures.settledLately) / lasted
+      let perSecond = Double(pace) / lasted
       let left = counts.queued + counts.sending + counts.waiting
-      if perSecond > 0 { figures.secondsLeft = Int((Double(left) / perSecond).rounded(.up)) }
+      // What waits for a local time, a spread, quiet hours or a winner comes at no pace.
+      if perSecond > 0, !othersWait { figures.secondsLeft = Int((Double(left) / perSecond).rounded(.up)) }
     }
     // Retention has deleted the pushes, and with them the reasons.
     guard sendout.expiredAt == nil else { return figures }

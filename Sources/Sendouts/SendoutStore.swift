@@ -119,7 +119,7 @@ public struct SendoutStore: Sendable {
     return (before, try await reply(changed, among: new.apps, nil))
   }
 
-  private func wantsApproval(_ customer: CustomerID) async throws -> Bool {
+  func wantsApproval(_ customer: CustomerID) async throws -> Bool {
     try await Customers(database).find(customer)?.settings.approval == true
   }
 
@@ -259,6 +259,7 @@ public struct SendoutStore: Sendable {
       throw SendoutError.invalid(
         field: "inSeconds", problem: "belongs to schedule: leave it out, or schedule the draft")
     }
+    if verb == .schedule, before == .scheduled { sendout = try await hold(sendout, to: conditions) }
     if state != before {
       var version: Int32?
       if verb == .start || verb == .schedule {

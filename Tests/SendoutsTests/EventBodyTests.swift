@@ -79,6 +79,28 @@ import Wire
     }
   }
 
+  @Test func `Pushes of a test name the sendout that is tested, and others name none`() async throws {
+    try await withSendingBench { bench in
+      let told = try await Told(bench, [.pushAccepted])
+      try await bench.addDevices(1)
+      let draft = try await bench.sendouts.create(bench.customer, bench.request())
+      let sent = try await bench.withHubs {
+        let reply = try await bench.messageService().test(
+          bench.customer, draft.sendoutId, SendoutTestRequest(originalIds: ["user1@example.com"]),
+          suppressions: .ofTests)
+        let key = try await bench.send()
+        let accepted = "SELECT FROM push WHERE state = 'accepted'"
+        try await waitUntil { try await bench.database.query(accepted).count == 2 }
+        return (message: try #require(reply.messageIds.first), sendout: key.sendout)
+      }
+      let accepted = try await told.items(.pushAccepted)
+      let test = try #require(accepted.first { $0.string("messageId") == sent.message.description })
+      #expect(test["testOf"] == .integer(draft.sendoutId.rawValue))
+      let other = try #require(accepted.first { $0["sendoutId"] == .integer(sent.sendout.rawValue) })
+      #expect(other["testOf"] == nil && accepted.count == 2)
+    }
+  }
+
   @Test func `A pause is told, and the end of what was never started is not`() async throws {
     try await withSendingBench { bench in
       let told = try await Told(bench, [.sendoutStarted, .sendoutPaused, .sendoutFinished])

@@ -92,6 +92,44 @@ import Wire
     }
   }
 
+  @Test func `Of what repeats it tells the first time that matches`() async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(1)
+      _ = try await Customers(bench.pool).update(bench.customer, CustomerUpdate(timeZone: "Europe/Stockholm"))
+      // A Tuesday, half past midnight in Stockholm: in UTC it is Monday still. Clocks change on 2032-03-28.
+      let tuesday = try #require(Timestamp("2032-03-23T00:30:00+01:00"))
+      let end = try #require(Timestamp("2032-03-23T08:00:00+01:00"))
+      func told(_ repetition: Repetition, _ campaign: CampaignFields) async throws -> Timestamp? {
+        var campaign = campaign
+        campaign.repeat = repetition
+        let draft = try await bench.sendouts.create(bench.customer, bench.request(campaign: campaign))
+        let saved = try await bench.preflight(draft.sendoutId)
+        #expect(try await bench.preflight(bench.request(campaign: campaign)).firstAt == saved.firstAt)
+        #expect(saved.digest == draft.digest)
+        // The schedule gives the sendout the same moment.
+        let scheduled = try await bench.sendouts.apply(.schedule, to: draft.sendoutId, of: bench.customer).sendout
+        #expect(try await bench.preflight(draft.sendoutId).firstAt == saved.firstAt)
+        if campaign.startAt != nil { #expect(scheduled.nextAt == saved.firstAt) }
+        return saved.firstAt
+      }
+      let mondays = Repetition(every: .week, on: [.ofWeek(.mon)])
+      let start = CampaignFields(startAt: tuesday, endAt: end)
+      #expect(try await told(mondays, start) == Timestamp("2032-03-29T00:30:00+02:00"))
+      #expect(try await told(Repetition(every: .week), start) == tuesday)
+      let lastDays = Repetition(every: .month, on: [.ofMonth(31)])
+      #expect(try await told(lastDays, start) == Timestamp("2032-03-31T00:30:00+02:00"))
+      let local = CampaignFields(localTime: WallTime("2032-03-23T00:30"))
+      #expect(try await told(mondays, local) == Timestamp("2032-03-29T00:30:00+02:00"))
+      let never = Repetition(every: .week, on: [.ofWeek(.mon)], until: CalendarDay("2032-03-28"))
+      await #expect(
+        throws: SendoutError.invalid(
+          field: "repeat.until", problem: "is before the first day that matches: give a later one")
+      ) {
+        _ = try await bench.preflight(bench.request(campaign: CampaignFields(startAt: tuesday, repeat: never)))
+      }
+    }
+  }
+
   @Test func `A local time is told by zone, the earliest first`() async throws {
     try await withSendingBench { bench in
       try await bench.addDevices(3)

@@ -12,6 +12,37 @@ import Wire
 
 /// Sendouts that start by themselves.
 @Suite struct ScheduleTests {
+  @Test func `Null in a change removes a field, and lifts quiet hours`() async throws {
+    try await withSendingBench { bench in
+      let (customer, sendouts, start) = (bench.customer, bench.sendouts, Timestamp.fromNow(3600))
+      let made = try await sendouts.create(
+        customer,
+        bench.campaign(
+          CampaignFields(
+            startAt: start, endAt: .fromNow(7200), repeat: Repetition(every: .day), spreadMinutes: 5, holdoutPercent: 5)
+        ))
+      let changed = try await sendouts.change(
+        customer, made.sendoutId,
+        SendoutChange(["endAt": nil, "repeat": nil, "holdoutPercent": nil, "quietHours": nil, "name": nil])
+      ).after
+      #expect(changed.campaign == CampaignFields(startAt: start, spreadMinutes: 5, quietHours: .lifted))
+      #expect(changed.state == .scheduled && changed.name == "Hello")
+      // Nothing follows any more.
+      let ended = try await bench.database.query("SELECT ended_at IS NOT NULL FROM series")
+      #expect(try ended.map { try $0.decode(Bool.self) } == [true])
+      for name in ["message", "audience"] as [UTF8String] {
+        await #expect(throws: (any Error).self, "\(name)") {
+          try await sendouts.change(customer, made.sendoutId, SendoutChange([name: .null]))
+        }
+      }
+      let field = "startAt"
+      let problem = "is missing, and the sendout is scheduled: give a time, or unschedule it first"
+      await #expect(throws: SendoutError.invalid(field: field, problem: problem)) {
+        try await sendouts.change(customer, made.sendoutId, SendoutChange(["startAt": nil]))
+      }
+    }
+  }
+
   @Test func `A sendout with a time is scheduled at once, unless it is to stay a draft`() async throws {
     try await withSendingBench { bench in
       let moment = Timestamp.fromNow(3600)
@@ -52,6 +83,33 @@ import Wire
     }
   }
 
+  @Test func `What is scheduled already is held to the conditions of another schedule`() async throws {
+    try await withSendingBench { bench in
+      let (customer, sendouts) = (bench.customer, bench.sendouts)
+      let made = try await sendouts.create(customer, bench.campaign(CampaignFields(startAt: .fromNow(3600))))
+      let limited = try await sendouts.apply(
+        .schedule, to: made.sendoutId, of: customer, seen: made.digest, maximumContacts: 10
+      ).sendout
+      #expect(limited.state == .scheduled && limited.maximumContacts == 10 && limited.digest == made.digest)
+      #expect(limited.scheduledAt == made.scheduledAt)
+      try await sendouts.change(customer, made.sendoutId, SendoutChange(["spreadMinutes": 6]))
+      await #expect(throws: SendoutError.changed(made.sendoutId)) {
+        _ = try await sendouts.apply(
+          .schedule, to: made.sendoutId, of: customer, seen: made.digest, maximumContacts: 20)
+      }
+      #expect(try await sendouts.find(customer, made.sendoutId).maximumContacts == 10)
+      // Nobody alone lets it reach more than two have approved.
+      _ = try await Customers(bench.pool).update(customer, CustomerUpdate(approval: true))
+      await #expect(throws: SendoutError.changeNeedsApproval(made.sendoutId)) {
+        _ = try await sendouts.apply(
+          .schedule, to: made.sendoutId, of: customer, by: UserID(2), maximumContacts: 20)
+      }
+      let same = try await sendouts.apply(
+        .schedule, to: made.sendoutId, of: customer, by: UserID(2), maximumContacts: 10)
+      #expect(same.sendout.maximumContacts == 10)
+    }
+  }
+
   @Test func `A draft without a time starts in some seconds, and brought back it has no time again`() async throws {
     try await withSendingBench { bench in
       let (customer, pool) = (bench.customer, bench.pool)
@@ -78,6 +136,9 @@ import Wire
       let moment = try #require(scheduled.campaign.startAt)
       #expect(scheduled.state == .scheduled && scheduled.nextAt == moment && scheduled.maximumContacts == 5)
       #expect(abs(moment.date.timeIntervalSince(try #require(scheduled.scheduledAt).date) - 600) < 0.01)
+      // A repetition is answered as the first request was.
+      let again = try await apply(.schedule, SendoutStart(digest: seen, maximumContacts: 5, inSeconds: 600))
+      #expect(again.nextAt == moment && again.scheduledAt == scheduled.scheduledAt && again.maximumContacts == 5)
       let back = try await apply(.unschedule, SendoutStart())
       #expect(back.state == .draft && back.campaign == CampaignFields(spreadMinutes: 5) && back.digest == seen)
       _ = try await apply(.schedule, SendoutStart(digest: seen, inSeconds: 60))

@@ -49,6 +49,24 @@ import Wire
     }
   }
 
+  @Test func `How long the rest takes is not told while some of it waits for its moment`() async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(2)
+      // There the time is over already.
+      try await bench.database.query(
+        "UPDATE contact SET time_zone = 'Pacific/Kiritimati' WHERE original_id = 'user1@example.com'")
+      let key = try await bench.make(
+        CampaignFields(localTime: WallTime.fromNow(2 * 3600), onMissed: .now), draft: true)
+      try await bench.sendouts.start(bench.customer, key.sendout)
+      try await bench.withHubs { _ = try await bench.until(key) { $0.counts?.accepted == 1 } }
+      let figures = try await store(bench).figures(bench.customer, key.sendout)
+      #expect(figures.state == .running && figures.counts.queued == 1)
+      #expect(figures.settledLately == 1 && figures.secondsLeft == nil)
+      try await bench.database.query("UPDATE push_batch SET not_before = now() WHERE queued > 0")
+      #expect(try await store(bench).figures(bench.customer, key.sendout).secondsLeft != nil)
+    }
+  }
+
   @Test func `Opens by hour are those of the report`() async throws {
     try await withSendingBench { bench in
       let key = try await finished(bench)

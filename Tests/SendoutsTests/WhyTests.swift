@@ -45,6 +45,20 @@ import Wire
     }
   }
 
+  @Test func `Of a push that waits for its moment it tells when that is`() async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(1)
+      let wall = try #require(WallTime.fromNow(2 * 3600))
+      let key = try await bench.make(CampaignFields(localTime: wall), draft: true)
+      try await bench.sendouts.start(bench.customer, key.sendout)
+      try await bench.step(key)
+      #expect(try await bench.show(key).frozenAt != nil)
+      let reply = try await bench.sendouts.why(bench.customer, key.sendout, originalID: "user1@example.com")
+      #expect(reply.lines.map(\.text) == [Self.written, "Is planned to be sent."])
+      #expect(reply.lines.last?.at == Timestamp("\(wall):00Z"))
+    }
+  }
+
   @Test func `Of somebody outside the audience it tells why`() async throws {
     try await withSendingBench { bench in
       let devices = try await bench.addDevices(3)

@@ -115,10 +115,10 @@ extension Ledger {
       try rows.map { (SendoutID(try $0.get("sendout_id") as Int64), try SendoutCounts($0)) }, uniquingKeysWith: { $1 })
   }
 
-  /// How many pushes have an outcome in batches that were begun within the last minute.
-  package func settledLately(_ key: SendoutKey) async throws -> Int {
+  /// How many pushes have an outcome in batches that were begun within the last minute, and whether others wait for a planned moment.
+  package func settledLately(_ key: SendoutKey) async throws -> (pushes: Int, othersWait: Bool) {
     try await database.query(LedgerQueries.settledLately, key.customer.rawValue, key.sendout.rawValue)[0]
-      .decode(Int.self)
+      .decode(Int.self, Bool.self)
   }
 
   /// Why pushes did not arrive, or have not yet, the most frequent first. Of a large sendout the failures of some batches are counted, and

@@ -236,13 +236,14 @@ enum LedgerQueries {
      WHERE customer_id = $1::bigint AND sendout_id = ANY ($2::bigint[])
     """)
 
-  /// How many pushes have an outcome in batches that were claimed within the last minute.
+  /// How many pushes have an outcome in batches that were claimed within the last minute, and whether others wait for a planned moment.
   static let settledLately = Statement(
     "ledger.settled_lately", .read,
     """
-    SELECT coalesce(sum(accepted + failed + uncertain + skipped), 0)::bigint
+    SELECT coalesce(sum(accepted + failed + uncertain + skipped) FILTER (WHERE claimed_at > now() - interval '1 minute'), 0)::bigint,
+           coalesce(bool_or(state = 'queued' AND planned_at IS NOT NULL AND not_before > now()), false)
       FROM push_batch
-     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND claimed_at > now() - interval '1 minute'
+     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
     """)
 
   /// Why pushes did not arrive, or have not yet, by state and reason, of `$3` batches that have such pushes. If there are more, these are
@@ -329,12 +330,17 @@ enum LedgerQueries {
      LIMIT $5::bigint
     """)
 
-  /// The pushes of the contact `$3`. Those of sendouts and of messages have an index each.
+  /// The pushes of the contact `$3`. Those of sendouts and of messages have an index each. One that waits for its moment is due when its batch is.
   static let pushesOfContact = Statement(
     "ledger.pushes_of_contact", .read,
     """
     SELECT push_no, device_id, contact_id, state, attempts, reason, resent_because, sent_at, settled_at,
-           nullif(not_before, 'infinity') AS not_before, opened_at, delivery, delivery_reason, reported_at
+           nullif(CASE WHEN state = 'queued' AND attempts = 0
+                       THEN (SELECT b.not_before FROM push_batch AS b
+                              WHERE b.customer_id = $1::bigint AND b.sendout_id = $2::bigint AND b.batch_no = push.batch_no
+                                AND b.state IN ('queued', 'held') AND b.planned_at IS NOT NULL)
+                       ELSE not_before END, 'infinity') AS not_before,
+           opened_at, delivery, delivery_reason, reported_at
       FROM (SELECT * FROM push
              WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND contact_id = $3::bigint AND message_no IS NULL
              UNION ALL

@@ -30,6 +30,10 @@ extension SendoutCommand {
           now.map { "\(percent($0.low)) to \(percent($0.high))" },
           variant.atDecision.map { "\(percent($0.rate)), \($0.opened) of \($0.accepted)" })
       }
+      if let rest = figures.waiting, rest > 0 {
+        let shares = figures.variants.reduce(0) { $0 + $1.share }
+        variants.add("the rest", "\(100 - shares) %", "\(rest)", nil, nil, nil, nil, nil)
+      }
       var zones = TextTable("Zone", "Told by", "Planned (UTC)", "#Contacts", "#Accepted", "#Opened")
       for zone in figures.zones {
         zones.add(

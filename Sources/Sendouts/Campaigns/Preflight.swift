@@ -65,10 +65,14 @@ public struct Preflights: Sendable {
     guard let settings = try await Customers(reading).find(customer)?.settings else {
       throw RegistryError.customerUnknown(customer)
     }
+    var subject = subject
+    if let repetition = subject.campaign.repeat, subject.campaign.hasTime, subject.scheduledAt == nil {
+      subject.campaign = try await Series(reading).first(of: subject.campaign, repetition, settings.timeZone)
+    }
     let apps = try await PushApps(reading).list(customer).filter { subject.apps.contains($0.id) }
     let audience = try await store.segments.resolve(customer, subject.audience)
     let plan = subject.plan(settings, startedAt: messages.now(), suppressions: suppressions)
-    return try await permits.withPermit(customer) {
+    return try await permits.withPermit(customer) { [subject] in
       let counts = try await counts(subject, audience, plan)
       let warnings = PreflightWarnings(
         subject: subject, audience: audience, counts: counts, apps: apps, messages: messages, reading: database,

@@ -3,7 +3,7 @@ import Wire
 
 /// Statements on when sendouts go. `$1` is the customer, `$2` the sendout.
 enum ScheduleQueries {
-  static let all: [Statement] = [areOver, schedule, unschedule, timed, now, takeUp, postponeLook, late, end]
+  static let all: [Statement] = [areOver, schedule, limit, unschedule, timed, now, takeUp, postponeLook, late, end]
 
   /// Whether a moment `$1`, a wall time `$2` in every zone of the world, and the end `$3` are over. NULL is not.
   static let areOver = Statement(
@@ -25,6 +25,15 @@ enum ScheduleQueries {
            maximum_contacts = coalesce($4::int4, maximum_contacts), start_at = coalesce(start_at, moment.later),
            next_at = coalesce(start_at, moment.later, greatest(\(firstLook("local_time")), moment.now))
       FROM (SELECT now() AS now, now() + make_interval(secs => $5::int4) AS later OFFSET 0) AS moment
+     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
+    RETURNING \(SendoutQueries.columns)
+    """)
+
+  /// Sets the most contacts `$3` that a scheduled sendout may reach.
+  static let limit = Statement(
+    "sendout.limit", .write,
+    """
+    UPDATE sendout SET maximum_contacts = $3::int4
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
     RETURNING \(SendoutQueries.columns)
     """)

@@ -53,6 +53,26 @@ extension SendoutStore {
     try await database.notify(.sendout, key.description)
     return scheduled
   }
+
+  /// Holds what is scheduled already to the conditions of another schedule.
+  /// - Throws: `SendoutError.changed`; `.invalid` for seconds beside a time; `.changeNeedsApproval` where one person would let it reach others than
+  ///   two have approved.
+  func hold(_ sendout: Sendout, to conditions: SendoutStart) async throws -> Sendout {
+    let key = sendout.key
+    if conditions.inSeconds != nil {
+      // A repetition of the request that scheduled it. Since then it has a moment, and so another digest.
+      let own = try JSONCoding.decode(CampaignFields.self, from: sendout.campaignJSON.utf8)
+      guard !own.hasTime else {
+        throw SendoutError.invalid(field: "inSeconds", problem: "is there, and the sendout has a time: leave it out")
+      }
+    } else if let seen = conditions.digest {
+      guard seen.hasSameBytes(as: try await digest(of: sendout)) else { throw SendoutError.changed(key.sendout) }
+    }
+    guard let most = conditions.maximumContacts.map(Int32.init), most != sendout.maximumContacts else { return sendout }
+    if user != nil, try await wantsApproval(key.customer) { throw SendoutError.changeNeedsApproval(key.sendout) }
+    return try Sendout(
+      try await database.query(ScheduleQueries.limit, key.customer.rawValue, key.sendout.rawValue, most)[0])
+  }
 }
 
 extension SendoutStore {

@@ -16,7 +16,7 @@ struct SendoutSubject: Sendable {
   let apps: [PushAppID]
   let audience: Audience
   let message: MessageBody
-  let campaign: CampaignFields
+  var campaign: CampaignFields
   let purpose: MessagePurpose
   let template: String?
   let onUncertain: UncertainPolicy

@@ -46,6 +46,27 @@ struct Series: Sendable {
       sendout.key.sendout.rawValue, hasMoved)
   }
 
+  /// What a sendout says that repeats and is not scheduled yet, with the times of the first day that matches.
+  /// - Throws: `SendoutError.invalid` if no day matches.
+  func first(of campaign: CampaignFields, _ repetition: Repetition, _ zone: String) async throws -> CampaignFields {
+    // Without days it is its own day, if that is not too late.
+    let (every, days): (RepetitionUnit, [Int32]) =
+      repetition.on == nil ? (.day, []) : (repetition.every, repetition.days)
+    let rows = try await database.query(
+      SeriesQueries.first, campaign.startAt?.date, campaign.localTime?.description, zone, every.rawValue, days,
+      repetition.until?.description, campaign.endAt?.date)
+    guard let row = rows.first else { throw Self.noDayMatches }
+    let (start, wall, end) = try row.decode(Date?.self, Date?.self, Date?.self)
+    var moved = campaign
+    moved.startAt = start.map(Wire.Timestamp.init)
+    moved.localTime = wall.flatMap { WallTime(utc: $0) }
+    moved.endAt = end.map(Wire.Timestamp.init)
+    return moved
+  }
+
+  private static let noDayMatches = SendoutError.invalid(
+    field: "repeat.until", problem: "is before the first day that matches: give a later one")
+
   private func day(of sendout: Sendout, _ zone: String) async throws -> CalendarDay {
     let day = try await database.query(
       SeriesQueries.wallDay, sendout.key.customer.rawValue, sendout.key.sendout.rawValue, zone)[0].decode(String?.self)
@@ -71,10 +92,7 @@ struct Series: Sendable {
     let moved = try await database.query(
       SeriesQueries.moveToFirst, sendout.key.customer.rawValue, sendout.key.sendout.rawValue, zone,
       repetition.every.rawValue, repetition.days, repetition.until?.description)
-    guard !moved.isEmpty else {
-      throw SendoutError.invalid(
-        field: "repeat.until", problem: "is before the first day that matches: give a later one")
-    }
+    guard !moved.isEmpty else { throw Self.noDayMatches }
   }
 
   /// Makes the time after the newest one, unless that is still to come. After its last day the series ends.
@@ -157,7 +175,7 @@ extension CalendarDay {
 /// Statements on `series` and the sendouts in it. `$1` is the customer.
 enum SeriesQueries {
   static let all: [Statement] = [
-    wallDay, add, rewrite, moveToFirst, lock, newest, next, end, forget, scheduled, lacking,
+    wallDay, add, rewrite, moveToFirst, first, lock, newest, next, end, forget, scheduled, lacking,
   ]
 
   /// The day of the sendout `$2` by its own wall time, or by the clocks of the zone `$3`.
@@ -242,6 +260,24 @@ enum SeriesQueries {
       FROM times
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
     RETURNING sendout_id
+    """)
+
+  /// The times of the first day that matches, for what begins at the moment `$1` or the wall time `$2`, and ends at `$7`. The others are as above.
+  static let first = Statement(
+    "series.first", .read,
+    """
+    WITH own AS MATERIALIZED (
+      SELECT coalesce($2::text::timestamp, $1::timestamptz AT TIME ZONE $3::text) AS wall,
+             $7::timestamptz AT TIME ZONE $3::text AS end_wall),
+    moved AS MATERIALIZED (
+      SELECT first.day + own.wall::time AS wall, own.end_wall + (first.day - own.wall::date) * interval '1 day' AS end_wall,
+             first.day <> own.wall::date AS is_later
+        FROM own CROSS JOIN LATERAL (SELECT \(firstDay(from: "own.wall::date")) AS day OFFSET 0) AS first
+       WHERE first.day IS NOT NULL)
+    SELECT CASE WHEN $1::timestamptz IS NOT NULL AND is_later THEN local_moment(wall, $3::text) ELSE $1::timestamptz END,
+           CASE WHEN $2::text IS NOT NULL THEN wall END,
+           CASE WHEN is_later THEN local_moment(end_wall, $3::text) ELSE $7::timestamptz END
+      FROM moved
     """)
 
   /// Locks the series `$2`, and returns how it repeats and whether it has ended.

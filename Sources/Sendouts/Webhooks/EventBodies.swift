@@ -61,6 +61,8 @@ package struct EventBodies: WebhookBodies {
     /// Those of messages that have failed on all devices, for triggers.
     var lastFailures: [SendoutID: [Int32: ToldPush]] = [:]
     var triggers: [SendoutID: TriggerID] = [:]
+    /// Of streams that are tests: the sendouts that they test.
+    var tested: [SendoutID: SendoutID] = [:]
     var contacts: [ContactID: ToldContacts.Contact] = [:]
     var devices: [Int64: PushAppID] = [:]
     var apps: [PushAppID: PushApp] = [:]
@@ -88,6 +90,8 @@ package struct EventBodies: WebhookBodies {
     known.pushes = try await found(numbers { $0 != .triggerFailed }, areLastFailures: false)
     known.lastFailures = try await found(numbers { $0 == .triggerFailed }, areLastFailures: true)
     if !known.lastFailures.isEmpty { known.triggers = try await triggers(of: Array(known.lastFailures.keys), customer) }
+    let streams = known.pushes.filter { $1.values.contains { $0.message != nil } }.map(\.key)
+    if !streams.isEmpty { known.tested = try await tested(by: streams, customer) }
     let events = deliveries.flatMap(\.events)
     let ofPushes = (Array(known.pushes.values) + Array(known.lastFailures.values)).flatMap(\.values).map(\.contact)
     known.contacts = try await ToldContacts(database).contacts(
@@ -107,6 +111,16 @@ package struct EventBodies: WebhookBodies {
       try rows.compactMap { row in
         let (stream, trigger) = try row.decode(Int64.self, String.self)
         return TriggerID(trigger).map { (SendoutID(stream), $0) }
+      }, uniquingKeysWith: { first, _ in first })
+  }
+
+  /// Of those streams that are tests: the sendouts that they test.
+  private func tested(by streams: [SendoutID], _ customer: CustomerID) async throws -> [SendoutID: SendoutID] {
+    let rows = try await database.query(EventBodyQueries.tested, customer.rawValue, streams.map(\.rawValue))
+    return Dictionary(
+      try rows.map { row in
+        let (stream, sendout) = try row.decode(Int64.self, Int64.self)
+        return (SendoutID(stream), SendoutID(sendout))
       }, uniquingKeysWith: { first, _ in first })
   }
 
@@ -152,6 +166,7 @@ package struct EventBodies: WebhookBodies {
       item.members["pushNo"] = .integer(number)
       item.members["deviceId"] = .integer(push.device.rawValue)
       if let message = push.message { item.members["messageId"] = .string(message.description) }
+      if let tested = known.tested[sendout] { item.members["testOf"] = .integer(tested.rawValue) }
       if kind == .pushFailed || kind == .triggerFailed, let reason = push.reason {
         item.members["reason"] = .string(reason)
       }
@@ -260,7 +275,15 @@ extension EventBodies.Known {
 
 /// Statements that say what events are about. `$1` is the customer.
 enum EventBodyQueries {
-  static let all: [Statement] = [triggers]
+  static let all: [Statement] = [triggers, tested]
+
+  /// The sendouts that those of the streams `$2` test that are tests.
+  static let tested = Statement(
+    "told.tested", .read,
+    """
+    SELECT sendout_id, test_of FROM sendout
+     WHERE customer_id = $1::bigint AND sendout_id = ANY ($2::bigint[]) AND test_of IS NOT NULL
+    """)
 
   /// The triggers of those of the streams `$2` that are of one. A stream's name ends with it.
   static let triggers = Statement(

@@ -39,7 +39,9 @@ public struct SendoutFigures: APIObject, Equatable {
     "counts": "How many pushes are in each state.",
     "opens": .count("All opens by persons. `counts.opened` counts each push once."),
     "settledLately": .count("Pushes with an outcome in batches that were begun within the last minute."),
-    "secondsLeft": .count("How long the rest takes at that pace, in seconds. Absent while there is no pace."),
+    "secondsLeft": .count(
+      "How long the rest takes at that pace, in seconds. Absent while there is no pace, and while pushes wait for a planned moment."
+    ),
     "reasons": "Why pushes did not arrive, or have not yet; the most frequent come first, at most 50.",
     "hours": "Opens by hour, the oldest first, at most 336 hours.",
   ]

@@ -129,8 +129,8 @@ public struct SendoutChange: APIRequest, Equatable {
   public static let schemaName: String? = "SendoutChange"
   public static let schemaDescription =
     """
-    What to change about a sendout that has not started. Absent fields stay as they are, `startAt` takes the place of `localTime`, \
-    and the other way round. PUT removes fields.
+    What to change about a sendout that has not started. Absent fields stay as they are, and null removes one; of `quietHours` it means \
+    none. `startAt` takes the place of `localTime`, and the other way round.
     """
   public static let example = SendoutChange(["startAt": .string(Timestamp.example.description), "spreadMinutes": 30])
 
@@ -140,6 +140,7 @@ public struct SendoutChange: APIRequest, Equatable {
     guard case .object(let fields, _, _) = SendoutRequest.draft.schema.shape else { return [] }
     return fields.map { field in
       var field = field
+      if !field.isRequired { field.schema = field.schema.orNull }
       field.isRequired = false
       return field
     }
@@ -152,7 +153,9 @@ public struct SendoutChange: APIRequest, Equatable {
   /// - Throws: `DecodingError` or `JSONProblem` if the fields do not go together.
   public func applied(to current: SendoutRequest) throws -> SendoutRequest {
     guard case .object(var result) = try JSONValue(encoding: current) else { return current }
+    // Null lifts quiet hours, and removes any other field.
     let present = members.filter { $0.value != .null || $0.key == "quietHours" }
+    for name in members.keys where present[name] == nil { result[name] = nil }
     if present["startAt"] != nil { for name in ["localTime", "onMissed"] as [UTF8String] { result[name] = nil } }
     if present["localTime"] != nil { result["startAt"] = nil }
     if namesApps { for name in ["appId", "appIds", "appType"] as [UTF8String] { result[name] = nil } }

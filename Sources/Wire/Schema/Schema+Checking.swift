@@ -69,7 +69,9 @@ extension Schema {
       if let count, found > count.upperBound { throw JSONProblem("is one more than \(count.upperBound)") }
       try item.check(&reader)
     }
-    if let count, found < count.lowerBound { throw JSONProblem(found == 0 ? "is empty" : "has too few items") }
+    if let count, found < count.lowerBound {
+      throw JSONProblem(found == 0 ? "is empty" : "needs at least \(count.lowerBound) items")
+    }
   }
 
   private func check(_ reader: inout JSONReader, _ choices: [Schema]) throws(JSONProblem) {

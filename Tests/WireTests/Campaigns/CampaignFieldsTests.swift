@@ -47,6 +47,10 @@ import Wire
     (
       #"{"startAt":"2026-12-24T18:30:00Z","endAt":"2026-12-24T18:30:00Z"}"#, "endAt must be later than startAt"
     ),
+    (
+      #"{"localTime":"2026-12-24T18:30","endAt":"2026-12-24T04:30:00Z"}"#,
+      "endAt must be later than localTime in the first zone of the world, which is 14 hours ahead of UTC"
+    ),
     (#"{"quietHours":{"start":"21:00"}}"#, "quietHours.end is missing"),
     (
       #"{"quietHours":{"start":"21:00","end":"21:00"}}"#,
@@ -57,7 +61,7 @@ import Wire
     (#"{"holdoutPercent":51}"#, "holdoutPercent must be a whole number from 1 to 50"),
     (#"{"pauseAtFailed":0}"#, "pauseAtFailed must be more than 0 and at most 1"),
     (#"{"winner":{"afterMinutes":5}}"#, "winner needs variants, of which one can win"),
-    (#"{"variants":[{"name":"A","share":100,"message":{}}]}"#, "variants has too few items"),
+    (#"{"variants":[{"name":"A","share":100,"message":{}}]}"#, "variants needs at least 2 items"),
     (
       #"{"variants":[{"name":"A","share":50,"message":{}},{"name":"A","share":50,"message":{}}]}"#,
       "variants[1].name is that of another variant"

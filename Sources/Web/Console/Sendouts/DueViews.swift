@@ -136,10 +136,3 @@ extension ConsoleCall {
     return [values]
   }
 }
-
-extension WallTime {
-  /// When clocks so many hours ahead of UTC show it.
-  fileprivate func moment(hoursAheadOfUTC hours: Int) -> Timestamp {
-    Timestamp(day.date.addingTimeInterval(Double(time.minutes * 60 - hours * 3600)))
-  }
-}

@@ -132,6 +132,9 @@ extension CampaignFields {
     }
     if onMissed != nil, localTime == nil { return ("onMissed", "needs localTime") }
     if let startAt, let endAt, endAt <= startAt { return ("endAt", "must be later than startAt") }
+    if let localTime, let endAt, endAt <= localTime.moment(hoursAheadOfUTC: 14) {
+      return ("endAt", "must be later than localTime in the first zone of the world, which is 14 hours ahead of UTC")
+    }
     if let share = pauseAtFailed, !(share > 0 && share <= 1) {
       return ("pauseAtFailed", "must be more than 0 and at most 1")
     }

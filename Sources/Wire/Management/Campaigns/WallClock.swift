@@ -1,3 +1,5 @@
+import FoundationEssentials
+
 /// A time of day by a clock on the wall, to the minute, as in `21:00`.
 public struct TimeOfDay: Sendable, Hashable, Comparable, CustomStringConvertible {
   /// Minutes since midnight.
@@ -55,6 +57,11 @@ public struct WallTime: Sendable, Hashable, Comparable, CustomStringConvertible 
 
   /// As in 2026-12-24T18:30; PostgreSQL reads it as a `timestamp`.
   public var description: String { "\(day)T\(time)" }
+
+  /// When clocks so many hours ahead of UTC show it.
+  public func moment(hoursAheadOfUTC hours: Int) -> Timestamp {
+    Timestamp(Date(timeIntervalSince1970: Double(day.number * 86_400 + time.minutes * 60 - hours * 3600)))
+  }
 
   static let expectation = "a day and a time without a zone such as 2026-12-24T18:30"
 
