@@ -63,11 +63,12 @@ public final class HybridMessages: Sendable {
       let results = await accept(customer, indices.map { messages[$0] }, by: route)
       for (index, result) in zip(indices, results) {
         switch result {
-        case .success(let answer):
-          answers[index] = answer
-          guard case .accepted = answer else { continue }
+        case .success(let result):
+          answers[index] = result.answer
+          guard case .accepted = result.answer else { continue }
           accepted += 1
-          if route.isSMSOnly {
+          // An SMS that a cap has stopped stands in for nothing.
+          if route.isSMSOnly, !result.isCapped {
             later.append((messages[index].number.digits, messages[index].reference, messages[index].text))
           }
         case .failure(let error):
@@ -220,12 +221,13 @@ public final class HybridMessages: Sendable {
 
   private func accept(
     _ customer: CustomerID, _ messages: [HybridMessage], by route: HybridRoute
-  ) async -> [Result<HybridAcceptance, any Error>] {
+  ) async -> [Result<(answer: HybridAcceptance, isCapped: Bool), any Error>] {
     func accept(_ messages: [HybridMessage]) async -> [Result<Acceptance, any Error>] {
       do {
-        return try await self.messages.acceptEach(customer, messages, to: route.apps, route.traits) {
-          tracked($0, by: route)
-        }
+        // Somebody waits for a password, as for a PIN.
+        return try await self.messages.acceptEach(
+          customer, messages, to: route.apps, route.traits, isLimited: route.kind != .otp
+        ) { tracked($0, by: route) }
       } catch {
         return messages.map { _ in .failure(error) }
       }
@@ -246,9 +248,10 @@ public final class HybridMessages: Sendable {
     return zip(messages, results).map { message, result in
       result.map { acceptance in
         switch acceptance {
-        case .accepted: .accepted(parts: message.parts)
-        case .suppressed: .refused(.suppressed)
-        case .addresseeUnknown, .repeated, .limited, .deferred: .refused(.noProvider)
+        case .accepted: (.accepted(parts: message.parts), false)
+        case .limited: (.accepted(parts: message.parts), true)
+        case .suppressed: (.refused(.suppressed), false)
+        case .addresseeUnknown, .repeated, .deferred: (.refused(.noProvider), false)
         }
       }
     }

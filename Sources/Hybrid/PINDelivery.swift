@@ -49,9 +49,9 @@ public struct PINDelivery: Sendable {
     guard !sent.pushes.isEmpty else { throw HybridError.noSMS }
   }
 
-  /// Sends a push to a phone that is about to be no device of its number any more.
+  /// Sends a push to a phone that is about to be no device of its number any more. No cap stops it: somebody else may have taken the number.
   func notify(_ text: String, _ number: PhoneNumber, token: String, in app: PushApp) async throws {
-    _ = try await messages.send(
+    _ = try await messages.sendNotice(
       app.customer,
       MessageRequest(
         appId: app.appID, appType: app.type,

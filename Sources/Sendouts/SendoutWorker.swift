@@ -247,7 +247,7 @@ struct SendoutWorker: Sendable {
   }
 
   /// What decides about messages of a stream that are claimed here; nil for broadcasts, whose rules are fixed at their freeze. Nothing limits
-  /// tests and tracked messages.
+  /// tests, and tracked messages were decided about when they were accepted.
   private func streamLimits(of sendout: Sendout) async throws -> StreamLimits? {
     guard sendout.isStream, sendout.testOf == nil, sendout.idFields == nil,
       let customer = try await Customers(pool).find(sendout.key.customer)

@@ -66,6 +66,27 @@ import Wire
     }
   }
 
+  @Test func `A text that says what a number or a boolean says leaves it as it is`() async throws {
+    try await withDatabase { database in
+      let bench = try await ImportBench(database)
+      try await database.query(
+        """
+        INSERT INTO contact (customer_id, original_id, properties)
+        VALUES ($1, 'a', '{"points":-1.50,"text":"7","vip":true}'), ($1, 'b', '{"points":2,"vip":false}')
+        """, bench.customer.rawValue)
+      let headings = "originalId,properties.points,properties.text,properties.vip\n"
+      #expect(Counts(try await bench.run(headings + "a,'-1.50,7,true\n")) == Counts(unchanged: 1))
+      let changed = try await bench.run(headings + "a,-1.5,7,false\nb,2,,false\nc,3,,true\n")
+      #expect(Counts(changed) == Counts(added: 1, updated: 1, unchanged: 1))
+      let rows = try await database.query("SELECT properties::text FROM contact ORDER BY original_id")
+      #expect(
+        try rows.map { try $0.decode(String.self) } == [
+          #"{"points":"-1.5","text":"7","vip":"false"}"#, #"{"points":2,"vip":false}"#,
+          #"{"points":"3","vip":"true"}"#,
+        ])
+    }
+  }
+
   @Test func `A row that is wrong is rejected by itself, with its first physical line`() async throws {
     try await withDatabase { database in
       let bench = try await ImportBench(database)

@@ -64,6 +64,24 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION merged_properties IS 'A contact''s properties after a request: each one sent replaces the one kept, and null removes it.';
+CREATE FUNCTION imported_properties(kept json, sent json) RETURNS json LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
+BEGIN
+  -- Few contacts have anything but texts.
+  IF sent::text = '{}' OR kept::text !~ '":[-0-9tf]' THEN RETURN merged_properties(kept, sent); END IF;
+  RETURN (
+    SELECT coalesce('{' || string_agg(to_json(key)::text || ':' || value::text, ',' ORDER BY key COLLATE "C") || '}', '{}')::json
+    FROM (
+      SELECT coalesce(s.key, k.key) AS key,
+        CASE WHEN s.key IS NULL THEN k.value
+          WHEN json_typeof(k.value) IN ('number', 'boolean') AND json_typeof(s.value) = 'string' AND s.value #>> '{}' = k.value::text THEN k.value
+          ELSE s.value END AS value
+      FROM json_each(sent) AS s FULL JOIN json_each(kept) AS k ON k.key = s.key
+    ) AS all_properties
+    WHERE json_typeof(value) <> 'null'
+  );
+END
+$$;
+COMMENT ON FUNCTION imported_properties IS 'A contact''s properties after a row of an import: as after a request, but a text that says what a number or a boolean says leaves it as it is. So what an export wrote changes nothing.';
 -- People look for contacts by what these begin with. Statements have the same expressions (SearchKey). Texts are compared as bytes, A to Z
 -- without case. A contact without such a field has no entry, so that it costs a registration nothing.
 CREATE INDEX contact_email ON contact (customer_id, lower(email_address COLLATE "C"), contact_id) WHERE email_address IS NOT NULL;

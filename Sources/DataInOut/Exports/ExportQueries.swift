@@ -92,7 +92,10 @@ enum ExportQueries {
     if let end {
       conditions.append("(\(key.joined(separator: ", "))) <= (\(end.map(\.description).joined(separator: ", ")))")
     }
-    if request.subject == .devices { conditions.append("device.invalidated_at IS NULL") }
+    // Numbers that get SMS are the hub's own, and no import or registration takes one.
+    if request.subject == .devices {
+      conditions.append("device.invalidated_at IS NULL AND app.app_type <> \(AppType.sms.rawValue)")
+    }
     if let sendout = request.sendout { conditions.append("push.sendout_id = \(sendout)") }
     var join = ""
     if let filter {

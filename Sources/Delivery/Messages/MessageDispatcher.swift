@@ -293,7 +293,7 @@ public struct MessageStream: Sendable {
   public let apps: [AppTarget]
   /// Of tracked messages.
   let tracked: TrackedTraits?
-  /// What decides about messages that are not calls, PINs or tracked ones; nil for nothing.
+  /// What decides about the messages that are handed over with it; nil for nothing, as with calls and PINs.
   public var limits: StreamLimits?
   /// Reserves numbers for this hub.
   let reserve: @Sendable () async throws -> StreamNumbers

@@ -147,7 +147,7 @@ struct MessageLedger: Sendable {
   let suppressions: SuppressionKey
   /// Of tracked messages.
   var tracked: TrackedTraits?
-  /// What decides about each message; nil for nothing. Tracked messages have none.
+  /// What decides about each message; nil for nothing. Of tracked messages only caps do.
   var limits: StreamLimits?
 
   /// Accepts messages of the stream; once this returns, they are committed. Should the reply be lost, it finds out whether they are.
@@ -368,6 +368,21 @@ extension Querying {
   ) async throws -> Rows {
     let details = messages.map(\.tracked)
     let originalIDs = messages.map { message -> String? in if case .contact(let id) = message.to { id } else { nil } }
+    if let rules = ledger.limits?.rules {
+      let caps = CapSQL.Parameters(rules.caps)
+      return try await query(
+        TrackedMessageQueries.acceptRuled.reading(columns), ledger.key.customer.rawValue, ledger.key.sendout.rawValue,
+        ledger.apps.map(\.rawValue),
+        numbers.push, numbers.batch, ledger.run?.uuid, ledger.run.map { _ in ledger.lease.inSeconds },
+        messages.indices.map { numbers.message + Int32($0) }, originalIDs,
+        messages.map { JSONDocument($0.body) }, messages.map(\.ttl), messages.map(\.reference),
+        Int32(clamping: ledger.capacity),
+        traits.fallback?.rawValue, details.map { $0?.recipient }, details.map { $0?.sender },
+        details.map { $0?.text },
+        details.map { $0?.parts }, traits.appID, traits.kind, traits.reportApp, traits.fallbackDelay?.inSeconds,
+        ledger.suppressions.inner, ledger.suppressions.outer, caps.counts, caps.hours, caps.purposes, caps.names,
+        rules.purpose.rawValue, Int32(rules.keptMoments))
+    }
     return try await query(
       TrackedMessageQueries.accept.reading(columns), ledger.key.customer.rawValue, ledger.key.sendout.rawValue,
       ledger.apps.map(\.rawValue),

@@ -7,7 +7,10 @@ import Wire
 /// Locks are taken in one order, so that none deadlocks: batches, those of fallbacks among them, then pushes, then messages, then
 /// fallbacks. Of several rows the lowest number comes first.
 enum TrackedMessageQueries {
-  static let all: [Statement] = [accept.reading(RecipientColumns(.toSend)), unreachable, confirm, withdraw]
+  static let all: [Statement] = [
+    accept.reading(RecipientColumns(.toSend)), acceptRuled.reading(RecipientColumns(.toSend)), unreachable, confirm,
+    withdraw,
+  ]
 
   /// Accepts tracked messages, as `MessageQueries.accept` does others: `$2` to `$7` are the same, `$8` are message numbers, `$9` original
   /// ids, `$10` to `$12` bodies, seconds to live and references. There are at most `$13` pushes for the write-ahead mark.
@@ -22,9 +25,24 @@ enum TrackedMessageQueries {
   ///
   /// Returns the same rows, with a last column that says whether a push waits. The second column is the verdict. It is 0 for accepted.
   /// It is 1 for a contact that is unknown, or has no device for the fallback yet. It is 3 where that device has opted out.
-  static let accept = RecipientStatement { columns in
-    Statement(
-      "message.accept_tracked", .write,
+  static let accept = RecipientStatement { accept("message.accept_tracked", isRuled: false, $0) }
+
+  /// Accepts tracked messages whose customer has caps for their purpose. Besides, a contact with devices counts once a message, and of one too
+  /// many all pushes are skipped, that of the fallback too. `$25` are the counts of the rules, `$26` their hours, `$27` their purposes and `$28`
+  /// their names; `$29` is the purpose and `$30` how many moments are kept.
+  ///
+  /// Returns two columns more: why pushes are skipped, and NULL, as nothing is held. The verdict 4 says that an earlier message of the statement
+  /// is for the same contact, as with `RuledMessageQueries.accept`. Locks the reach of contacts in their order.
+  static let acceptRuled = RecipientStatement { accept("message.accept_tracked_ruled", isRuled: true, $0) }
+
+  private static func accept(_ name: String, isRuled: Bool, _ columns: RecipientColumns) -> Statement {
+    func ruled(_ sql: String, else plain: String = "") -> String { isRuled ? sql : plain }
+    let isAccepted =
+      "coalesce(w.verdict, -1) = 0"
+      + ruled(" AND w.message_no NOT IN (SELECT message_no FROM decided WHERE is_deferred)")
+    let isSkipped = ruled("n.is_skipped IS TRUE", else: "false")
+    return Statement(
+      name, .write,
       """
       WITH wanted AS MATERIALIZED (
         SELECT w.*, f.device_id AS fallback_device, \(columns.ofContactRow("c")),
@@ -42,7 +60,7 @@ enum TrackedMessageQueries {
         SELECT w.message_no, w.contact_id, w.ttl, \(columns.ofDevice("d"))\(columns.andSuppression(ofDevice: "d", originalID: "w.named", key: 23)),
                coalesce(d.push_app_id = $14::bigint, false) AS is_fallback,
                coalesce(d.push_app_id = $14::bigint, false)
-                 AND count(*) FILTER (WHERE d.push_app_id IS DISTINCT FROM $14::bigint) OVER (PARTITION BY w.message_no) > 0 AS waits
+                 AND count(*) FILTER (WHERE d.push_app_id IS DISTINCT FROM $14::bigint) OVER (PARTITION BY w.message_no) > 0 AS \(ruled("may_wait", else: "waits"))
           FROM wanted w
          CROSS JOIN LATERAL (SELECT * FROM device
                               WHERE customer_id = $1::bigint AND contact_id = w.contact_id
@@ -50,62 +68,108 @@ enum TrackedMessageQueries {
                                 AND (push_app_id IS DISTINCT FROM $14::bigint OR device_id = w.fallback_device)
                               LIMIT \(Device.maximumOfContact)) d
          WHERE w.verdict = 0),
+      \(ruled(decided))
       numbered AS MATERIALIZED (
-        SELECT *, $6::uuid IS NOT NULL AND NOT waits AS is_claimed,
-               ($4::int4 + row_number() OVER (ORDER BY push_app_id, sandbox, waits, message_no, device_id) - 1)::int4 AS push_no,
-               ($5::int4 + dense_rank() OVER (ORDER BY push_app_id, sandbox, waits) - 1)::int4 AS batch_no
-          FROM target),
+        SELECT *, $6::uuid IS NOT NULL AND NOT waits\(ruled(" AND NOT is_skipped")) AS is_claimed,
+               ($4::int4 + row_number() OVER (ORDER BY push_app_id, sandbox, waits\(ruled(", is_skipped")), message_no, device_id) - 1)::int4
+                 AS push_no,
+               ($5::int4 + dense_rank() OVER (ORDER BY push_app_id, sandbox, waits\(ruled(", is_skipped"))) - 1)::int4 AS batch_no
+          FROM \(ruled(judged, else: "target"))),
       counted AS MATERIALIZED (
         SELECT message_no, array_agg(push_no ORDER BY push_no) AS push_nos, count(*)::int2 AS count, bool_or(waits) AS waits,
-               max(push_no) FILTER (WHERE is_fallback) AS fallback_no
+               max(push_no) FILTER (WHERE is_fallback) AS fallback_no\(ruled(", bool_or(is_skipped) AS is_skipped"))
           FROM numbered GROUP BY message_no),
       made AS (
         INSERT INTO message (customer_id, sendout_id, message_no, contact_id, push_nos, body, reference, expires_at)
         SELECT $1::bigint, $2::bigint, w.message_no, w.contact_id, coalesce(n.push_nos, '{}'), w.body, w.reference,
                now() + make_interval(secs => w.ttl)
           FROM wanted w FULL JOIN counted n ON n.message_no = w.message_no
-         WHERE coalesce(w.verdict, -1) = 0),
+         WHERE \(isAccepted)),
       tracked AS (
         INSERT INTO tracked_message (customer_id, sendout_id, message_no, app_id, recipient, sender, body, kind, parts, reference, status,
                                      unsettled, fallback_no, fallback_until, fallback_reason, report_app, push_nos)
         SELECT $1::bigint, $2::bigint, w.message_no, $19::text, w.recipient, w.sender, w.text, $20::text, w.parts, w.reference,
-               CASE WHEN n.count IS NULL THEN 'Failed' ELSE 'Sent' END, coalesce(n.count, 0), n.fallback_no,
+               CASE WHEN n.count IS NULL OR \(isSkipped) THEN 'Failed' ELSE 'Sent' END,
+               CASE WHEN \(isSkipped) THEN 0 ELSE coalesce(n.count, 0) END, n.fallback_no,
                CASE WHEN $22::float8 IS NULL THEN 'accepted' ELSE 'confirmed' END,
-               CASE WHEN n.fallback_no IS NULL THEN NULL WHEN cardinality($3::bigint[]) = 1 THEN 'alone'
+               CASE WHEN n.fallback_no IS NULL OR \(isSkipped) THEN NULL WHEN cardinality($3::bigint[]) = 1 THEN 'alone'
                     WHEN NOT n.waits THEN 'no_device' WHEN $22::float8 IS NULL THEN 'push_failed' ELSE 'unconfirmed' END,
                $21::text, coalesce(n.push_nos, '{}')
           FROM wanted w FULL JOIN counted n ON n.message_no = w.message_no
-         WHERE coalesce(w.verdict, -1) = 0),
+         WHERE \(isAccepted)),
       reported AS (
         \(report("""
         SELECT $1::bigint, $2::bigint, w.message_no, 'Failed', $21::text
           FROM wanted w FULL JOIN counted n ON n.message_no = w.message_no
-         WHERE coalesce(w.verdict, -1) = 0 AND $21::text IS NOT NULL AND n.count IS NULL
+         WHERE \(isAccepted) AND $21::text IS NOT NULL AND (n.count IS NULL OR \(isSkipped))
         """))),
       batch AS (
         INSERT INTO push_batch (customer_id, sendout_id, batch_no, push_app_id, sandbox, first_push, last_push, queued, waiting,
-                                state, not_before, expires_at, hub_id, claims, claimed_at, lease_until, sent_to)
+                                \(ruled("skipped, "))state, not_before, expires_at, hub_id, claims, claimed_at, lease_until, sent_to)
         SELECT $1::bigint, $2::bigint, batch_no, push_app_id, sandbox, min(push_no), max(push_no),
-               count(*) FILTER (WHERE NOT waits), count(*) FILTER (WHERE waits),
-               CASE WHEN is_claimed THEN 'claimed' ELSE 'queued' END,
+               count(*) FILTER (WHERE NOT waits\(ruled(" AND NOT is_skipped"))), count(*) FILTER (WHERE waits),
+               \(ruled("count(*) FILTER (WHERE is_skipped),"))
+               CASE \(ruled("WHEN is_skipped THEN 'settled' "))WHEN is_claimed THEN 'claimed' ELSE 'queued' END,
                CASE WHEN waits THEN moment.due ELSE moment.claimed_at END, moment.claimed_at + make_interval(secs => min(ttl)),
                CASE WHEN is_claimed THEN $6::uuid END, CASE WHEN is_claimed THEN 1 ELSE 0 END,
                CASE WHEN is_claimed THEN moment.claimed_at END, CASE WHEN is_claimed THEN moment.lease_until END,
                CASE WHEN is_claimed AND (SELECT count(*) FROM numbered WHERE is_claimed) <= $13::int4 THEN max(push_no) ELSE 0 END
           FROM numbered, (\(moments)) AS moment
-         GROUP BY batch_no, push_app_id, sandbox, waits, is_claimed, moment.due, moment.claimed_at, moment.lease_until),
+         GROUP BY batch_no, push_app_id, sandbox, waits, is_claimed\(ruled(", is_skipped")), moment.due, moment.claimed_at, moment.lease_until),
       push AS (
-        INSERT INTO push (customer_id, sendout_id, push_no, batch_no, device_id, contact_id, message_no, state, not_before)
+        INSERT INTO push (customer_id, sendout_id, push_no, batch_no, device_id, contact_id, message_no, state, not_before\(ruled(", reason, settled_at")))
         SELECT $1::bigint, $2::bigint, push_no, batch_no, device_id, contact_id, message_no,
-               CASE WHEN waits THEN 'waiting' ELSE 'queued' END, CASE WHEN waits THEN moment.due END
-          FROM numbered, (\(moments)) AS moment)
-      SELECT w.message_no, w.verdict, \(columns.all(contact: "w", device: "n")), n.push_no, n.batch_no,
-             coalesce(n.waits, false)
+               CASE \(ruled("WHEN is_skipped THEN 'skipped' "))WHEN waits THEN 'waiting' ELSE 'queued' END,
+               CASE WHEN waits THEN moment.due END\(ruled(", reason, CASE WHEN is_skipped THEN moment.claimed_at END"))
+          FROM numbered, (\(moments)) AS moment)\(ruled(capDays))
+      SELECT w.message_no,
+             \(ruled("CASE WHEN w.message_no IN (SELECT message_no FROM decided WHERE is_deferred) THEN 4 ELSE w.verdict END::int2",
+               else: "w.verdict")),
+             \(columns.all(contact: "w", device: "n")), n.push_no, n.batch_no,
+             coalesce(n.waits, false)\(ruled(", n.reason, NULL::timestamptz"))
         FROM wanted w
         LEFT JOIN numbered n ON n.message_no = w.message_no
        ORDER BY n.push_no
       """)
   }
+
+  /// Decides about the messages in `target`. Two to a contact cannot both count in a statement.
+  private static let decided = """
+    turn AS MATERIALIZED (
+      SELECT message_no, contact_id, row_number() OVER (PARTITION BY contact_id ORDER BY message_no) AS place
+        FROM (SELECT DISTINCT message_no, contact_id FROM target) AS message),
+    reached AS (
+      \(CapSQL.reserve(
+        """
+        SELECT contact_id, reach_ref($2::bigint, message_no) AS ref FROM turn
+                 WHERE place = 1
+                 ORDER BY contact_id
+        """, purpose: "$29::text", kept: "$30::int4", ignores: "false", rules))),
+    decided AS MATERIALIZED (
+      SELECT message_no, place > 1 AS is_deferred,
+             CASE WHEN place = 1 AND contact_id NOT IN (SELECT contact_id FROM reached)
+                  THEN \(CapSQL.reason(rule: CapSQL.rule(contact: "turn.contact_id", rules), names: "$28::text[]")) END AS reason
+        FROM turn),
+    """
+
+  /// The rows of `target` whose messages are accepted now. What is skipped does not wait.
+  private static let judged = """
+    (SELECT target.*, decided.reason, decided.reason IS NOT NULL AS is_skipped,
+                       target.may_wait AND decided.reason IS NULL AS waits
+                  FROM target FULL JOIN decided ON decided.message_no = target.message_no
+                 WHERE NOT coalesce(decided.is_deferred, true)) AS target
+    """
+
+  private static let capDays = """
+    ,
+    cap_days AS (
+      \(CapSQL.count(
+        names: "$28::text[]", counted: CapSQL.counted, capped: """
+        SELECT reason, count(*) AS contacts FROM decided WHERE reason IS NOT NULL GROUP BY reason
+        """, seed: "$2::bigint + $5::int4")))
+    """
+
+  private static let rules = CapSQL.Rules(counts: "$25::int4[]", hours: "$26::int4[]", purposes: "$27::text[]")
 
   private static let moments = """
     SELECT now() AS claimed_at, now() + make_interval(secs => $7::float8) AS lease_until,

@@ -3,7 +3,8 @@ package import Wire
 /// How statements of the customer `$1` that merge many rows at once find and write contacts. All arguments are SQL.
 ///
 /// A row has `original_id`, `texts` (in the order of `ContactField`), `date_of_birth` and `properties`, as a registration's parameters have them:
-/// NULL leaves a field as it is, "" and an infinite date clear it.
+/// NULL leaves a field as it is, "" and an infinite date clear it. Properties are texts mostly, as cells of a file are: one that says what a number
+/// or a boolean of the contact says leaves that as it is.
 package enum ContactMerge {
   private static let columns = ContactField.allCases.map(\.column)
   private static let fields = ContactField.allCases
@@ -51,7 +52,7 @@ package enum ContactMerge {
         \(fields.map { "AND (\(text($0, of: row)) IS NULL OR \(text($0, of: row)) = coalesce(\(contact).\($0.column), ''))" }
           .joined(separator: "\n    "))
         AND (\(row).properties IS NULL
-          OR merged_properties(\(contact).properties, \(row).properties)::text = \(contact).properties::text))
+          OR imported_properties(\(contact).properties, \(row).properties)::text = \(contact).properties::text))
     """
   }
 
@@ -62,7 +63,7 @@ package enum ContactMerge {
     (\(row).properties IS NOT NULL
           AND octet_length(coalesce(\(contact).properties::text, '')) + octet_length(\(row).properties::text)
             > \(Contact.maximumPropertiesSize)
-          AND octet_length(merged_properties(coalesce(\(contact).properties, '{}'), \(row).properties)::text)
+          AND octet_length(imported_properties(coalesce(\(contact).properties, '{}'), \(row).properties)::text)
             > \(Contact.maximumPropertiesSize))
     """
   }
@@ -75,7 +76,7 @@ package enum ContactMerge {
     UPDATE contact c SET
           date_of_birth = CASE WHEN isfinite(coalesce(r.date_of_birth, c.date_of_birth))
             THEN coalesce(r.date_of_birth, c.date_of_birth) END,
-          properties = CASE WHEN r.properties IS NULL THEN c.properties ELSE merged_properties(c.properties, r.properties) END,
+          properties = CASE WHEN r.properties IS NULL THEN c.properties ELSE imported_properties(c.properties, r.properties) END,
           \(fields.map { "\($0.column) = nullif(coalesce(\(text($0, of: "r")), c.\($0.column)), '')" }.joined(separator: ",\n      ")),
           updated_at = \(moment)
         FROM (\(rows)) r

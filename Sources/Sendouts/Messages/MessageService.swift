@@ -37,7 +37,7 @@ public final class MessageService: Sendable {
   private let limits: CustomerLimitsCache
 
   struct OpenStream: Sendable {
-    let stream: MessageStream
+    var stream: MessageStream
     let traits: StreamTraits
   }
 
@@ -149,6 +149,15 @@ public final class MessageService: Sendable {
   public func sendPIN(_ customer: CustomerID, _ request: MessageRequest) async throws -> MessageReply {
     var plan = try plan(request, nil)
     plan.namesPIN = true
+    plan.isLimited = false
+    return try await send(customer, plan, nil).message
+  }
+
+  /// Accepts a notice of the hub's own, which a person must hear of: no rule of caps looks at it.
+  /// - Throws: as above.
+  public func sendNotice(_ customer: CustomerID, _ request: MessageRequest) async throws -> MessageReply {
+    var plan = try plan(request, nil)
+    plan.isLimited = false
     return try await send(customer, plan, nil).message
   }
 
@@ -159,6 +168,7 @@ public final class MessageService: Sendable {
   ) async throws -> MessageReply {
     var plan = try plan(request, nil)
     plan.tested = sendout
+    plan.isLimited = false
     return try await send(customer, plan, nil).message
   }
 
@@ -221,6 +231,8 @@ public final class MessageService: Sendable {
     let savedFor: String?
     /// Whether it is the hub's own, with a PIN.
     var namesPIN = false
+    /// Whether quiet hours and caps look at it.
+    var isLimited = true
     /// Of a test.
     var tested: TestedSendout?
   }
@@ -271,7 +283,7 @@ public final class MessageService: Sendable {
     let stream = try self.stream(
       customer, apps, found, template: request.template, trigger: plan.trigger, tested: plan.tested, purpose: purpose)
     var limited = stream.stream
-    if !plan.namesPIN, plan.tested == nil { limited.limits = try limits(of: customer, for: purpose, found) }
+    if plan.isLimited { limited.limits = try limits(of: customer, for: purpose, found) }
     try compiled.check(for: apps)
     try SendoutRules.checkLink(compiled.template, beside: request.template)
     var content = stream.traits.content(request.message, compiled.template)
@@ -286,7 +298,7 @@ public final class MessageService: Sendable {
   }
 
   /// - Throws: `MustLookUp`.
-  private func limits(
+  func limits(
     of customer: CustomerID, for purpose: MessagePurpose, _ found: LookedUp
   ) throws -> StreamLimits? {
     guard let known = found.limits ?? limits.cached(customer) else {

@@ -30,13 +30,18 @@ extension MessageService {
   /// - Parameters:
   ///   - messages: each becomes one by `tracked`, of a list once there is a permit.
   ///   - apps: with credentials, the fallback's among them.
+  ///   - isLimited: whether caps count and stop them. Quiet hours are about marketing, which they are not.
   /// - Returns: what became of each, in their order.
   /// - Throws: `SendoutError.appWithoutCredentials`, `.streamEnded`; `ContentError`. Then nothing is committed.
   public func acceptEach<Message>(
     _ customer: CustomerID, _ messages: [Message], to apps: [PushApp], _ traits: TrackedTraits,
-    _ tracked: (Message) -> TrackedMessage
+    isLimited: Bool, _ tracked: (Message) -> TrackedMessage
   ) async throws -> [Result<Acceptance, any Error>] {
-    let stream = try await complete { try self.stream(customer, apps, $0, tracked: traits) }
+    let stream = try await complete { found in
+      var stream = try self.stream(customer, apps, found, tracked: traits)
+      if isLimited { stream.stream.limits = try self.limits(of: customer, for: .transactional, found) }
+      return stream
+    }
     guard messages.count > 1 else { return try await acceptEach(messages.map(tracked), in: stream) }
     return try await withListPermit(customer) { try await acceptEach(messages.map(tracked), in: stream) }
   }

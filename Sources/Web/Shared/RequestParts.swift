@@ -3,17 +3,16 @@ import Operations
 import Wire
 
 extension QueryParameters {
-  /// An unknown parameter is refused, so that a typo is reported.
+  /// An unknown parameter is refused, so that a typo is reported. A plus sign is a blank: forms of browsers and most clients write one so.
   /// - Throws: `HTTPErrorResponse` (400), naming the parameter.
   init(_ request: Request, known names: [String]) throws {
     var values: [String: String] = [:]
-    for (name, value) in request.uri.queryParameters {
-      let name = String(name)
+    for (name, value) in try FormFields.pairs(of: "query", (request.uri.query ?? "").utf8) {
       guard names.contains(name) else {
         let known = names.isEmpty ? "none is known here" : "known are \(names.joined(separator: ", "))"
         throw HTTPErrorResponse.badRequest("The query has an unknown parameter\(Self.shown(name)); \(known).")
       }
-      guard values.updateValue(String(value), forKey: name) == nil else {
+      guard values.updateValue(value, forKey: name) == nil else {
         throw HTTPErrorResponse.badRequest("\(name) is given twice.")
       }
     }

@@ -40,6 +40,18 @@ import Wire
     }
   }
 
+  @Test func `A filter and a search are read as a browser's form sends them`() async throws {
+    try await withConsole { console in
+      try await settle(console)
+      try await console.database.query("UPDATE contact SET city = 'New York', last_name = 'van Dam'")
+      let browser = try await console.browser(.marketer)
+      let link = #"href="/console/contacts/1""#
+      #expect(try await browser.get("/console/contacts?filter=city+%3D+%27New+York%27").text.contains(link))
+      #expect(try await browser.get("/console/contacts?query=van+dam").text.contains(link))
+      #expect(try await !browser.get("/console/contacts?query=van%2Bdam").text.contains(link))
+    }
+  }
+
   /// Adds a segment that the contact is in by its name.
   private func addSegment(_ console: ConsoleServer) async throws {
     _ = try await Segments(console.database.pool).add(

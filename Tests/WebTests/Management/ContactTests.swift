@@ -170,6 +170,26 @@ import Wire
     }
   }
 
+  @Test func `A plus sign in a query is a blank, and an encoded one a plus sign`() async throws {
+    try await withManagementServer { managed in
+      for json in [#"{"city":"New York"}"#, #"{"city":"New+York"}"#] {
+        let id = json.contains("+") ? "lars%2B1" : "lars%201"
+        #expect(try await managed.send("PUT", "/api/v1/contacts/\(id)", json: json).status == 200)
+      }
+      func ids(_ query: String) async throws -> [String?]? {
+        let reply = try await managed.send("GET", "/api/v1/contacts?\(query)")
+        #expect(reply.status == 200, "\(reply.text)")
+        return try reply.json.array("items")?.map { $0.string("originalId") }
+      }
+      #expect(try await ids("filter=city+%3D+%27New+York%27") == ["lars 1"])
+      #expect(try await ids("filter=city%20=%20'New%2BYork'") == ["lars+1"])
+      #expect(try await ids("query=lars+") == ["lars 1"])
+      #expect(try await ids("query=lars%2B") == ["lars+1"])
+      let broken = try await managed.send("GET", "/api/v1/contacts?query=%FF")
+      #expect(broken.status == 400 && broken.error == "The query is not percent-encoded UTF-8.")
+    }
+  }
+
   @Test func `A device is retired once, and valid again when its app registers it`() async throws {
     try await withManagementServer { managed in
       try await managed.addApp()

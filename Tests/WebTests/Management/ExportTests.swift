@@ -72,6 +72,24 @@ private final class SlowReaders: Sendable {
     }
   }
 
+  @Test func `An export of devices has none that get SMS, which no import takes`() async throws {
+    try await withManagementServer { managed in
+      let (app, other) = (try await managed.addApp(), try await managed.addApp("com.acme.other"))
+      try await put("0031612345678", "{}", managed)
+      for (app, token) in [(app, "aa"), (other, "+31612345678")] {
+        try await managed.database.query(
+          """
+          INSERT INTO device (customer_id, push_app_id, contact_id, token, token_key)
+          SELECT $1::bigint, $2::bigint, contact_id, $3::text, sha256($3::text::bytea) FROM contact
+          """, managed.customer.rawValue, app, token)
+      }
+      let path = "devices?columns=originalId,deviceToken"
+      #expect(try await export(path, managed).text.split(separator: "\n").count == 3)
+      try await managed.database.query("UPDATE push_app SET app_type = 10 WHERE push_app_id = $1::bigint", other)
+      #expect(try await export(path, managed).text == "originalId,deviceToken\n0031612345678,aa\n")
+    }
+  }
+
   @Test func `An export of many rows has each of them once, in pages`() async throws {
     try await withManagementServer { managed in
       try await managed.database.query(

@@ -235,7 +235,8 @@ public struct ConsoleRoutes: RouteSet {
   private func confirm(
     _ action: ConsoleAction, _ confirmation: Confirmation, _ visit: ConsoleVisit
   ) async throws -> Response {
-    let sent = visit.request.uri.queryParameters.filter { $0.key != "part" }.map { (String($0), String($1)) }
+    let sent = try FormFields.pairs(of: "query", (visit.request.uri.query ?? "").utf8).filter { $0.name != "part" }
+      .map { ($0.name, $0.value) }
     let call = try await call(
       visit, for: action.path, knowing: action.fields.map(\.name) + ["part"], form: FormValues(sent))
     do {
