@@ -148,7 +148,7 @@ import Wire
       let starts = places.compactMap { $0?.lowerBound }
       #expect(starts.count == 3 && starts == starts.sorted())
       #expect(
-        page.contains("Its newest device") && page.contains("Nobody: the customer’s") && page.contains("was over"))
+        page.contains("Their newest device") && page.contains("Nobody: the customer’s") && page.contains("was over"))
       // Both lines of a zone are one moment: 10:30 and 18:30 in Stockholm.
       #expect(page.contains(#"<tr><th scope="row">24 Dec 2026, 18:30</th><td class="num">1,234</td></tr>"#))
       #expect(page.contains(#"<tr><th scope="row">24 Dec 2026, 10:30</th><td class="num">5</td></tr>"#))
@@ -259,6 +259,8 @@ import Wire
         page.contains("evenly over 30 min") && page.contains("lifted for this sendout") && page.contains("5\u{A0}% get")
       )
       #expect(page.contains("It starts by itself.") && !page.contains("Nothing has left yet."))
+      // What only a start brings is not there.
+      #expect(!page.contains("Why pushes did not arrive") && !page.contains("First opens by hour"))
       #expect(page.contains(path(id, "/unschedule")))
       #expect(try await browser.get(path(id, "/unschedule")).text.contains("Bring the sendout back?"))
       #expect(try await browser.post(path(id, "/unschedule")).status == 303)

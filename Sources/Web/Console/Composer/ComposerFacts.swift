@@ -22,7 +22,7 @@ extension ComposerCheck {
       facts.append(("Pace", "\(ComposerForm.grouped(rate)) pushes a second at most"))
     }
     if draft.purpose == .marketing { facts.append(("Quiet hours", quietHours)) }
-    let caps = call.settings.caps.filter { $0.concerns(draft.purpose) }.map(\.name)
+    let caps = call.settings.caps.filter { $0.concerns(draft.purpose) }.map(\.words)
     if !caps.isEmpty {
       facts.append(("Caps", caps.joined(separator: ", ") + (campaign.ignoreCaps == true ? ", ignored" : "")))
     }
