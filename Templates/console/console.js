@@ -286,7 +286,7 @@ function upload(form) {
   });
 }
 
-/** Shows one part at a time: the one with an error, else the one without a name, else the first. */
+/** Shows one part at a time: the one with an error, else that of the address, else the one without a name, else the first. */
 function tabs(box) {
   const panels = all(":scope > [data-tab]", box);
   if (panels.length < 2) return;
@@ -322,7 +322,7 @@ function tabs(box) {
     links[place].focus();
   });
   box.prepend(make("div", { className: "tabs" }, row));
-  const first = [(panel) => one(".has-error", panel), (panel) => !panel.dataset.tab].map((is) => panels.findIndex(is)).find((place) => place >= 0);
+  const first = [(panel) => one(".has-error", panel), (panel) => location.hash === `#${panel.id}`, (panel) => !panel.dataset.tab].map((is) => panels.findIndex(is)).find((place) => place >= 0);
   choose(first ?? 0);
 }
 

@@ -190,9 +190,9 @@ enum Figures {
       """)
   }
 
-  /// How far a sendout is: accepted, not accepted, and the rest.
-  static func progress(_ done: Int, failed: Int, of whole: Int, label: String) -> Markup {
-    bar([("ok", max(0, done - failed)), ("bad", failed)], of: whole, label: label)
+  /// How far a sendout is: accepted, left out, not accepted, and the rest.
+  static func progress(_ done: Int, failed: Int, leftOut: Int, of whole: Int, label: String) -> Markup {
+    bar([("ok", max(0, done - failed - leftOut)), ("idle", leftOut), ("bad", failed)], of: whole, label: label)
   }
 
   /// A line without axes; nothing for less than two values, or none above 0.

@@ -148,7 +148,7 @@ import Wire
       let starts = places.compactMap { $0?.lowerBound }
       #expect(starts.count == 3 && starts == starts.sorted())
       #expect(
-        page.contains("Its newest device") && page.contains("Nobody: the customer’s") && page.contains("was over"))
+        page.contains("Their newest device") && page.contains("Nobody: the customer’s") && page.contains("was over"))
       #expect(
         page.contains(#"<td data-label="Accepted" class="num">1,111</td>"#)
           && page.contains(#"<td data-label="Opened" class="num">222</td>"#), "\(page)")
@@ -262,6 +262,8 @@ import Wire
         page.contains("evenly over 30 min") && page.contains("lifted for this sendout") && page.contains("5\u{A0}% get")
       )
       #expect(page.contains("It starts by itself.") && !page.contains("Nothing has left yet."))
+      // What only a start brings is not there.
+      #expect(!page.contains("Why pushes did not arrive") && !page.contains("First opens by hour"))
       #expect(page.contains(path(id, "/unschedule")))
       #expect(try await browser.get(path(id, "/unschedule")).text.contains("Bring the sendout back?"))
       #expect(try await browser.post(path(id, "/unschedule")).status == 303)

@@ -77,6 +77,14 @@ import Testing
     }
   }
 
+  @Test func `Pushes that were left out are not shown as failures`() {
+    let html = Figures.progress(90, failed: 10, leftOut: 30, of: 100, label: "90 %").html
+    for part in [#"class="ok" x="0" y="0" width="50""#, #"class="idle" x="50" y="0" width="30""#] {
+      #expect(html.contains(part), "\(html)")
+    }
+    #expect(html.contains(#"class="bad" x="80" y="0" width="10""#), "\(html)")
+  }
+
   @Test func `The shares of a bar add up to the whole at most`() {
     let html = Figures.bar([("ok", 50), ("bad", 25)], of: 100, label: "75 %").html
     #expect(html.contains(#"<rect class="ok" x="0" y="0" width="50" height="8"/>"#))

@@ -51,6 +51,14 @@ import Wire
     #expect(LimitForm.sentence(cap).contains("capped \(cap.name)"))
   }
 
+  @Test(arguments: [
+    ("3/24h/marketing", "3 marketing messages per 24 hours"), ("1/1d", "1 message per 24 hours"),
+    ("10/7d", "10 messages per 7 days"), ("2/1h/transactional", "2 transactional messages per hour"),
+  ])
+  func `A cap is told in few words`(text: String, words: String) throws {
+    #expect(try #require(Cap(text)).words == words)
+  }
+
   @Test func `Quiet hours and caps are saved, shown again, and removed`() async throws {
     try await withManagementServer { managed in
       let browser = try await managed.browser(.operator)

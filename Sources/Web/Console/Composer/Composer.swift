@@ -91,11 +91,10 @@ struct Composer: Sendable {
       let all = versions[version == .translation ? 0 : 1]
       return zip(places, all).enumerated().map { number, one in
         let (place, fields) = one
-        let (main, rest) = Self.split(fields.map(\.name), of: version)
         return [
           "title": form.title(of: version, at: place) ?? "", "number": number + 1, "id": "\(version.rawValue)-\(place)",
-          "main": some(main),
-          "rest": some(rest), "hasRestError": hasError(rest), "remove": "remove.\(version.rawValue).\(place)",
+          "fields": some(fields.map(\.name)), "hasMore": !form.isWhole(version, at: place),
+          "place": "\(version.rawValue).\(place)",
         ]
       }
     }
@@ -129,16 +128,6 @@ struct Composer: Sendable {
       title: draft.map { "Draft: \($0.name)" } ?? "New sendout", template: "compose", values: values,
       sql: draft.map { "SELECT * FROM sendout WHERE customer_id = \(call.customer) AND sendout_id = \($0.sendoutId);" },
       calls: link.map { [$0] } ?? [])
-  }
-
-  /// Fields of a fieldset that are always open, and the others.
-  private static func split(_ names: [String], of version: MessageVersion) -> ([String], [String]) {
-    let open = version == .translation ? ["place", "language"] : ["place", "name", "share"]
-    func isOpen(_ name: String) -> Bool {
-      let field = name.split(separator: ".").last.map { String($0) } ?? ""
-      return open.contains(field) || ComposerForm.first.contains(field)
-    }
-    return (names.filter(isOpen), names.filter { !isOpen($0) })
   }
 
   /// Which zones come when, without anything being stored.

@@ -105,7 +105,7 @@ struct ComposerCheck: Sendable {
       "lastAt": told.lastAt.map { [call.zone.time($0)] } ?? [],
       "strip": told.zones.isEmpty
         ? Markup("") : ZoneStrip(told, in: call.zone, hasLocalTime: draft.campaign.localTime != nil).markup,
-      "warnings": told.warnings.map { warning(of: $0) }, "hasWarnings": !told.warnings.isEmpty,
+      "warnings": warnings(told.warnings), "hasWarnings": !told.warnings.isEmpty,
     ]
   }
 

@@ -22,7 +22,7 @@ extension ComposerCheck {
       facts.append(("Pace", "\(ComposerForm.grouped(rate)) pushes a second at most"))
     }
     if draft.purpose == .marketing { facts.append(("Quiet hours", quietHours)) }
-    let caps = call.settings.caps.filter { $0.concerns(draft.purpose) }.map(\.name)
+    let caps = call.settings.caps.filter { $0.concerns(draft.purpose) }.map(\.words)
     if !caps.isEmpty {
       facts.append(("Caps", caps.joined(separator: ", ") + (campaign.ignoreCaps == true ? ", ignored" : "")))
     }
@@ -47,8 +47,22 @@ extension ComposerCheck {
     }
   }
 
+  /// Warnings of one kind that follow each other stand together, as the same helps.
+  func warnings(_ all: [PreflightReply.Warning]) -> [[String: Any]] {
+    let groups = all.reduce(into: [[PreflightReply.Warning]]()) { groups, warning in
+      if groups.last?.first?.code == warning.code {
+        groups[groups.count - 1].append(warning)
+      } else {
+        groups.append([warning])
+      }
+    }
+    return groups.map { group in
+      warning(of: group[0]).merging(["text": group.map(\.text).joined(separator: " ")]) { $1 }
+    }
+  }
+
   /// A warning with what helps, and where that is done.
-  func warning(of warning: PreflightReply.Warning) -> [String: Any] {
+  private func warning(of warning: PreflightReply.Warning) -> [String: Any] {
     let draft = "/console/sendouts/\(draft.sendoutId)/edit"
     let (tone, fix, href): (String, String, String) =
       switch warning.code {

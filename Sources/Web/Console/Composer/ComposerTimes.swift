@@ -81,7 +81,7 @@ extension ComposerForm {
   }
 
   private static func limitFields(_ customer: CustomerReply) -> [FormField] {
-    let caps = customer.caps.map(\.name).joined(separator: ", ")
+    let caps = customer.caps.map(\.words).joined(separator: ", ")
     let request = SendoutRequest.form
     return [
       FormField(

@@ -14,8 +14,11 @@ enum MessageVersion: String, CaseIterable {
   /// A hidden field that says that the fieldset is there.
   func mark(_ place: Int) -> String { name(place, "place") }
 
-  /// What a button of the form does: `add.variant` or `remove.variant.1`.
-  /// - Returns: the form with one fieldset more or less; nil for any other text.
+  /// A hidden field that says that the fieldset shows those fields, too, that few need.
+  func whole(_ place: Int) -> String { name(place, "all") }
+
+  /// What a button of the form does: `add.variant`, `remove.variant.1` or `more.variant.1`.
+  /// - Returns: the form with one fieldset more or less, or with a whole one; nil for any other text.
   static func values(_ values: FormValues, after act: String) -> FormValues? {
     let words = act.split(separator: ".").map { String($0) }
     guard words.count > 1, let version = MessageVersion(rawValue: words[1]) else { return nil }
@@ -31,6 +34,7 @@ enum MessageVersion: String, CaseIterable {
         if version == .variant { added = added.with(version.name(next, "name"), letter(place)) }
       }
       return added
+    case ("more", 3): return Int(words[2]).map { values.with(version.whole($0), "true") }
     case ("remove", 3): return values.without { $0.hasPrefix("\(version.rawValue).\(words[2]).") }
     default: return nil
     }
@@ -58,40 +62,49 @@ enum MessageVersion: String, CaseIterable {
 // MARK: - Fields
 
 extension ComposerForm {
-  /// The fields of one fieldset. Their labels name it, as the summary of errors does not show where they stand.
+  /// What a fieldset has of a message from the beginning.
+  private static let usual = ["alert", "info"]
+
+  /// Whether a fieldset shows all of its fields: somebody asked for them, or one of those that few need has something.
+  func isWhole(_ version: MessageVersion, at place: Int) -> Bool {
+    let seldom = Self.first.filter { !Self.usual.contains($0) } + ["template", "more"]
+    return ([version.whole(place)] + seldom.map { version.name(place, $0) }).contains { values.text($0) != nil }
+  }
+
+  /// The fields of one fieldset. Their labels name it, as the summary of errors does not show where they stand. A page with many
+  /// fieldsets stays small, as fields that few need are shown where they are asked for.
   func fields(of version: MessageVersion, at place: Int, templates: [String]) -> [FormField] {
     func name(_ field: String) -> String { version.name(place, field) }
     let whole = title(of: version, at: place).map { ", \($0)" } ?? ""
-    let heads: [FormField]
-    var others: [FormField] = []
+    var fields = [FormField(version.mark(place), label: "", kind: .hidden)]
     switch version {
     case .translation:
-      heads = [
-        FormField(
-          name("language"), label: "Language", hint: "As in sv or pt-BR.", limits: 1...Int64(LanguageTag.maximum))
-      ]
+      fields.append(FormField(name("language"), label: "Language", limits: 1...Int64(LanguageTag.maximum)))
     case .variant:
-      heads = [
+      fields += [
         FormField(name("name"), label: "Name", isRequired: true, limits: 1...50),
-        FormField(
-          name("share"), label: "Share\(whole), in percent", kind: .number, isRequired: true, limits: 1...100),
-      ]
-      others = [
-        FormField(
-          name("template"), label: "Rich page\(whole)",
-          kind: templates.count > Self.mostChoices ? .text : .choice(templates.map { FormField.Choice($0) }))
+        FormField(name("share"), label: "Share in percent\(whole)", kind: .number, isRequired: true, limits: 1...100),
       ]
     }
-    let texts = Self.fieldsOfMessage.filter { Self.first.contains($0.name) }.map { field in
+    let isWhole = isWhole(version, at: place)
+    fields += Self.fieldsOfMessage.filter { (isWhole ? Self.first : Self.usual).contains($0.name) }.map { field in
       var shown = Self.field(field, name(field.name), of: whole)
       shown.hint = ""
       return shown
     }
-    others.append(
+    guard isWhole else { return fields }
+    if version == .variant {
+      fields.append(
+        FormField(
+          name("template"), label: "Rich page\(whole)",
+          kind: templates.count > Self.mostChoices ? .text : .choice(templates.map { FormField.Choice($0) })))
+    }
+    return fields + [
       FormField(
         name("more"), label: "Other members\(whole)", kind: .area(rows: 2),
-        hint: #"Of the message, as JSON, such as {"sound":"bell"}."#))
-    return [FormField(version.mark(place), label: "", kind: .hidden)] + heads + texts + others
+        hint: #"Of the message, as JSON, such as {"sound":"bell"}."#),
+      FormField(version.whole(place), label: "", kind: .hidden),
+    ]
   }
 
   /// As in `sv` and `A`.

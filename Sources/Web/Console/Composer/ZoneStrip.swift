@@ -23,7 +23,8 @@ struct ZoneStrip: Sendable {
   private static let mostNames = 3
 
   var markup: Markup {
-    let heading = "<figcaption>Zones\(hasLocalTime ? ", and when they come" : "")</figcaption>"
+    let coming = hasLocalTime ? ", and when they come, in \(Markup.escaped(zone.name))" : ""
+    let heading = "<figcaption>Zones\(coming)</figcaption>"
     guard !zones.isEmpty else {
       return Markup("<figure class=\"chart\">\(heading)<p class=\"muted\">Nobody is in this audience.</p></figure>")
     }

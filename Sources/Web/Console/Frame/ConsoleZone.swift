@@ -14,10 +14,13 @@ struct ConsoleZone: Sendable {
     self.zone = zone ?? .gmt
   }
 
-  /// For `{{>_time}}`: `text` as in `20 Nov 2026, 22:13`, `utc` for people, and `iso` for machines.
+  /// For `{{>_time}}`: `text` as in `20 Nov 2026, 22:13`, `day` of it alone, `utc` for people, and `iso` for machines.
   func time(_ date: Date) -> [String: Any] {
     let stamp = Timestamp(date).description
-    return ["text": text(date), "utc": String(stamp.prefix(19)).replacing("T", with: " ") + " UTC", "iso": stamp]
+    return [
+      "text": text(date), "day": day(date), "utc": String(stamp.prefix(19)).replacing("T", with: " ") + " UTC",
+      "iso": stamp,
+    ]
   }
 
   func time(_ moment: Timestamp) -> [String: Any] { time(moment.date) }

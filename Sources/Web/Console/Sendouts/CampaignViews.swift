@@ -73,7 +73,8 @@ extension ConsoleCall {
     }
     return [
       [
-        "rows": rows, "isDecided": figures.variants.contains { $0.atDecision != nil },
+        "rows": rows, "isCounted": !figures.variants.isEmpty,
+        "isDecided": figures.variants.contains { $0.atDecision != nil },
         "scale": ChartText.percent(Int((scale * 100).rounded()), of: 100), "misfit": figures.sizesFit == false,
         "waiting": figures.waiting.map { ChartText.grouped($0) } ?? "",
         "decision": self.decision(sendout),
@@ -196,8 +197,8 @@ extension ConsoleCall {
   private static func words(_ source: ZoneSource) -> String {
     switch source {
     case .contact: "The contact"
-    case .device: "Its newest device"
-    case .country: "Its country"
+    case .device: "Their newest device"
+    case .country: "Their country"
     case .customer: "Nobody: the customer’s"
     }
   }
@@ -212,7 +213,7 @@ extension ConsoleCall {
       let own = LeftOutWords(line.reason)
       var row: [String: Any] = [
         "reason": line.reason, "word": own.word, "meaning": own.meaning ?? help.meaning ?? "",
-        "advice": own.meaning == nil ? help.advice ?? "" : "", "contacts": ChartText.grouped(line.contacts),
+        "contacts": ChartText.grouped(line.contacts),
         "atFreeze": line.atFreeze.map { ChartText.grouped($0) } ?? "–", "filter": line.filter ?? "",
       ]
       func link(_ path: String, _ isAllowed: Bool) -> String {
@@ -245,6 +246,7 @@ extension ConsoleCall {
         if let at = time.startAt { row["at"] = zone.time(at) }
         return row
       },
+      "hasExpected": !series.expected.isEmpty,
       "expected": series.expected.map { entry -> [String: Any] in
         var row: [String: Any] = ["local": entry.localTime?.words ?? ""]
         if entry.localTime == nil { row["at"] = zone.time(entry.at) }

@@ -84,15 +84,19 @@ enum SendoutPages {
     }
     values["page"] = sendout.template.map { "\($0), version \(sendout.templateVersion ?? 0)" } ?? ""
     values["policy"] =
-      sendout.onUncertain == .resend ? "Sent again: nobody is missed." : "Not sent again: nobody gets two."
+      sendout.onUncertain == .resend
+      ? "Pushes that may have left are sent again: nobody is missed."
+      : "Pushes that may have left are not sent again: nobody gets two."
     values["moments"] = [
       ("Created", sendout.createdAt), ("Started", sendout.startedAt), ("Audience written", sendout.frozenAt),
       ("Ended", sendout.finishedAt), ("Deleted by retention", sendout.expiredAt),
     ].compactMap { label, at -> [String: Any]? in at.map { ["label": label, "at": call.zone.time($0)] } }
     values["unknown"] = sendout.unknownOriginalIds.map { $0 > 0 ? ChartText.grouped($0) : "" } ?? ""
     values["verbs"] = verbs(sendout, call)
+    let isBegun = sendout.state != .draft && sendout.state != .scheduled
+    values["isBegun"] = isBegun
     values["export"] =
-      sendout.state == .draft ? "" : DownloadPages.link(call, .pushes, sendout: sendout.sendoutId)
+      !isBegun ? "" : DownloadPages.link(call, .pushes, sendout: sendout.sendoutId)
     // A verb that its state does not allow any more.
     values["form"] = call.formView([])
     values["hasRecipients"] =
@@ -112,17 +116,27 @@ enum SendoutPages {
       isLive: sendout.state.isActive || call.startsSoon(sendout))
   }
 
-  /// The fields of a message as the API has them, those first that people see.
+  /// The fields of a message as the API has them, those first that people see. Each of a translation says which language it has.
   static func message(_ message: MessageBody) -> [[String: Any]] {
     guard case .object(let members) = try? JSONValue(encoding: message) else { return [] }
     let first = ["title", "subtitle", "alert", "info"]
     func place(_ name: String) -> Int { first.firstIndex { $0.utf8.elementsEqual(name.utf8) } ?? first.count }
-    return members.map { ($0.key.text, $0.value) }
-      .sorted { (place($0.0), UTF8String($0.0)) < (place($1.0), UTF8String($1.0)) }
-      .map { name, value in
-        if case .string(let text) = value { return ["name": name, "text": text] }
-        return ["name": name, "json": String(decoding: (try? JSONCoding.encode(value)) ?? [], as: UTF8.self)]
-      }
+    func lines(_ members: [UTF8String: JSONValue], in language: String) -> [[String: Any]] {
+      members.map { ($0.key.text, $0.value) }
+        .sorted { (place($0.0), UTF8String($0.0)) < (place($1.0), UTF8String($1.0)) }
+        .flatMap { name, value -> [[String: Any]] in
+          if name == "translations", case .object(let languages) = value {
+            return languages.sorted { $0.key < $1.key }.flatMap { language, translation -> [[String: Any]] in
+              guard case .object(let members) = translation else { return [] }
+              return lines(members, in: " (\(language.text))")
+            }
+          }
+          if case .string(let text) = value { return [["name": name + language, "text": text]] }
+          let json = String(decoding: (try? JSONCoding.encode(value)) ?? [], as: UTF8.self)
+          return [["name": name + language, "json": json]]
+        }
+    }
+    return lines(members, in: "")
   }
 
   // MARK: Verbs

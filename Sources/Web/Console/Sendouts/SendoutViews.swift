@@ -17,7 +17,9 @@ extension ConsoleCall {
       row["started"] = zone.time(started)
     }
     if sendout.state == .scheduled {
-      row["starts"] = sendout.campaign.localTime?.words ?? sendout.campaign.startAt.map { zone.text($0.date) } ?? ""
+      row["starts"] =
+        sendout.campaign.localTime.map { "\($0.words), local time" }
+        ?? sendout.campaign.startAt.map { zone.text($0.date) } ?? ""
     }
     if let counts = sendout.counts {
       row["audience"] = ChartText.grouped(counts.audience)
@@ -57,7 +59,7 @@ extension SendoutCounts {
   /// How far it is.
   var progress: Markup {
     Figures.progress(
-      done, failed: failed + uncertain + skipped + cancelled, of: audience,
+      done, failed: failed + uncertain, leftOut: skipped + cancelled, of: audience,
       label: "\(ChartText.percent(done, of: audience)) of \(ChartText.grouped(audience)) pushes have their outcome")
   }
 }

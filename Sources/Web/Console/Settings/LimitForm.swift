@@ -8,7 +8,7 @@ enum LimitForm {
       "quietHours.start", label: "Quiet from", hint: "Such as 21:00. Empty, as the next field, for no quiet hours."),
     FormField("quietHours.end", label: "Quiet until", hint: "Such as 08:00, of the next day if it is earlier."),
     FormField(
-      "quietHours.policy", label: "What becomes of marketing then",
+      "quietHours.policy", label: "What falls into them",
       kind: .choice([
         FormField.Choice(QuietPolicy.hold.rawValue, "It waits, and goes when they end"),
         FormField.Choice(QuietPolicy.skip.rawValue, "It is not sent"),
@@ -129,12 +129,8 @@ enum LimitForm {
   static func typed(_ form: FormValues, _ row: Int) -> Cap? { try? cap(form, row) }
 
   static func sentence(_ cap: Cap) -> String {
-    let (hours, count) = (cap.per.hours, cap.count)
-    let isInDays = cap.per.description.hasSuffix("d")
-    let span =
-      isInDays
-      ? hours == 24 ? "24 hours" : "\(hours / 24) days of 24 hours"
-      : hours == 1 ? "hour" : "\(hours) hours"
+    let count = cap.count
+    let span = cap.span.replacing(" days", with: " days of 24 hours")
     let what =
       switch cap.purpose {
       case .marketing:
@@ -161,5 +157,20 @@ enum LimitForm {
     return hours.policy == .skip
       ? "Marketing is not sent \(span). Transactional messages go at any time."
       : "Marketing waits \(span). It goes when they end, spread over 15 minutes. Transactional messages go at any time."
+  }
+}
+
+extension Cap {
+  /// As in `24 hours`, `7 days` and `hour`.
+  fileprivate var span: String {
+    let hours = per.hours
+    return per.description.hasSuffix("d") && hours > 24
+      ? "\(hours / 24) days" : hours == 1 ? "hour" : "\(hours) hours"
+  }
+
+  /// As in `3 marketing messages per 24 hours`.
+  var words: String {
+    let kind = purpose.map { "\($0.rawValue) " } ?? ""
+    return "\(count) \(kind)message\(count == 1 ? "" : "s") per \(span)"
   }
 }

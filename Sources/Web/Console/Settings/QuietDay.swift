@@ -21,7 +21,7 @@ enum QuietDay {
     }
     return Markup(
       """
-      <figure class="chart"><figcaption>A recipient's day</figcaption><svg viewBox="0 0 480 52" role="img" direction="ltr" \
+      <figure class="chart day"><figcaption>A recipient's day</figcaption><svg viewBox="0 0 480 52" role="img" direction="ltr" \
       aria-labelledby="quiet-day"><title id="quiet-day">\(Markup.escaped(sentence))</title>\(rect("axis", 0, day))\
       \(ticks.joined())\(shaded.joined())\(labels.joined())</svg></figure>
       """)

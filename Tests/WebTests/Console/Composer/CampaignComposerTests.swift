@@ -118,7 +118,8 @@ import Wire
         console.customer, CustomerUpdate(timeZone: "Europe/Stockholm", quietHours: .set(hours), caps: [cap]))
       let page = try await console.browser(.marketer).get("/console/new-sendout").text
       #expect(page.contains("In the zone Europe/Stockholm."), "\(page)")
-      #expect(page.contains("21:00 to 08:00, held until they end") && page.contains("3/24h marketing"), "\(page)")
+      #expect(page.contains("21:00 to 08:00, held until they end"), "\(page)")
+      #expect(page.contains("Caps of the customer: 3 marketing messages per 24 hours."), "\(page)")
     }
   }
 
@@ -210,6 +211,39 @@ import Wire
         let reply = try await browser.post("/console/new-sendout/preview", form(["act": act]))
         #expect(reply.status == 200 && !reply.text.contains("variant.0.name"), "\(act)")
       }
+    }
+  }
+
+  @Test func `Fields that few need stand where they are asked for, and a page with many fieldsets stays small`()
+    async throws
+  {
+    try await withConsole { console in
+      try await console.settle()
+      let browser = try await console.browser(.marketer)
+      _ = try await browser.get("/console/new-sendout")
+      let languages = ["da", "de", "es", "fi", "fr", "it", "ja", "nl", "pt-BR", "sv"].enumerated().flatMap {
+        [
+          ("translation.\($0).place", "\($0)"), ("translation.\($0).language", $1),
+          ("translation.\($0).alert", "In \($1), {{firstName}}"), ("translation.\($0).info", "More in \($1)"),
+        ]
+      }
+      let variants = (0..<5).flatMap {
+        [
+          ("variant.\($0).place", "\($0)"), ("variant.\($0).name", "Variant \($0)"), ("variant.\($0).share", "20"),
+          ("variant.\($0).alert", "Number \($0) for {{firstName}}"),
+        ]
+      }
+      let all = form() + languages + variants + [("variant.2.url", "https://example.com/")]
+      let page = try await browser.post("/console/new-sendout/preview", all)
+      #expect(page.status == 200 && page.body.count < 60 * 1024, "\(page.body.count)")
+      #expect(page.text.contains(#"value="more.translation.3""#) && !page.text.contains("translation.3.url"))
+      // One that has something is shown.
+      #expect(page.text.contains(#"name="variant.2.url""#) && !page.text.contains("more.variant.2"))
+      let asked = try await browser.post("/console/new-sendout/preview", all + [("act", "more.translation.3")]).text
+      for name in ["image", "url", "more"] { #expect(asked.contains(#"name="translation.3.\#(name)""#), "\(asked)") }
+      #expect(!asked.contains("translation.4.url") && !asked.contains("more.translation.3"))
+      // It stays so while one goes on.
+      #expect(asked.contains(#"name="translation.3.all" value="true""#))
     }
   }
 

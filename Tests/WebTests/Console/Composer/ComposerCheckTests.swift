@@ -127,6 +127,16 @@ import Wire
     }
   }
 
+  @Test func `Warnings of one kind stand together, with what helps once`() async throws {
+    try await withConsole { console in
+      let browser = try await console.browser(.marketer)
+      try await write(console, browser, ["message.alert": "Hi {{city}} {{lastName}}"])
+      let page = try await browser.get("/console/sendouts/1/check").text
+      for name in ["city", "lastName"] { #expect(page.contains("\(name) is empty for 2 contacts"), "\(page)") }
+      #expect(page.ranges(of: "Say something in its place").count == 1, "\(page)")
+    }
+  }
+
   @Test func `A limit of contacts that is none stands at its field`() async throws {
     try await withConsole { console in
       let browser = try await console.browser(.marketer)
