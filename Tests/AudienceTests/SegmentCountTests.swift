@@ -247,10 +247,10 @@ import Wire
       let counting = CountingDatabase(database.pool)
       let reads: [@Sendable () async throws -> Void] = [
         { _ = try await Segments(counting).contacts(customer, filter, PageRequest(limit: 1)) },
-        { _ = try await ContactSearch(counting).contacts(customer, beginningWith: nil, meeting: filter.sql) },
+        { _ = try await ContactSearch(counting).contacts(customer, beginningWith: nil, meeting: filter.ofPage) },
         {
           _ = try await ContactSearch(counting).contacts(
-            customer, beginningWith: "a", in: .originalId, meeting: filter.sql)
+            customer, beginningWith: "a", in: .originalId, meeting: filter.ofPage)
         },
         { _ = try await SegmentCounts(counting).estimate(customer, filter) },
         {
