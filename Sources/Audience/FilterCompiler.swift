@@ -192,11 +192,16 @@ struct FilterCompiler {
       isNullable: false)
   }
 
+  /// That the birthday is on a day of the window. The birthdays of these days are found once, as month and day.
   private mutating func birthday(_ field: FilterField, _ window: FilterWindow) -> Condition {
-    let today = "(\(FilterSQL.nowMark) AT TIME ZONE 'UTC')::date"
     guard let day = day(field) else { return .never }
-    let distance = "filter_days_to_birthday(\(day), \(today), \(window.direction == .next))"
-    return Condition("(\(distance) <= \(integer(Int64(window.span.amount))))")
+    let today = "(\(FilterSQL.nowMark) AT TIME ZONE 'UTC')::date"
+    let days = "\(literal(String(window.span.amount)))::int"
+    return Condition(
+      """
+      (to_char(\(day)::timestamp, 'MMDD') IN (
+        SELECT filter_birthdays(\(today) \(window.direction == .next ? "+" : "-") away) FROM generate_series(0, \(days)) AS away))
+      """)
   }
 
   // MARK: - Literals
