@@ -41,14 +41,18 @@ struct FilterCompiler {
   /// Whether segments inside become a call of `report.segment_contacts`, so that later changes of them count.
   private let callsSegments: Bool
   private let reach: Reach
+  /// Whether what a text implies of an index stands beside it.
+  private let namesIndexes: Bool
   /// Whether activity is counted in the ledger, contact by contact: in statements about one contact, and of contacts with notes.
   private var countsInLedger: Bool
   /// How many segments are around what is compiled. `Segments` refuses circles, so this is for a database that has one nonetheless.
   private var level = 0
 
   init(
-    _ segments: SegmentDefinitions, callsSegments: Bool = false, ofOne isOfOne: Bool = false, reach: Reach = .all
+    _ segments: SegmentDefinitions, callsSegments: Bool = false, ofOne isOfOne: Bool = false, reach: Reach = .all,
+    namingIndexes namesIndexes: Bool = false
   ) {
+    self.namesIndexes = namesIndexes
     self.segments = segments
     self.reach = reach
     countsInLedger = isOfOne
@@ -62,10 +66,13 @@ struct FilterCompiler {
   /// it, where the planner finds it.
   mutating func whole(_ filter: Filter) -> Condition {
     let parts = parts(of: filter)
+    var conditions = namesIndexes ? parts.compactMap { indexed($0) } : []
     let rolledUp = parts.filter { readsRollUp($0) }
-    guard !countsInLedger, !rolledUp.isEmpty else { return condition(filter) }
+    guard !countsInLedger, !rolledUp.isEmpty else {
+      conditions.append(condition(filter))
+      return Self.joined(conditions, "AND")
+    }
     join = reach == .few ? ActivitySQL.lookUp : ActivitySQL.join(within: reach.range)
-    var conditions: [Condition] = []
     for part in parts where !readsRollUp(part) { conditions.append(condition(part)) }
     countsInLedger = true
     let byLedger = joined(rolledUp, "AND")
@@ -76,6 +83,12 @@ struct FilterCompiler {
         "(CASE WHEN \(ActivitySQL.hasChanged) THEN \(byLedger.sql) ELSE \(byRow.sql) END)",
         isNullable: byLedger.isNullable || byRow.isNullable))
     return Self.joined(conditions, "AND")
+  }
+
+  /// What a condition implies that an index of contacts has.
+  private mutating func indexed(_ filter: Filter) -> Condition? {
+    guard case .compare(.contact(let field), .compare(.equal, .text(let text))) = filter else { return nil }
+    return ContactConditions.indexed(where: field, is: literal(text.text)).map { Condition("(\($0))") }
   }
 
   /// What all has to be met, those of segments inside as well.
@@ -179,11 +192,16 @@ struct FilterCompiler {
       isNullable: false)
   }
 
+  /// That the birthday is on a day of the window. The birthdays of these days are found once, as month and day.
   private mutating func birthday(_ field: FilterField, _ window: FilterWindow) -> Condition {
-    let today = "(\(FilterSQL.nowMark) AT TIME ZONE 'UTC')::date"
     guard let day = day(field) else { return .never }
-    let distance = "filter_days_to_birthday(\(day), \(today), \(window.direction == .next))"
-    return Condition("(\(distance) <= \(integer(Int64(window.span.amount))))")
+    let today = "(\(FilterSQL.nowMark) AT TIME ZONE 'UTC')::date"
+    let days = "\(literal(String(window.span.amount)))::int"
+    return Condition(
+      """
+      (to_char(\(day)::timestamp, 'MMDD') IN (
+        SELECT filter_birthdays(\(today) \(window.direction == .next ? "+" : "-") away) FROM generate_series(0, \(days)) AS away))
+      """)
   }
 
   // MARK: - Literals

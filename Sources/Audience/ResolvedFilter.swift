@@ -32,9 +32,17 @@ package struct ResolvedFilter: Sendable, Hashable {
   /// - Parameter range: SQL that follows a number, as in `BETWEEN 1 AND 9`.
   package func sql(within range: String) -> FilterSQL { sql(for: .numbers(range)) }
 
+  /// As `sql`, for pages of contacts.
+  package var ofPage: PageFilter {
+    let all = sql(for: .all, namingIndexes: true)
+    if namesSendout { return PageFilter(all, first: (sqlOfFew, 5000)) }
+    let plain = sql
+    return all == plain ? PageFilter(all) : PageFilter(all, first: (plain, 20_000))
+  }
+
   /// As `sql`, for statements that look at some contacts alone.
-  func sql(for reach: FilterCompiler.Reach) -> FilterSQL {
-    var compiler = FilterCompiler(segments, reach: reach)
+  func sql(for reach: FilterCompiler.Reach, namingIndexes: Bool = false) -> FilterSQL {
+    var compiler = FilterCompiler(segments, reach: reach, namingIndexes: namingIndexes)
     let condition = compiler.whole(filter)
     return FilterSQL(
       template: dated(condition.sql), literals: compiler.literals, join: compiler.join, lookUps: lookUps)

@@ -69,6 +69,10 @@ enum SegmentCountQueries {
         SELECT device.push_app_id, count(*), now() FROM device WHERE \(devices) GROUP BY device.push_app_id
         """)
     }
+    // In the order of numbers, so that the planner can merge them with the devices. It knows nothing of what WITH has found, and would rather
+    // hash all devices of the range.
+    let found =
+      if case .numbers = scope { "(SELECT contact_id FROM found ORDER BY contact_id) AS found" } else { "found" }
     return Statement(
       scope.name, .read,
       """
@@ -78,7 +82,7 @@ enum SegmentCountQueries {
       SELECT NULL::bigint, count(*), now() FROM found
       UNION ALL
       SELECT device.push_app_id, count(*), now()
-        FROM found JOIN device ON device.contact_id = found.contact_id
+        FROM \(found) JOIN device ON device.contact_id = found.contact_id
        WHERE \(devices)
        GROUP BY device.push_app_id
       """)

@@ -32,18 +32,22 @@ enum SegmentQueries {
   static let all: [Statement] =
     [
       named, read, lockForRemoval, using, search(FilterCompiler.sample),
+      search(FilterCompiler.sample(for: .few), amongFirst: 1),
       // What explains one contact joins nothing.
       explain([(condition: .everyone, value: "(\(FilterSQL.literalsMark))[1]")]),
     ]
     + SegmentMemberQueries.all + SegmentCountQueries.all + AudienceSampleQueries.all
 
   /// The contacts that meet a filter, with its literals as `$2`, with numbers above `$3`, at most `$4` of them.
-  static func search(_ filter: FilterSQL) -> Statement {
+  /// - Parameter first: how many contacts are looked at; nil for all.
+  static func search(_ filter: FilterSQL, amongFirst first: Int? = nil) -> Statement {
     Statement(
-      "segment.search", .read,
+      first == nil ? "segment.search" : "segment.search_first", .read,
       """
-      SELECT \(ContactConditions.details) FROM contact \(filter.join)
-       WHERE contact.customer_id = $1::bigint AND contact.contact_id > $3::bigint AND \(filter.sql(literals: "$2::text[]"))
+      SELECT \(ContactConditions.details)
+        FROM (SELECT * FROM contact WHERE contact.customer_id = $1::bigint AND contact.contact_id > $3::bigint
+              \(PageFilter.looked(at: first, by: "contact_id"))) AS contact \(filter.join)
+       WHERE \(filter.sql(literals: "$2::text[]"))
        ORDER BY contact.contact_id LIMIT $4::bigint
       """)
   }

@@ -112,10 +112,10 @@ extension Segments {
   package func contacts(
     _ customer: CustomerID, _ filter: ResolvedFilter, _ page: PageRequest<ContactID>
   ) async throws -> Page<ContactDetails, ContactID> {
-    let sql = filter.sql
-    let rows = try await sql.sharingMemory(database, of: customer) {
-      try await $0.query(
-        SegmentQueries.search(sql), customer.rawValue, sql.literals, page.after?.rawValue ?? 0, Int64(page.limit + 1))
+    let rows = try await filter.ofPage.rows(page.limit + 1, database, of: customer) { database, sql, first in
+      try await database.query(
+        SegmentQueries.search(sql, amongFirst: first), customer.rawValue, sql.literals, page.after?.rawValue ?? 0,
+        Int64(page.limit + 1))
     }
     return page.page(of: try rows.map { try $0.reply(ContactDetails.self) }, cursor: \.contactId)
   }

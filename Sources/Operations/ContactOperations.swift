@@ -54,7 +54,7 @@ package enum ContactOperations: ManagedOperations {
     return try await call.parts.counts.turn(of: call.customer) {
       try await FilterSQL.read(orElse: FilterSQL.insteadOfPage) {
         try await ContactSearch(call.slowReads).contacts(
-          call.customer, beginningWith: query, in: shown, meeting: resolved.sql, page)
+          call.customer, beginningWith: query, in: shown, meeting: resolved.ofPage, page)
       }
     }.shown(to: call)
   }

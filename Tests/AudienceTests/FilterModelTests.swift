@@ -112,6 +112,62 @@ import Wire
     }
   }
 
+  @Test func `Pages have the contacts of the model, however many of the first ones fill them`() async throws {
+    try await withContacts(60, seed: 6) { fixture, generator in
+      try await fixture.countActivity(of: 30)
+      let search = ContactSearch(fixture.pool)
+      for number in 1...sampleSize(of: 60) {
+        let filter = generator.filter()
+        let resolved = try await fixture.resolved(filter)
+        let expected = fixture.expected(filter)
+        let few = number % 2 == 0 ? resolved.sqlOfFew : resolved.sql
+        for first in [1, 9] {
+          let page = PageFilter(resolved.sql(for: .all, namingIndexes: true), first: (few, first))
+          for (query, limit) in [(nil, 3), (nil, 100), ("a", 7)] as [(String?, Int)] {
+            var (found, after): ([Int64], String?) = ([], nil)
+            repeat {
+              let items = try await search.contacts(
+                fixture.customer, beginningWith: query, in: query == nil ? nil : .originalId, meeting: page,
+                PageRequest(after: after, limit: limit))
+              found += items.items.map(\.contactId.rawValue)
+              after = items.next
+            } while after != nil
+            #expect(found.sorted() == expected, "\(filter.text), \(query ?? "all") by \(limit) after \(first)")
+          }
+        }
+      }
+    }
+  }
+
+  @Test func `A page of a name has exactly the contacts that have it`() async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      let long = String(repeating: "é", count: 255)
+      let names = [
+        "Anna", "anna", "ANNA", "Anna ", "Anna!", "Anna Maria", "Annan", "", " ", "Å", "å", "İ", "ß", "100%", "\\_",
+        "a\u{10FFFF}", long, String(repeating: "A", count: 255), "+46 70-1", "004670 1", "46701", "0",
+      ]
+      for (number, name) in names.enumerated() {
+        for (other, middle) in [nil, "", "Maria"].enumerated() {
+          try await database.query(
+            """
+            INSERT INTO contact (customer_id, original_id, first_name, middle_name, last_name, email_address, mobile_number)
+            VALUES ($1, $2, $3, $4::text, $3, $3, $3)
+            """, customer.rawValue, "\(number) \(other)", name, middle)
+        }
+      }
+      let segments = Segments(database.pool)
+      for field in [ContactField.firstName, .lastName, .emailAddress, .mobileNumber] {
+        for (number, name) in names.enumerated() {
+          let filter = Filter.compare(.contact(field), .compare(.equal, .text(UTF8String(name))))
+          let resolved = try await segments.resolve(customer, filter)
+          let found = try await segments.contacts(customer, resolved, PageRequest(limit: 100))
+          #expect(found.items.map(\.originalId) == (0...2).map { "\(number) \($0)" }, "\(field) \(name)")
+        }
+      }
+    }
+  }
+
   @Test func `A contact is counted right at every number that the roll-up ends with`() async throws {
     try await withDatabase { database in
       var fixture = try await FilterFixture(database)

@@ -133,6 +133,76 @@ import Wire
     }
   }
 
+  @Test func `The first contacts of a page read of a sendout their own pushes alone`() async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      try await database.query(
+        "INSERT INTO contact (customer_id, original_id) SELECT $1, 'a' || n FROM generate_series(1, 30000) AS n",
+        customer.rawValue)
+      try await database.query(
+        """
+        INSERT INTO push (customer_id, sendout_id, push_no, batch_no, device_id, contact_id, state, settled_at)
+        SELECT $1, 1, contact_id, 0, 1, contact_id, 'accepted', now() FROM contact WHERE customer_id = $1
+        """, customer.rawValue)
+      try await database.query("ANALYZE contact, push")
+      let segments = Segments(database.pool)
+      let filter = try await segments.resolve(
+        customer, try Filter(text: "received sendout 1 and not opened sendout 1"))
+      // A plan has no row of a page, so all contacts are asked for as well.
+      _ = try await filter.ofPage.rows(1000, database.pool, of: customer) { database, sql, first in
+        let statement = Statement(
+          "test.plan\(first == nil ? "" : "_first")", .read,
+          "EXPLAIN \(SegmentQueries.search(sql, amongFirst: first).sql)")
+        let lines = try await database.query(statement, customer.rawValue, sql.literals, Int64(0), Int64(101))
+        let plan = try lines.map { try $0.decode(String.self) }.joined(separator: "\n")
+        #expect(first == nil || !plan.contains("Seq Scan on push"), "\(plan)")
+        #expect(first == nil || plan.contains("Bitmap Index Scan on push"), "\(plan)")
+        return lines
+      }
+      let counting = CountingDatabase(database.pool)
+      let page = try await Segments(counting).contacts(customer, filter, PageRequest(limit: 100))
+      #expect(page.items.count == 100 && page.next != nil)
+      #expect(counting.counts["segment.search_first"] == 1 && counting.counts["segment.search"] == nil)
+      let none = try await segments.resolve(customer, try Filter(text: "opened sendout 1"))
+      #expect(try await Segments(counting).contacts(customer, none, PageRequest(limit: 100)).items.isEmpty)
+      #expect(counting.counts["segment.search_first"] == 2 && counting.counts["segment.search"] == 1)
+    }
+  }
+
+  @Test(arguments: [
+    ("firstName = 'Lars'", "contact_name"), ("lastName = 'Lars'", "contact_last_name"),
+    ("emailAddress = 'Lars'", "contact_email"), ("mobileNumber = '00461'", "contact_number"),
+  ])
+  func `A page of a rare name reads the names' index`(line: String, index: String) async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      try await database.query(
+        """
+        INSERT INTO contact (customer_id, original_id, first_name, last_name, email_address, mobile_number)
+        SELECT $1, n::text, 'a' || n, 'a' || n, 'a' || n, '0045' || n FROM generate_series(1, 30000) AS n
+        """, customer.rawValue)
+      try await database.query(
+        """
+        INSERT INTO contact (customer_id, original_id, first_name, last_name, email_address, mobile_number)
+        VALUES ($1, 'lars', 'Lars', 'Lars', 'Lars', '00461')
+        """, customer.rawValue)
+      try await database.query("ANALYZE contact")
+      let segments = Segments(database.pool)
+      let filter = try await segments.resolve(customer, try Filter(text: line))
+      let found = try await segments.contacts(customer, filter, PageRequest(limit: 100))
+      #expect(found.items.map(\.originalId) == ["lars"])
+      _ = try await filter.ofPage.rows(1000, database.pool, of: customer) { database, sql, first in
+        let statement = Statement(
+          "test.plan\(first == nil ? "" : "_first")", .read,
+          "EXPLAIN \(SegmentQueries.search(sql, amongFirst: first).sql)")
+        let lines = try await database.query(statement, customer.rawValue, sql.literals, Int64(0), Int64(101))
+        let plan = try lines.map { try $0.decode(String.self) }.joined(separator: "\n")
+        #expect(plan.contains(" \(index) ") == (first == nil), "\(plan)")
+        return lines
+      }
+    }
+  }
+
   @Test(arguments: ["everyone", "has device", "not in list 'x'", "in segment 'y'"])
   func `A count of a range of numbers reads no other contacts' devices and memberships`(line: String) async throws {
     try await withDatabase { database in
@@ -247,10 +317,10 @@ import Wire
       let counting = CountingDatabase(database.pool)
       let reads: [@Sendable () async throws -> Void] = [
         { _ = try await Segments(counting).contacts(customer, filter, PageRequest(limit: 1)) },
-        { _ = try await ContactSearch(counting).contacts(customer, beginningWith: nil, meeting: filter.sql) },
+        { _ = try await ContactSearch(counting).contacts(customer, beginningWith: nil, meeting: filter.ofPage) },
         {
           _ = try await ContactSearch(counting).contacts(
-            customer, beginningWith: "a", in: .originalId, meeting: filter.sql)
+            customer, beginningWith: "a", in: .originalId, meeting: filter.ofPage)
         },
         { _ = try await SegmentCounts(counting).estimate(customer, filter) },
         {

@@ -128,23 +128,12 @@ END
 $$;
 COMMENT ON FUNCTION filter_moment IS 'The moment that a property is: an ISO date, perhaps with a time and a zone (UTC without one), or milliseconds since 1970; NULL if it is none.';
 
-CREATE FUNCTION filter_days_to_birthday(born date, today date, ahead boolean) RETURNS int LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
-DECLARE
-  y   int := extract(year FROM today);
-  day date;
-BEGIN
-  IF NOT isfinite(born) THEN RETURN NULL; END IF;
-  FOR step IN 0..1 LOOP
-    day := CASE WHEN to_char(born, 'MMDD') = '0229' AND NOT (y % 4 = 0 AND (y % 100 <> 0 OR y % 400 = 0)) THEN make_date(y, 3, 1)
-                ELSE make_date(y, extract(month FROM born)::int, extract(day FROM born)::int) END;
-    IF ahead AND day >= today THEN RETURN day - today; END IF;
-    IF NOT ahead AND day <= today THEN RETURN today - day; END IF;
-    y := y + CASE WHEN ahead THEN 1 ELSE -1 END;
-  END LOOP;
-  RETURN NULL;
-END
-$$;
-COMMENT ON FUNCTION filter_days_to_birthday IS 'How many days after today, or before it, the birthday is, 0 for today. 29 February is 1 March in other years.';
+CREATE FUNCTION filter_birthdays(day date) RETURNS SETOF text LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
+BEGIN ATOMIC
+  SELECT to_char(day::timestamp, 'MMDD')
+  UNION ALL SELECT '0229' WHERE to_char(day::timestamp, 'MMDD') = '0301' AND to_char((day - 1)::timestamp, 'MMDD') <> '0229';
+END;
+COMMENT ON FUNCTION filter_birthdays IS 'Which birthdays are on this day, as month and day. 29 February is 1 March in other years.';
 
 -- hashint8extended is what tables are partitioned by, so it stays as it is in all versions of PostgreSQL.
 CREATE FUNCTION filter_bucket(contact_id bigint) RETURNS int LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE

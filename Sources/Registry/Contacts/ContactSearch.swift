@@ -25,7 +25,7 @@ package struct ContactSearch: Sendable {
   /// - Throws: `RegistryError.invalid`.
   package func contacts(
     _ customer: CustomerID, beginningWith query: String?, in field: ContactSearchField? = nil,
-    meeting filter: FilterSQL? = nil, _ page: PageRequest<String> = PageRequest()
+    meeting filter: PageFilter? = nil, _ page: PageRequest<String> = PageRequest()
   ) async throws -> Page<ContactDetails, String> {
     let rule = TextRule("query", maximum: Self.maximumQuery, allowsControls: true)
     let query = String(try rule.check(query ?? "").trimmed)
@@ -40,10 +40,10 @@ package struct ContactSearch: Sendable {
       let begin = max(UTF8String(place.key), UTF8String(range.start)).text
       let rows =
         if let filter {
-          try await filter.sharingMemory(database, of: customer) { [place] database in
+          try await filter.rows(page.limit + 1, database, of: customer) { [place] database, filter, first in
             try await database.query(
-              ContactSearchQueries.statement(range.key, meeting: filter), customer.rawValue, range.end, begin,
-              place.contact, Int64(page.limit + 1), filter.literals)
+              ContactSearchQueries.statement(range.key, meeting: filter, amongFirst: first), customer.rawValue,
+              range.end, begin, place.contact, Int64(page.limit + 1), filter.literals)
           }
         } else {
           try await database.query(
@@ -72,7 +72,7 @@ package struct ContactSearch: Sendable {
   }
 
   private func newest(
-    _ customer: CustomerID, meeting filter: FilterSQL?, _ page: PageRequest<String>
+    _ customer: CustomerID, meeting filter: PageFilter?, _ page: PageRequest<String>
   ) async throws -> Page<ContactDetails, String> {
     let after = try page.after.map { text in
       guard let contact = ContactID(text) else { throw SearchPlace.unknown }
@@ -80,10 +80,10 @@ package struct ContactSearch: Sendable {
     }
     let rows =
       if let filter {
-        try await filter.sharingMemory(database, of: customer) { database in
+        try await filter.rows(page.limit + 1, database, of: customer) { database, filter, first in
           try await database.query(
-            ContactSearchQueries.newest(meeting: filter), customer.rawValue, after ?? .max, Int64(page.limit + 1),
-            filter.literals)
+            ContactSearchQueries.newest(meeting: filter, amongFirst: first), customer.rawValue, after ?? .max,
+            Int64(page.limit + 1), filter.literals)
         }
       } else {
         try await database.query(
@@ -120,12 +120,25 @@ enum SearchKey: Int, CaseIterable, Sendable {
   /// The key as SQL, as its index has it.
   var sql: String {
     switch self {
-    case .originalID: "original_id"
-    case .emailAddress: #"lower(email_address COLLATE "C")"#
-    case .mobileNumber: #"ltrim(regexp_replace(mobile_number COLLATE "C", '[^0-9]', '', 'g'), '0')"#
+    case .originalID: sql(of: "contact.original_id")
+    case .emailAddress: sql(of: "contact.email_address")
+    case .mobileNumber: sql(of: "contact.mobile_number")
     case .name:
-      #"lower(left(coalesce(first_name || ' ', '') || coalesce(middle_name || ' ', '') || coalesce(last_name, ''), 255) COLLATE "C")"#
-    case .lastName: #"lower(last_name COLLATE "C")"#
+      sql(
+        of: """
+          left(coalesce(contact.first_name || ' ', '') || coalesce(contact.middle_name || ' ', '') \
+          || coalesce(contact.last_name, ''), 255)
+          """)
+    case .lastName: sql(of: "contact.last_name")
+    }
+  }
+
+  /// The key of a text.
+  private func sql(of text: String) -> String {
+    switch self {
+    case .originalID: text
+    case .mobileNumber: #"ltrim(regexp_replace(\#(text) COLLATE "C", '[^0-9]', '', 'g'), '0')"#
+    case .emailAddress, .name, .lastName: #"lower(\#(text) COLLATE "C")"#
     }
   }
 
@@ -133,10 +146,26 @@ enum SearchKey: Int, CaseIterable, Sendable {
   var condition: String {
     switch self {
     case .originalID: "true"
-    case .emailAddress: "email_address IS NOT NULL"
-    case .mobileNumber: "mobile_number IS NOT NULL"
-    case .name: "(first_name IS NOT NULL OR middle_name IS NOT NULL OR last_name IS NOT NULL)"
-    case .lastName: "last_name IS NOT NULL"
+    case .emailAddress: "contact.email_address IS NOT NULL"
+    case .mobileNumber: "contact.mobile_number IS NOT NULL"
+    case .name: "(contact.first_name IS NOT NULL OR contact.middle_name IS NOT NULL OR contact.last_name IS NOT NULL)"
+    case .lastName: "contact.last_name IS NOT NULL"
+    }
+  }
+
+  /// What follows of a key if a field has a text, as SQL that the key's index fits; nil for fields that are in no index.
+  /// - Parameter text: SQL of the text.
+  static func condition(where field: ContactField, is text: String) -> String? {
+    func equal(_ key: Self) -> String { "\(key.condition) AND \(key.sql) = \(key.sql(of: text))" }
+    switch field {
+    case .emailAddress: return equal(.emailAddress)
+    case .mobileNumber: return equal(.mobileNumber)
+    case .lastName: return equal(.lastName)
+    case .firstName:
+      // A blank follows the first name, unless that is as long as a key: "!" is behind a blank.
+      let (name, start) = (Self.name, Self.name.sql(of: text))
+      return "\(name.condition) AND \(name.sql) >= \(start) AND \(name.sql) < \(start) || '!'"
+    default: return nil
     }
   }
 }
@@ -227,19 +256,24 @@ enum ContactSearchQueries {
   private static let statements = SearchKey.allCases.map { search($0) }
 
   /// As `statement`, of those who meet a filter with the literals `$6`.
-  static func statement(_ key: SearchKey, meeting filter: FilterSQL) -> Statement {
-    search(key, beside: filter.join, where: " AND \(filter.sql(literals: "$6::text[]"))")
+  /// - Parameter first: how many contacts are looked at; nil for all.
+  static func statement(_ key: SearchKey, meeting filter: FilterSQL, amongFirst first: Int? = nil) -> Statement {
+    search(key, beside: filter.join, where: filter.sql(literals: "$6::text[]"), amongFirst: first)
   }
 
-  private static func search(_ key: SearchKey, beside join: String = "", where condition: String = "") -> Statement {
-    Statement(
-      "contact.search_\(key.name)\(condition.isEmpty ? "" : "_meeting")", .read,
+  private static func search(
+    _ key: SearchKey, beside join: String = "", where condition: String? = nil, amongFirst first: Int? = nil
+  ) -> Statement {
+    let order = PageFilter.looked(at: first, by: "search_key, contact.contact_id")
+    return Statement(
+      "contact.search_\(key.name)\(condition == nil ? "" : "_meeting")\(first == nil ? "" : "_first")", .read,
       """
       SELECT \(columns), ARRAY[\(SearchKey.allCases.map { "coalesce(\($0.sql), '')" }.joined(separator: ", "))] AS search_keys
-        FROM contact \(join)
-       WHERE contact.customer_id = $1::bigint AND \(key.condition) AND \(key.sql) < $2::text
-         AND (\(key.sql), contact.contact_id) > ($3::text, $4::bigint)\(condition)
-       ORDER BY \(key.sql), contact.contact_id
+        FROM (SELECT contact.*, \(key.sql) AS search_key FROM contact
+               WHERE contact.customer_id = $1::bigint AND \(key.condition) AND \(key.sql) < $2::text
+                 AND (\(key.sql), contact.contact_id) > ($3::text, $4::bigint) \(order)) AS contact \(join)
+       \(condition.map { "WHERE \($0)" } ?? "")
+       ORDER BY contact.search_key, contact.contact_id
        LIMIT $5::bigint
       """)
   }
@@ -248,20 +282,29 @@ enum ContactSearchQueries {
   static let newest = latest()
 
   /// As `newest`, of those who meet a filter with the literals `$4`.
-  static func newest(meeting filter: FilterSQL) -> Statement {
-    latest(beside: filter.join, where: " AND \(filter.sql(literals: "$4::text[]"))")
+  /// - Parameter first: how many contacts are looked at; nil for all.
+  static func newest(meeting filter: FilterSQL, amongFirst first: Int? = nil) -> Statement {
+    latest(beside: filter.join, where: filter.sql(literals: "$4::text[]"), amongFirst: first)
   }
 
-  private static func latest(beside join: String = "", where condition: String = "") -> Statement {
+  private static func latest(
+    beside join: String = "", where condition: String? = nil, amongFirst first: Int? = nil
+  ) -> Statement {
     Statement(
-      "contact.newest\(condition.isEmpty ? "" : "_meeting")", .read,
+      "contact.newest\(condition == nil ? "" : "_meeting")\(first == nil ? "" : "_first")", .read,
       """
-      SELECT \(columns) FROM contact \(join)
-       WHERE contact.customer_id = $1::bigint AND contact.contact_id < $2::bigint\(condition)
+      SELECT \(columns)
+        FROM (SELECT * FROM contact WHERE contact.customer_id = $1::bigint AND contact.contact_id < $2::bigint
+              \(PageFilter.looked(at: first, by: "contact_id DESC"))) AS contact \(join)
+       \(condition.map { "WHERE \($0)" } ?? "")
        ORDER BY contact.contact_id DESC LIMIT $3::bigint
       """)
   }
 
   static let all: [Statement] =
-    statements + [newest, newest(meeting: .sample)] + SearchKey.allCases.map { statement($0, meeting: .sample) }
+    statements + [newest]
+    + [nil, 1].flatMap { first in
+      [newest(meeting: .sample, amongFirst: first)]
+        + SearchKey.allCases.map { statement($0, meeting: .sample, amongFirst: first) }
+    }
 }

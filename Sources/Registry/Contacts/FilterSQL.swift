@@ -97,6 +97,45 @@ public struct FilterSQL: Sendable, Hashable {
     "Add a condition that few contacts meet, or name fewer sendouts; or export the contacts, which may take as long as it does."
 }
 
+/// A filter for pages of contacts. A page can ask the first contacts one by one before it asks all.
+///
+/// Where many meet the filter, the first ones fill a page. Where few do, other tables and indexes have them: the sendout that the filter
+/// names, which is read as a whole, or the index of a name. No statistics tell well enough which of the two it is.
+package struct PageFilter: Sendable {
+  private let all: FilterSQL
+  private let first: (filter: FilterSQL, contacts: Int)?
+
+  /// - Parameters:
+  ///   - all: for however many contacts.
+  ///   - first: the same condition for so many contacts, one by one; nil where `all` does as well.
+  package init(_ all: FilterSQL, first: (filter: FilterSQL, contacts: Int)? = nil) {
+    self.all = all
+    self.first = first
+  }
+
+  /// The rows of a page.
+  /// - Parameters:
+  ///   - limit: how many rows a page takes at most.
+  ///   - read: reads as many by a filter, of the first contacts as they come or of all.
+  package func rows(
+    _ limit: Int, _ database: any Querying, of customer: CustomerID,
+    _ read: @escaping @Sendable (_ database: any Querying, _ filter: FilterSQL, _ first: Int?) async throws -> Rows
+  ) async throws -> Rows {
+    if let first {
+      let rows = try await first.filter.sharingMemory(database, of: customer) {
+        try await read($0, first.filter, first.contacts)
+      }
+      if rows.count >= limit { return rows }
+    }
+    return try await all.sharingMemory(database, of: customer) { try await read($0, all, nil) }
+  }
+
+  /// What ends a query of contacts of which the first are looked at; empty for all, so that the planner can join it with what is around it.
+  package static func looked(at first: Int?, by order: String) -> String {
+    first.map { "ORDER BY \(order) LIMIT \($0)" } ?? ""
+  }
+}
+
 /// Statements that filters' statements need.
 enum FilterQueries {
   static let all: [Statement] = [limitMemory]
@@ -113,6 +152,12 @@ package enum ContactConditions {
 
   /// The column of a text field; NULL if it is unset.
   package static func column(_ field: ContactField) -> String { "contact.\(field.column)" }
+
+  /// What follows for the index of a field, if the field has a text; nil where contacts have no such index.
+  /// - Parameter text: SQL of the text.
+  package static func indexed(where field: ContactField, is text: String) -> String? {
+    SearchKey.condition(where: field, is: text)
+  }
 
   package static let originalID = "contact.original_id"
   package static let dateOfBirth = "contact.date_of_birth"
