@@ -378,7 +378,7 @@ kill_and_start() { # kill_and_start hub|postgres [MARK]
 }
 
 # Steps end in an update of their row. At a mark, that update waits in a trigger. So a kill falls within the step, however few or short they are.
-mark() { # mark NAME TABLE CONDITION: of OLD and NEW. Marks are passed in the order of their names
+mark() { # mark NAME TABLE CONDITION: of OLD and NEW. A step that comes to several is held at them in the order of their names
   psql -qv ON_ERROR_STOP=1 <<END
 SET client_min_messages = warning;
 CREATE TABLE IF NOT EXISTS mark (name text);
