@@ -132,9 +132,10 @@ enum PhoneMessageQueries {
   private static let registration =
     "r.customer_id = $1::bigint AND r.device_hash = $2::bytea AND r.app_id = $3::text"
 
-  /// A moment as a phone writes it, in a clock zone unless it names its own. NULL for none.
+  /// A moment as a phone writes it, in a clock zone unless it names its own. NULL for none. UTC where this server's tzdata does not have
+  /// a zone that the hub's does.
   private static func moment(_ text: String, hasZone: String, zone: String) -> String {
-    "CASE WHEN \(hasZone) THEN \(text)::timestamptz ELSE \(text)::timestamp AT TIME ZONE \(zone) END"
+    "CASE WHEN \(hasZone) THEN \(text)::timestamptz ELSE \(text)::timestamp AT TIME ZONE zone_or(\(zone), 'UTC') END"
   }
 
   /// The newest messages; one row without a message if there is none; no row if there is no such phone. `$4` and `$5` are the limit and
@@ -174,7 +175,7 @@ enum PhoneMessageQueries {
     "phone_message.phone", .read,
     """
     SELECT CASE WHEN r.status = 'PinVerified' THEN r.number END,
-           CASE WHEN $5::text IS NULL THEN $4::text::timestamptz ELSE $4::text::timestamp AT TIME ZONE $5::text END
+           \(moment("$4::text", hasZone: "$5::text IS NULL", zone: "$5::text"))
     FROM hybrid_registration r WHERE \(registration)
     """)
 }

@@ -125,9 +125,9 @@ struct HybridBench: Sendable {
   }
 
   /// Waits until all messages are so.
-  /// - Throws: `NeverSo` after two minutes.
+  /// - Throws: `NeverSo` after four minutes.
   func until(_ condition: ([Row]) -> Bool) async throws -> [Row] {
-    let end = ContinuousClock.now + .seconds(120)
+    let end = ContinuousClock.now + .seconds(240)
     var rows = try await rows()
     try await waitUntil {
       if condition(rows) { return true }

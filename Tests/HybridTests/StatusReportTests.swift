@@ -177,7 +177,7 @@ import Wire
       for app in ["silent", "prompt"] { try await addReports(of: app) }
       let posts = Posts(refusals: 0, silentURL: "https://silent.example.com")
       let reporter = Task { try await posts.reporter(hybrid).run() }
-      let end = ContinuousClock.now + .seconds(120)
+      let end = ContinuousClock.now + .seconds(240)
       // The later ones do not wait for those that are under way.
       for app in ["prompt", "later"] {
         if app == "later" { try await addReports(of: app) }
@@ -248,7 +248,7 @@ extension HybridBench {
   }
 }
 
-/// How many reports were not posted when a test had waited for two minutes.
+/// How many reports were not posted when a test had waited for four minutes.
 private struct NeverPosted: Error {
   let app: String
   let left: Int

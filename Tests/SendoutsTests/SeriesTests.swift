@@ -92,6 +92,19 @@ import Wire
     }
   }
 
+  @Test func `A series goes on where PostgreSQL does not know the customer's zone, by the clocks of UTC`() async throws
+  {
+    try await withSendingBench { bench in
+      // The hub's tzdata may be newer than the server's.
+      try await bench.database.query("UPDATE customer SET time_zone = 'Europe/Nowhere'")
+      let start = try #require(Timestamp("2032-01-05T10:00:00Z"))
+      let key = try await bench.make(CampaignFields(startAt: start, repeat: Repetition(every: .day)))
+      try await goOn(bench, try #require(try await bench.show(key).seriesId))
+      let starts = try await bench.sendouts.list(bench.customer).items.map(\.campaign.startAt)
+      #expect(starts == [Timestamp("2032-01-06T10:00:00Z"), start])
+    }
+  }
+
   @Test func `A series needs a day that matches, and a schedule`() async throws {
     try await withSendingBench { bench in
       let never = CampaignFields(

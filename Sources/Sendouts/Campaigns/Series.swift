@@ -178,11 +178,14 @@ enum SeriesQueries {
     wallDay, add, rewrite, moveToFirst, first, lock, newest, next, end, forget, scheduled, lacking,
   ]
 
+  /// SQL of the customer's zone; UTC where this server's tzdata does not have what the hub's does, as in the calendar.
+  private static func zone(_ parameter: String) -> String { "zone_or(\(parameter)::text, 'UTC')" }
+
   /// The day of the sendout `$2` by its own wall time, or by the clocks of the zone `$3`.
   static let wallDay = Statement(
     "series.wall_day", .read,
     """
-    SELECT to_char(coalesce(local_time, start_at AT TIME ZONE $3::text), 'YYYY-MM-DD') FROM sendout
+    SELECT to_char(coalesce(local_time, start_at AT TIME ZONE \(zone("$3"))), 'YYYY-MM-DD') FROM sendout
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
     """)
 
@@ -192,7 +195,7 @@ enum SeriesQueries {
     """
     WITH added AS (
       INSERT INTO series (customer_id, repeat, wall_time)
-      SELECT customer_id, $3::json, coalesce(local_time, start_at AT TIME ZONE $4::text)::time FROM sendout
+      SELECT customer_id, $3::json, coalesce(local_time, start_at AT TIME ZONE \(zone("$4")))::time FROM sendout
        WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
       RETURNING series_id)
     UPDATE sendout SET series_id = added.series_id, series_no = 1
@@ -207,7 +210,7 @@ enum SeriesQueries {
     """
     UPDATE series
        SET repeat = $3::json, wall_time = CASE WHEN $6::bool THEN own.wall_time ELSE series.wall_time END
-      FROM (SELECT coalesce(local_time, start_at AT TIME ZONE $4::text)::time AS wall_time FROM sendout
+      FROM (SELECT coalesce(local_time, start_at AT TIME ZONE \(zone("$4")))::time AS wall_time FROM sendout
              WHERE customer_id = $1::bigint AND sendout_id = $5::bigint) AS own
      WHERE customer_id = $1::bigint AND series_id = $2::bigint
     """)
@@ -244,7 +247,7 @@ enum SeriesQueries {
     "series.move_to_first", .write,
     """
     WITH own AS MATERIALIZED (
-      SELECT coalesce(local_time, start_at AT TIME ZONE $3::text) AS wall, end_at AT TIME ZONE $3::text AS end_wall FROM sendout
+      SELECT coalesce(local_time, start_at AT TIME ZONE \(zone("$3"))) AS wall, end_at AT TIME ZONE \(zone("$3")) AS end_wall FROM sendout
        WHERE customer_id = $1::bigint AND sendout_id = $2::bigint),
     moved AS MATERIALIZED (
       SELECT first.day + own.wall::time AS wall, own.end_wall + (first.day - own.wall::date) * interval '1 day' AS end_wall,
@@ -252,7 +255,7 @@ enum SeriesQueries {
         FROM own CROSS JOIN LATERAL (SELECT \(firstDay(from: "own.wall::date")) AS day OFFSET 0) AS first
        WHERE first.day IS NOT NULL),
     times AS MATERIALIZED (
-      SELECT wall, local_moment(wall, $3::text) AS start_at, local_moment(end_wall, $3::text) AS end_at, is_later FROM moved)
+      SELECT wall, local_moment(wall, \(zone("$3"))) AS start_at, local_moment(end_wall, \(zone("$3"))) AS end_at, is_later FROM moved)
     UPDATE sendout
        SET start_at = CASE WHEN sendout.start_at IS NOT NULL AND times.is_later THEN times.start_at ELSE sendout.start_at END,
            local_time = CASE WHEN sendout.local_time IS NOT NULL THEN times.wall END,
@@ -308,11 +311,11 @@ enum SeriesQueries {
        WHERE customer_id = $1::bigint AND series_id = $2::bigint
        ORDER BY series_no DESC LIMIT 1),
     own AS MATERIALIZED (
-      SELECT coalesce(newest.local_time, newest.start_at AT TIME ZONE $3::text)::date AS day, series.wall_time
+      SELECT coalesce(newest.local_time, newest.start_at AT TIME ZONE \(zone("$3")))::date AS day, series.wall_time
         FROM newest, series
        WHERE series.customer_id = $1::bigint AND series.series_id = $2::bigint),
     moved AS MATERIALIZED (
-      SELECT later.day + own.wall_time AS wall, local_moment(later.day + own.wall_time, $3::text) AS at
+      SELECT later.day + own.wall_time AS wall, local_moment(later.day + own.wall_time, \(zone("$3"))) AS at
         FROM own CROSS JOIN LATERAL (SELECT \(firstDay(from: "own.day + 1")) AS day OFFSET 0) AS later
        WHERE later.day IS NOT NULL)
     INSERT INTO sendout (customer_id, push_app_ids, name, state, audience, message, template_name, template_version, purpose,
@@ -323,7 +326,7 @@ enum SeriesQueries {
            newest.written_by, newest.campaign,
            CASE WHEN newest.start_at IS NOT NULL THEN moved.at END,
            CASE WHEN newest.local_time IS NOT NULL THEN moved.wall END,
-           moved.at + (newest.end_at - coalesce(newest.start_at, local_moment(newest.local_time, $3::text))),
+           moved.at + (newest.end_at - coalesce(newest.start_at, local_moment(newest.local_time, \(zone("$3"))))),
            least(now(), coalesce(newest.start_at, \(ScheduleQueries.firstLook("newest.local_time")))), now(),
            CASE WHEN newest.start_at IS NOT NULL THEN moved.at
                 ELSE \(ScheduleQueries.firstLook("moved.wall")) END,

@@ -158,7 +158,7 @@ import Wire
       }
     }
 
-    private static let timeout = Duration.seconds(120)
+    private static let timeout = Duration.seconds(300)
 
     // MARK: The database
 
