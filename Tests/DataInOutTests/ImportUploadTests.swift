@@ -197,6 +197,75 @@ import Wire
     }
   }
 
+  @Test func `A contact that is registered while its row is merged is as it was registered`() async throws {
+    try await withDatabase { database in
+      let bench = try await ImportBench(database)
+      let list = try await bench.list()
+      let number = try await bench.send(
+        Array("originalId,firstName\na,file\nb,file\nc,file\n".utf8), ImportRequest(listId: list)
+      ).importId
+      _ = try await bench.work.step(bench.customer, number)
+      let (registered, register) = AsyncStream.makeStream(of: Void.self)
+      let (ended, end) = AsyncStream.makeStream(of: Void.self)
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        group.addTask {
+          try await bench.pool.transaction { other in
+            try await other.query(
+              sql: "INSERT INTO contact (customer_id, original_id, first_name) VALUES ($1, 'b', 'phone')",
+              bench.customer.rawValue)
+            register.yield()
+            for await _ in ended { break }
+          }
+        }
+        for await _ in registered { break }
+        group.addTask { _ = try await bench.work.step(bench.customer, number) }
+        try await database.someoneWaits(as: bench.pool)
+        end.yield()
+        try await group.waitForAll()
+      }
+      let reply = try await bench.finish(number)
+      // What was registered is newer than the file, and joins its list.
+      #expect(Counts(reply) == Counts(added: 2, updated: 1))
+      #expect(try await bench.contacts() == ["a file", "b phone", "c file"])
+      #expect(try await bench.members(list) == ["a", "b", "c"])
+    }
+  }
+
+  @Test(arguments: [
+    ImportRequest(), ImportRequest(appId: "com.acme.app"), ImportRequest(dryRun: true), ImportRequest(mode: .suppress),
+  ])
+  func `Portions do not wait for the disk, and the end of an import does`(request: ImportRequest) async throws {
+    try await withDatabase { database in
+      let bench = try await ImportBench(database, portion: 2)
+      try await database.pool.addSampleApps(bench.customer)
+      // What each commit of a step has moved, and whether the step has set how the commit waits.
+      try await database.query("CREATE TABLE commits (moved text, is_relaxed boolean)")
+      try await database.query(
+        """
+        CREATE FUNCTION note_commit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+          INSERT INTO commits
+          SELECT CASE WHEN NEW.merged > OLD.merged THEN 'merged' WHEN NEW.registered > OLD.registered THEN 'registered'
+                   WHEN NEW.state <> OLD.state THEN NEW.state ELSE 'other' END,
+                 (SELECT source = 'session' FROM pg_settings WHERE name = 'synchronous_commit');
+          RETURN NULL;
+        END $$
+        """)
+      let header = request.appId == nil ? "originalId" : "originalId,deviceToken"
+      let rows = ["a", "b", "c"].map { id in
+        request.appId == nil ? "\(id)\n" : "\(id),\(String(repeating: id, count: 64))\n"
+      }
+      let number = try await bench.send(Array(("\(header)\n" + rows.joined()).utf8), request).importId
+      try await database.query(
+        "CREATE TRIGGER note_commit AFTER UPDATE ON import FOR EACH ROW EXECUTE FUNCTION note_commit()")
+      #expect(try await bench.finish(number).state == .finished)
+      let commits = try await database.query(
+        "SELECT moved || ' ' || is_relaxed FROM commits WHERE moved <> 'other' ORDER BY ctid"
+      ).map { try $0.decode(String.self) }
+      let registered = request.appId == nil ? [] : ["registered true", "registered true"]
+      #expect(commits == ["merging false", "merged true", "merged true"] + registered + ["finished false"])
+    }
+  }
+
   @Test func `What old imports have of people is deleted`() async throws {
     try await withDatabase { database in
       let bench = try await ImportBench(database)

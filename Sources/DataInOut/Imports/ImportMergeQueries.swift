@@ -6,7 +6,8 @@ import Wire
 /// The statements that make contacts, or suppressions, of a portion of an import's rows. `$1` is the customer and `$2` the import.
 enum ImportMergeQueries {
   /// Merges the rows from behind `$4` to `$5` of the attempt `$3`, and returns what has become of them: added, updated, unchanged, duplicates,
-  /// skipped, rejected, and whether somebody else wrote one of their contacts meanwhile. Then it is to be rolled back, and run again.
+  /// skipped, rejected, and whether somebody else wrote one of their contacts meanwhile. Then it is to be rolled back, and run again. If somebody
+  /// else added one meanwhile, it fails with a unique violation, and is to be run again, too.
   ///
   /// `$6` is the moment of the import, and `$7` its mode. `$8` and `$9` are the list and the segment that are joined. `$10` says whether nothing
   /// is merged, and `$11` whether rows note their contacts. `$12` has the headings of identity and original id.
@@ -31,7 +32,7 @@ enum ImportMergeQueries {
 
   private static func mergeSQL(_ identity: ImportIdentity) -> String {
     """
-    WITH row AS MATERIALIZED (
+    WITH row AS (
       SELECT row_no, line_no, identity, original_id, texts, date_of_birth, properties, raw, problem IS NOT NULL AS is_wrong
         FROM import_row
        WHERE \(ImportStepQueries.rows) AND row_no > $4::bigint AND row_no <= $5::bigint AND last_row IS NULL
@@ -56,7 +57,7 @@ enum ImportMergeQueries {
         \(ContactMerge.contact(by: identity, "r.identity", originalID: "r.original_id"))
       ) c ON true
     ),
-    wanted AS MATERIALIZED (
+    wanted AS (
       SELECT f.*, NOT f.is_unchanged AND NOT f.is_newer AND f.known_id IS NOT NULL AS changes,
         f.known_id IS NOT NULL AND (
           ($8::bigint IS NOT NULL AND NOT \(MemberTable.list.isMember("f.known_id", of: "$8::bigint")))
@@ -86,7 +87,9 @@ enum ImportMergeQueries {
         #"SELECT original_id FROM target WHERE joins AND NOT is_written AND NOT $10::bool ORDER BY original_id COLLATE "C""#))
     ),
     joined_list AS (\(MemberTable.list.join("$8::bigint", joining))),
+    new_on_list AS (\(MemberTable.list.join("$8::bigint", "SELECT contact_id FROM fresh", areNew: true))),
     joined_segment AS (\(MemberTable.segment.join("$9::bigint", joining))),
+    new_in_segment AS (\(MemberTable.segment.join("$9::bigint", "SELECT contact_id FROM fresh", areNew: true))),
     note AS MATERIALIZED (
       SELECT coalesce(jsonb_object_agg(row_no, contact_id) FILTER (WHERE contact_id IS NOT NULL), '{}') AS contacts,
              coalesce(jsonb_object_agg(row_no, problem) FILTER (WHERE problem IS NOT NULL), '{}') AS problems
@@ -121,14 +124,13 @@ enum ImportMergeQueries {
       (SELECT count(*) FROM rejected),
       NOT $10::bool AND (
         (SELECT count(*) FROM changed) < (SELECT count(DISTINCT known_id) FROM target WHERE changes)
-        OR (SELECT count(*) FROM fresh) < (SELECT count(*) FROM target WHERE known_id IS NULL)
         OR (SELECT count(*) FROM held) < (SELECT count(*) FROM target WHERE joins AND NOT is_written))
     """
   }
 
   /// Whom `changed` wrote is locked by that. `held` would not see them: a statement passes over rows that it has written itself.
   private static let joining = """
-    SELECT contact_id FROM held UNION ALL SELECT contact_id FROM changed UNION ALL SELECT contact_id FROM fresh
+    SELECT contact_id FROM held UNION ALL SELECT contact_id FROM changed
     """
 
   /// As `merge`, for the mode `suppress`: the people of these rows get no marketing from now on. `$6` is whether nothing is done, `$7` the

@@ -89,6 +89,11 @@ enum ImportQueries {
         ORDER BY row_no LIMIT $4::bigint
         """, size: "octet_length(raw) + octet_length(problem)", order: "row_no"))
 
+  /// Has a commit not wait for the disk. So it is with portions of an import: a crash of the server loses the last ones with what is noted of
+  /// them, and they are received, checked, merged or deleted again. Whoever has acted on one by then has committed behind it, which has written it, too.
+  /// The commits that end a file and an import do wait.
+  static let relax = Statement("import.relax", .read, "SELECT set_config('synchronous_commit', 'off', true)")
+
   // MARK: Receiving
 
   /// Begins another attempt to receive the file, of `$3` bytes as far as that is known, for `$4` seconds, unless the customer has `$5` others
@@ -116,9 +121,6 @@ enum ImportQueries {
     RETURNING staged_bytes + (SELECT coalesce(sum(other.staged_bytes), 0)::bigint FROM import AS other
                                WHERE other.customer_id = $1::bigint AND other.import_id <> $2::bigint AND NOT other.cleared)
     """)
-
-  /// A portion of a file that is lost with a crash is sent again, so its commit does not wait for the disk. The one that ends the file does.
-  static let relax = Statement("import.relax", .read, "SELECT set_config('synchronous_commit', 'off', true)")
 
   static let copy = "COPY import_row (\(ImportRows.columns)) FROM STDIN (FORMAT binary)"
 

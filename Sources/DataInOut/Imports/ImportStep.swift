@@ -46,17 +46,21 @@ struct ImportStep {
         try await markDuplicates()
         return true
       }
+      try await transaction.query(ImportQueries.relax)
       // What was checked for a dry run before is not needed any more.
       if checked == 0, try await deleteRows(upTo: progress.attempt - 1) { return true }
       try await check(after: checked)
       return true
     case .merging:
-      if progress.merged < progress.staged {
-        try await progress.mode == .suppress ? suppress() : merge()
-      } else if registersMore {
+      guard progress.merged < progress.staged || registersMore else {
+        try await end()
+        return true
+      }
+      try await transaction.query(ImportQueries.relax)
+      if progress.merged >= progress.staged {
         try await register()
       } else {
-        try await end()
+        try await progress.mode == .suppress ? suppress() : merge()
       }
       return true
     }
@@ -70,6 +74,7 @@ struct ImportStep {
   }
 
   private func clear() async throws -> Bool {
+    try await transaction.query(ImportQueries.relax)
     // A cancelled check has begun the next attempt. No upload can have begun it: the import is locked.
     if try await deleteRows(upTo: progress.attempt + 1) { return true }
     try await transaction.query(ImportStepQueries.cleared, customer.rawValue, number.rawValue)

@@ -4,7 +4,7 @@ import Registry
 package import Wire
 
 /// Receives the files of imports. Their rows go to the staging table portion by portion, each by a COPY on a connection that it takes for
-/// that alone: while a client sends, nothing is held but the bytes of a portion.
+/// that alone, while the next portion is read: while a client sends, nothing is held but the bytes of two portions.
 package struct ImportUpload: Sendable {
   /// Rows of about so many bytes are written at a time.
   private static let portion = 512 * 1024
@@ -86,38 +86,46 @@ package struct ImportUpload: Sendable {
     var bytes: Int64 = 0
     var written = ContinuousClock.now
     var problem: String?
-    do {
-      for try await chunk in chunks {
-        bytes += Int64(chunk.count)
-        guard bytes <= ImportFile.largest else { throw ImportFile.tooLarge }
-        try file.add(chunk)
-        while try file.readPiece() {
-          guard file.size >= Self.portion else { continue }
-          try await write(file, customer, number, attempt, bytes)
-          written = .now
+    // The portion that is being written, if any: there is one at a time.
+    try await withThrowingTaskGroup(of: Void.self) { portions in
+      do {
+        for try await chunk in chunks {
+          bytes += Int64(chunk.count)
+          guard bytes <= ImportFile.largest else { throw ImportFile.tooLarge }
+          try file.add(chunk)
+          while try file.readPiece() {
+            guard file.size >= Self.portion else { continue }
+            try await portions.next()
+            let (count, rows, received) = (file.count, file.takeBytes(), bytes)
+            portions.addTask { try await write(rows, count, customer, number, attempt, received) }
+            written = .now
+          }
+          if written.duration(to: .now) > Self.pause {
+            try await portions.next()
+            try await write(file.takeBytes(), file.count, customer, number, attempt, bytes)
+            written = .now
+          }
         }
-        if written.duration(to: .now) > Self.pause {
-          try await write(file, customer, number, attempt, bytes)
-          written = .now
-        }
+        try Task.checkCancellation()
+        try file.finish()
+        try await portions.next()
+        try await write(file.takeBytes(), file.count, customer, number, attempt, bytes)
+      } catch let error as UnusableFile {
+        problem = error.sentence
+      } catch GunzipProblem.damaged {
+        problem = "The file begins like gzip, and cannot be unpacked. Pack it again, or send it as it is."
       }
-      try Task.checkCancellation()
-      try file.finish()
-      try await write(file, customer, number, attempt, bytes)
-    } catch let error as UnusableFile {
-      problem = error.sentence
-    } catch GunzipProblem.damaged {
-      problem = "The file begins like gzip, and cannot be unpacked. Pack it again, or send it as it is."
+      try await portions.next()
     }
     return ReceivedFile(number: number, attempt: attempt, bytes: bytes, facts: file.facts, problem: problem)
   }
 
   /// Writes rows, and tells other hubs that this one is still at it.
+  /// - Parameter count: of rows of the file until now.
   /// - Throws: `DataInOutError.tooMuchStaged`.
   private func write(
-    _ file: ImportFile, _ customer: CustomerID, _ number: ImportID, _ attempt: Int32, _ received: Int64
+    _ rows: [UInt8], _ count: Int64, _ customer: CustomerID, _ number: ImportID, _ attempt: Int32, _ received: Int64
   ) async throws {
-    let (count, rows) = (file.count, file.takeBytes())
     try await pool.transaction(of: customer.rawValue, isLong: true) { transaction in
       try await transaction.query(ImportQueries.relax)
       let held = try await transaction.query(
