@@ -133,6 +133,11 @@ import Wire
     }
   }
 
+  @Test func `Everyone is compiled to what is counted without a look at each contact's devices`() {
+    #expect(ResolvedFilter(.everyone).sql == .everyone)
+    #expect(ResolvedFilter(.everyone).sql(for: SegmentCountQueries.Scope.numbers.reach) == .everyone)
+  }
+
   @Test func `The first contacts of a page read of a sendout their own pushes alone`() async throws {
     try await withDatabase { database in
       let customer = try await database.customer()
@@ -166,6 +171,9 @@ import Wire
       let none = try await segments.resolve(customer, try Filter(text: "opened sendout 1"))
       #expect(try await Segments(counting).contacts(customer, none, PageRequest(limit: 100)).items.isEmpty)
       #expect(counting.counts["segment.search_first"] == 2 && counting.counts["segment.search"] == 1)
+      let field = try await segments.resolve(customer, try Filter(text: "country = 'SE'"))
+      #expect(try await Segments(counting).contacts(customer, field, PageRequest(limit: 100)).items.isEmpty)
+      #expect(counting.counts["segment.search_first"] == 2 && counting.counts["segment.search"] == 2)
     }
   }
 
