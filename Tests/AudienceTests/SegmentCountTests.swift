@@ -261,6 +261,25 @@ import Wire
     }
   }
 
+  @Test(arguments: ["received sendout 1", "in list 'x' and lastName = 'Larsson'"])
+  func `A page that takes too long says what to do`(line: String) async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      try await Contacts(database.pool).add(customer, originalIDs: ["a"])
+      _ = try await ContactLists(database.pool).add(customer, name: "x")
+      let filter = try await Segments(database.pool).resolve(customer, try Filter(text: line))
+      let hurried = database.pool.limited(to: .seconds(2))
+      try await database.pool.transaction { transaction in
+        try await transaction.query(sql: "LOCK TABLE push, list_member")
+        await #expect(throws: RegistryError.filterTooSlow(instead: FilterSQL.insteadOfPage)) {
+          try await FilterSQL.read(orElse: FilterSQL.insteadOfPage) {
+            try await Segments(hurried).contacts(customer, filter, PageRequest())
+          }
+        }
+      }
+    }
+  }
+
   @Test func `A count is told by another hub, for a minute`() async throws {
     try await withDatabase { database in
       let customer = try await database.customer()
