@@ -69,8 +69,8 @@ struct FilterCompiler {
     var conditions = namesIndexes ? parts.compactMap { indexed($0) } : []
     let rolledUp = parts.filter { readsRollUp($0) }
     guard !countsInLedger, !rolledUp.isEmpty else {
-      conditions.append(condition(filter))
-      return Self.joined(conditions, "AND")
+      let condition = condition(filter)
+      return conditions.isEmpty ? condition : Self.joined(conditions + [condition], "AND")
     }
     join = reach == .few ? ActivitySQL.lookUp : ActivitySQL.join(within: reach.range)
     for part in parts where !readsRollUp(part) { conditions.append(condition(part)) }
@@ -87,8 +87,10 @@ struct FilterCompiler {
 
   /// What a condition implies that an index of contacts has.
   private mutating func indexed(_ filter: Filter) -> Condition? {
-    guard case .compare(.contact(let field), .compare(.equal, .text(let text))) = filter else { return nil }
-    return ContactConditions.indexed(where: field, is: literal(text.text)).map { Condition("(\($0))") }
+    guard case .compare(.contact(let field), .compare(.equal, .text(let text))) = filter,
+      let condition = ContactConditions.indexed(where: field)
+    else { return nil }
+    return Condition("(\(condition(literal(text.text))))")
   }
 
   /// What all has to be met, those of segments inside as well.

@@ -133,6 +133,11 @@ import Wire
     }
   }
 
+  @Test func `Everyone is compiled to what is counted without a look at each contact's devices`() {
+    #expect(ResolvedFilter(.everyone).sql == .everyone)
+    #expect(ResolvedFilter(.everyone).sql(for: SegmentCountQueries.Scope.numbers.reach) == .everyone)
+  }
+
   @Test func `The first contacts of a page read of a sendout their own pushes alone`() async throws {
     try await withDatabase { database in
       let customer = try await database.customer()
@@ -166,6 +171,9 @@ import Wire
       let none = try await segments.resolve(customer, try Filter(text: "opened sendout 1"))
       #expect(try await Segments(counting).contacts(customer, none, PageRequest(limit: 100)).items.isEmpty)
       #expect(counting.counts["segment.search_first"] == 2 && counting.counts["segment.search"] == 1)
+      let field = try await segments.resolve(customer, try Filter(text: "country = 'SE'"))
+      #expect(try await Segments(counting).contacts(customer, field, PageRequest(limit: 100)).items.isEmpty)
+      #expect(counting.counts["segment.search_first"] == 2 && counting.counts["segment.search"] == 2)
     }
   }
 
@@ -248,6 +256,25 @@ import Wire
         try await transaction.query(sql: "LOCK TABLE contact")
         await #expect(throws: RegistryError.filterTooSlow(instead: SegmentCounts.insteadOfEstimate)) {
           try await counts.estimate(customer, filter)
+        }
+      }
+    }
+  }
+
+  @Test(arguments: ["received sendout 1", "in list 'x' and lastName = 'Larsson'"])
+  func `A page that takes too long says what to do`(line: String) async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      try await Contacts(database.pool).add(customer, originalIDs: ["a"])
+      _ = try await ContactLists(database.pool).add(customer, name: "x")
+      let filter = try await Segments(database.pool).resolve(customer, try Filter(text: line))
+      let hurried = database.pool.limited(to: .seconds(2))
+      try await database.pool.transaction { transaction in
+        try await transaction.query(sql: "LOCK TABLE push, list_member")
+        await #expect(throws: RegistryError.filterTooSlow(instead: FilterSQL.insteadOfPage)) {
+          try await FilterSQL.read(orElse: FilterSQL.insteadOfPage) {
+            try await Segments(hurried).contacts(customer, filter, PageRequest())
+          }
         }
       }
     }

@@ -20,8 +20,8 @@ package struct ContactSearch: Sendable {
   ///   - query: what people typed. Letters are compared without their case: A to Z everywhere, others at the beginning of the text, or
   ///     where all are of one case. Original ids are compared as they are typed, and in lower and upper case. Of numbers only digits count.
   ///   - field: where to look; `nil` for everywhere.
-  ///   - filter: what they have to meet; `nil` for nothing. It is asked of one contact after the other, in the order of the page. So a page costs
-  ///     by those that are passed over, too.
+  ///   - filter: what they have to meet; `nil` for nothing. It is asked of one contact after the other, in the order of the page, unless the
+  ///     filter's indexes have few. So a page costs by those that are passed over, too.
   /// - Throws: `RegistryError.invalid`.
   package func contacts(
     _ customer: CustomerID, beginningWith query: String?, in field: ContactSearchField? = nil,
@@ -153,21 +153,23 @@ enum SearchKey: Int, CaseIterable, Sendable {
     }
   }
 
-  /// What follows of a key if a field has a text, as SQL that the key's index fits; nil for fields that are in no index.
-  /// - Parameter text: SQL of the text.
-  static func condition(where field: ContactField, is text: String) -> String? {
-    func equal(_ key: Self) -> String { "\(key.condition) AND \(key.sql) = \(key.sql(of: text))" }
+  /// What follows of a key if a field has a text whose SQL is given, in a form that the key's index fits; nil for fields that are in no index.
+  static func condition(where field: ContactField) -> (@Sendable (_ text: String) -> String)? {
     switch field {
-    case .emailAddress: return equal(.emailAddress)
-    case .mobileNumber: return equal(.mobileNumber)
-    case .lastName: return equal(.lastName)
+    case .emailAddress: { Self.emailAddress.equals($0) }
+    case .mobileNumber: { Self.mobileNumber.equals($0) }
+    case .lastName: { Self.lastName.equals($0) }
+    // A blank follows the first name, unless that is as long as a key: "!" is behind a blank.
     case .firstName:
-      // A blank follows the first name, unless that is as long as a key: "!" is behind a blank.
-      let (name, start) = (Self.name, Self.name.sql(of: text))
-      return "\(name.condition) AND \(name.sql) >= \(start) AND \(name.sql) < \(start) || '!'"
-    default: return nil
+      { text in
+        let (name, start) = (Self.name, Self.name.sql(of: text))
+        return "\(name.condition) AND \(name.sql) >= \(start) AND \(name.sql) < \(start) || '!'"
+      }
+    default: nil
     }
   }
+
+  private func equals(_ text: String) -> String { "\(condition) AND \(sql) = \(sql(of: text))" }
 }
 
 /// Keys that begin with one text.

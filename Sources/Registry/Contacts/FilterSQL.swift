@@ -153,10 +153,9 @@ package enum ContactConditions {
   /// The column of a text field; NULL if it is unset.
   package static func column(_ field: ContactField) -> String { "contact.\(field.column)" }
 
-  /// What follows for the index of a field, if the field has a text; nil where contacts have no such index.
-  /// - Parameter text: SQL of the text.
-  package static func indexed(where field: ContactField, is text: String) -> String? {
-    SearchKey.condition(where: field, is: text)
+  /// What follows for the index of a field if the field has a text, whose SQL is given; nil where contacts have no such index.
+  package static func indexed(where field: ContactField) -> (@Sendable (_ text: String) -> String)? {
+    SearchKey.condition(where: field)
   }
 
   package static let originalID = "contact.original_id"
