@@ -280,6 +280,7 @@ public struct SendoutStore: Sendable {
       if verb == .start, before == .draft, sendout.series == nil, try sendout.campaign().repeat != nil {
         throw SendoutError.invalid(field: "repeat", problem: "needs a schedule: schedule the draft, or remove repeat")
       }
+      if verb == .start, before == .draft { try await checkTimes(ofStart: sendout) }
       switch verb {
       case .schedule:
         _ = try await checkedTimes(try sendout.campaign())

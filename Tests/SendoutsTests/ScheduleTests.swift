@@ -83,6 +83,30 @@ import Wire
     }
   }
 
+  @Test func `A draft whose times have passed starts only if somebody would get it`() async throws {
+    try await withSendingBench { bench in
+      let (customer, sendouts) = (bench.customer, bench.sendouts)
+      let wall = try #require(WallTime.fromNow(3600))
+      for (campaign, field) in [
+        (CampaignFields(endAt: .fromNow(3600)), "endAt" as String?),
+        (CampaignFields(startAt: .fromNow(1800), endAt: .fromNow(3600)), "endAt"),
+        (CampaignFields(localTime: wall), "localTime"), (CampaignFields(localTime: wall, onMissed: .now), nil),
+        (CampaignFields(startAt: .fromNow(3600)), nil),
+      ] {
+        let key = try await bench.make(campaign, draft: true)
+        try await bench.pass("2 days", for: key)
+        var refused: String?
+        do {
+          try await sendouts.start(customer, key.sendout)
+        } catch SendoutError.invalid(let named, _) {
+          refused = named
+        }
+        #expect(refused == field, "\(campaign)")
+        #expect(try await bench.show(key).state == (field == nil ? .freezing : .draft), "\(campaign)")
+      }
+    }
+  }
+
   @Test func `What is scheduled already is held to the conditions of another schedule`() async throws {
     try await withSendingBench { bench in
       let (customer, sendouts) = (bench.customer, bench.sendouts)

@@ -43,7 +43,7 @@ extension ContactField {
     switch self {
     case _ where text.isEmpty: text
     case .timeZone: TimeZoneName.isKnown(text) ? text : nil
-    case .language: LanguageTag(text)?.text
+    case .language: LanguageTag(spelled: text)?.text
     default: text
     }
   }
@@ -68,7 +68,7 @@ enum DevicePlace {
     -> String?
   {
     guard let text, !text.isEmpty else { return text }
-    if let tag = LanguageTag(text.replacing("_", with: "-")) { return tag.text }
+    if let tag = LanguageTag(spelled: text) { return tag.text }
     if isLenient { return nil }
     throw .invalid(field: field(), problem: "must be a locale such as sv-SE or pt_BR")
   }

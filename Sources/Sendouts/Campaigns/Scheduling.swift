@@ -30,6 +30,16 @@ extension SendoutStore {
     return times
   }
 
+  /// Checks that a draft which somebody starts by hand can reach anybody: its end is to come, and so is a local time after which nobody gets it.
+  /// - Throws: `SendoutError.invalid`.
+  func checkTimes(ofStart sendout: Sendout) async throws {
+    var times = try sendout.campaign()
+    // It starts now, whatever was written.
+    times.startAt = nil
+    if (times.onMissed ?? .skip) != .skip { times.localTime = nil }
+    _ = try await checkedTimes(times)
+  }
+
   /// Schedules a draft, or once more a sendout that was changed. Hubs are told.
   /// - Parameter version: of the template; nil for the one that the row has.
   /// - Throws: `SendoutError.invalid` for one without a time, unless the conditions say when it starts.

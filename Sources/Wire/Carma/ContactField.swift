@@ -14,7 +14,7 @@ public enum ContactField: Int, CaseIterable, Sendable {
   public var meaning: String {
     switch self {
     case .timeZone: "A name of the IANA database, such as Europe/Berlin."
-    case .language: "A language tag of BCP 47, such as pt-BR. Its case is made the usual one."
+    case .language: "A language tag of BCP 47, such as pt-BR. It is stored in its usual case; pt_BR is the same."
     default: "A text."
     }
   }

@@ -118,9 +118,9 @@ import Wire
         _ = try await fixture.registrations.register(fixture.customer, registration, returnsContact: false)
       }
       try await put(
-        #","timeZone":"Europe/Berlin","language":"PT-br""#, #","timezone":"Asia/Tokyo","locale":"zh_hans_CN""#)
+        #","timeZone":"Europe/Berlin","language":"PT_br""#, #","timezone":"Asia/Tokyo","locale":"zh_hans_CN""#)
       for (more, device, field) in [
-        (#","timeZone":"CET""#, "", "timeZone"), (#","language":"pt_BR""#, "", "language"),
+        (#","timeZone":"CET""#, "", "timeZone"), (#","language":"C.UTF-8""#, "", "language"),
         ("", #","timezone":"CET""#, "deviceInfo[0].timezone"), ("", #","locale":"C.UTF-8""#, "deviceInfo[0].locale"),
       ] {
         if scope == .device {

@@ -65,6 +65,12 @@ import Wire
     ),
     ("POST /api/v1/sendouts/{id}/schedule", Case(method: "POST", path: "/api/v1/sendouts/1/schedule", lines: [])),
     (
+      "POST /api/v1/sendouts/{id}/schedule",
+      Case(
+        method: "POST", path: "/api/v1/sendouts/1/schedule", json: #"{"maximumContacts":5}"#,
+        lines: ["sendout.schedule sendout 1"])
+    ),
+    (
       "POST /api/v1/sendouts/{id}/unschedule",
       Case(method: "POST", path: "/api/v1/sendouts/1/unschedule", lines: ["sendout.unschedule sendout 1"])
     ),

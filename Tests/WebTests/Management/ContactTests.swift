@@ -103,7 +103,7 @@ import Wire
 
   @Test(arguments: [
     (#"{"timeZone":"CET"}"#, "timeZone must be a name of the IANA database, such as Europe/Berlin or UTC."),
-    (#"{"language":"sv_SE"}"#, "language must be a language tag of BCP 47, such as sv or pt-BR."),
+    (#"{"language":"C.UTF-8"}"#, "language must be a language tag of BCP 47, such as sv or pt-BR."),
     (#"{"listIds":[99]}"#, "listIds names a list that this customer does not have."),
     (#"{"dateOfBirth":"1981-02-29"}"#, "dateOfBirth must be a day such as 1980-02-29."),
     (#"{"dateOfBirth":"yesterday"}"#, "dateOfBirth must be a day such as 1980-02-29."),
