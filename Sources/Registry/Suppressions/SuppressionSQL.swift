@@ -56,10 +56,7 @@ package enum SuppressionSQL {
   package static func since(ofContact originalID: String, key: Int) -> String {
     """
     CASE WHEN EXISTS (SELECT FROM suppression WHERE suppression.customer_id = $1::bigint)
-         THEN (SELECT min(suppression.at) FROM suppression
-                WHERE suppression.customer_id = $1::bigint AND \(isInForce)
-                  AND suppression.hash = ANY (ARRAY[
-                             \(hashes(ofContact: originalID, key: key))])) END
+         THEN (SELECT min(found.at) FROM \(found(among: hashes(ofContact: originalID, key: key)))) END
     """
   }
 
@@ -74,12 +71,23 @@ package enum SuppressionSQL {
   private static func scope(among hashes: String) -> String {
     """
     CASE WHEN EXISTS (SELECT FROM suppression WHERE suppression.customer_id = $1::bigint)
-         THEN (SELECT suppression.scope FROM suppression
-                WHERE suppression.customer_id = $1::bigint AND \(isInForce)
-                  AND suppression.hash = ANY (ARRAY[
-                             \(hashes)])
-                ORDER BY suppression.scope = 'all' DESC
-                LIMIT 1) END
+         THEN (SELECT found.scope FROM \(found(among: hashes)) ORDER BY found.scope = 'all' DESC LIMIT 1) END
+    """
+  }
+
+  /// What is in force of some hashes, as `found`.
+  ///
+  /// Each hash is computed first and then looked up, which OFFSET 0 keeps the planner from changing. It would compute them anew for each of a few
+  /// dozen suppressions: 3,000 contacts beside 42 of them took 220 ms, and take 15 to 40.
+  /// - Parameter hashes: separated by commas; NULL is none.
+  private static func found(among hashes: String) -> String {
+    """
+    unnest(ARRAY[
+                             \(hashes)]) AS looked_up (hash)
+                CROSS JOIN LATERAL (
+                  SELECT suppression.scope, suppression.at FROM suppression
+                   WHERE suppression.customer_id = $1::bigint AND suppression.hash = looked_up.hash AND \(isInForce)
+                  OFFSET 0) AS found
     """
   }
 
