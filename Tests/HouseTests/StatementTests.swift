@@ -61,7 +61,7 @@ import Wire
         "NumberedTable.swift", "PushAppQueries.swift", "ReportQueries.swift",
         "SealedColumn.swift", "Audiences.swift", "ContactSearch.swift", "ContactStore.swift", "ImportStepQueries.swift",
         "StepQueries.swift", "ExportQueries.swift", "Contacts.swift", "UserQueries.swift", "RegisterQueries.swift",
-        "ListedContacts.swift", "PersonalTable.swift",
+        "ListedContacts.swift", "PersonalTable.swift", "TrackedMessageQueries.swift",
         "HybridPersonalTables.swift", "RegistryPersonalTables.swift", "OverlapQueries.swift", "AudienceSamples.swift",
         "Listener.swift",
       ])

@@ -211,7 +211,7 @@ enum SeriesQueries {
     UPDATE series
        SET repeat = $3::json, wall_time = CASE WHEN $6::bool THEN own.wall_time ELSE series.wall_time END
       FROM (SELECT coalesce(local_time, start_at AT TIME ZONE \(zone("$4")))::time AS wall_time FROM sendout
-             WHERE customer_id = $1::bigint AND sendout_id = $5::bigint) AS own
+             WHERE customer_id = $1::bigint AND sendout_id = $5::bigint OFFSET 0) AS own
      WHERE customer_id = $1::bigint AND series_id = $2::bigint
     """)
 

@@ -118,8 +118,10 @@ import Wire
   }
 
   /// They ask for pushes of contacts.
-  /// The last one reads all pushes of a sendout.
-  private static let others: Set = ["ledger.pushes_of_contact", "ledger.recipients_found", "history.fold_contacts"]
+  /// The last two read all pushes of a sendout.
+  private static let others: Set = [
+    "ledger.pushes_of_contact", "ledger.recipients_found", "history.fold_contacts", "campaign.zones",
+  ]
 
   /// They read what is stored of contacts in all sendouts, by the indexes of contacts.
   private static let ofContacts: Set = [

@@ -297,6 +297,7 @@ import Wire
       simulator.sms.register(productToken: "sesame-cm")
       let other = services.account(appID: "sms", of: CustomerID(2), credentials: .sms(account))
       #expect(await other.smsVerdicts(of: [(Self.number, "Hi")]) == [.accepted])
+      simulator.sms.removeRules()
       simulator.sms.answerIgnored()
     }
   }
