@@ -337,8 +337,13 @@ private struct Tour: Sendable {
   }
 
   private func sendouts() async throws {
-    let draft =
-      #"{"appId":"com.acme.app","appType":1,"audience":{"listId":1000000005},"message":{"alert":"Hi","badge":"{{x}}"},"template":"offer"}"#
+    // The customer has quiet hours by now, in which this may run. These are not now.
+    let hour = Int(Date().timeIntervalSince1970) / 3600
+    let (start, end) = (String(format: "%02d:00", (hour + 6) % 24), String(format: "%02d:00", (hour + 7) % 24))
+    let draft = """
+      {"appId":"com.acme.app","appType":1,"audience":{"listId":1000000005},"message":{"alert":"Hi","badge":"{{x}}"},"template":"offer",\
+      "quietHours":{"start":"\(start)","end":"\(end)"}}
+      """
     let first = try await send("POST", "/api/v1/sendouts", draft).json.integer("sendoutId") ?? 0
     try await bench.database.query("UPDATE sendout SET state = 'running', frozen_at = now()")
     for verb in ["pause", "resume"] { try await send("POST", "/api/v1/sendouts/\(first)/\(verb)") }
