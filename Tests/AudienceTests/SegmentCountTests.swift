@@ -110,15 +110,7 @@ import Wire
   func `An estimate reads of a sendout the pushes of its contacts alone`(line: String) async throws {
     try await withDatabase { database in
       let customer = try await database.customer()
-      try await database.query(
-        "INSERT INTO contact (customer_id, original_id) SELECT $1, 'a' || n FROM generate_series(1, 30000) AS n",
-        customer.rawValue)
-      try await database.query(
-        """
-        INSERT INTO push (customer_id, sendout_id, push_no, batch_no, device_id, contact_id, state, settled_at)
-        SELECT $1, 1, contact_id, 0, 1, contact_id, 'accepted', now() FROM contact WHERE customer_id = $1
-        """, customer.rawValue)
-      try await database.query("ANALYZE contact, push")
+      try await addReceived(database, customer)
       let filter = try await Segments(database.pool).resolve(customer, try Filter(text: line))
       func scans(_ reach: FilterCompiler.Reach) async throws -> Bool {
         let sql = filter.sql(for: reach)
@@ -141,15 +133,7 @@ import Wire
   @Test func `The first contacts of a page read of a sendout their own pushes alone`() async throws {
     try await withDatabase { database in
       let customer = try await database.customer()
-      try await database.query(
-        "INSERT INTO contact (customer_id, original_id) SELECT $1, 'a' || n FROM generate_series(1, 30000) AS n",
-        customer.rawValue)
-      try await database.query(
-        """
-        INSERT INTO push (customer_id, sendout_id, push_no, batch_no, device_id, contact_id, state, settled_at)
-        SELECT $1, 1, contact_id, 0, 1, contact_id, 'accepted', now() FROM contact WHERE customer_id = $1
-        """, customer.rawValue)
-      try await database.query("ANALYZE contact, push")
+      try await addReceived(database, customer)
       let segments = Segments(database.pool)
       let filter = try await segments.resolve(
         customer, try Filter(text: "received sendout 1 and not opened sendout 1"))
@@ -423,5 +407,18 @@ import Wire
       try await SegmentCounts.forgetOld(customer, in: database.pool)
       #expect(try await database.query("SELECT count(*) FROM segment_count")[0].decode(Int.self) == 2)
     }
+  }
+
+  /// 30,000 contacts, and a push of sendout 1 that each has received.
+  private func addReceived(_ database: TestDatabase, _ customer: CustomerID) async throws {
+    try await database.query(
+      "INSERT INTO contact (customer_id, original_id) SELECT $1, 'a' || n FROM generate_series(1, 30000) AS n",
+      customer.rawValue)
+    try await database.query(
+      """
+      INSERT INTO push (customer_id, sendout_id, push_no, batch_no, device_id, contact_id, state, settled_at)
+      SELECT $1, 1, contact_id, 0, 1, contact_id, 'accepted', now() FROM contact WHERE customer_id = $1
+      """, customer.rawValue)
+    try await database.query("ANALYZE contact, push")
   }
 }

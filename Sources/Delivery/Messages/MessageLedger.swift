@@ -368,6 +368,7 @@ extension Querying {
   ) async throws -> Rows {
     let details = messages.map(\.tracked)
     let originalIDs = messages.map { message -> String? in if case .contact(let id) = message.to { id } else { nil } }
+    // Both calls list their values: to pass the rules on as a parameter pack makes Swift 6.3.1 free its stack in the wrong order.
     if let rules = ledger.limits?.rules {
       let caps = CapSQL.Parameters(rules.caps)
       return try await query(

@@ -52,7 +52,7 @@ enum CampaignFigureQueries {
   /// reads all pushes of the sendout, until retention has written what they came to.
   static let zones = Statement("campaign.zones", .read, zones("accepted, opened", of: "report.local_times"))
 
-  /// The same without what became of the contacts.
+  /// The same rows as they were planned, for sendouts too large to be counted while somebody waits.
   static let uncountedZones = Statement(
     "campaign.uncounted_zones", .read, zones("NULL::bigint, NULL::bigint", of: "sendout_zone"))
 
