@@ -7,7 +7,7 @@ package import Wire
 /// that alone, while the next portion is read: while a client sends, nothing is held but the bytes of two portions.
 package struct ImportUpload: Sendable {
   /// Rows of about so many bytes are written at a time.
-  private static let portion = 512 * 1024
+  private static let portion = 1024 * 1024
   /// How long a slow file may go without anything being written.
   private static let pause = Duration.seconds(20)
   /// In seconds. A hub that has not written by then is gone.
@@ -98,6 +98,8 @@ package struct ImportUpload: Sendable {
             try await portions.next()
             let (count, rows, received) = (file.count, file.takeBytes(), bytes)
             portions.addTask { try await write(rows, count, customer, number, attempt, received) }
+            // Reading keeps its thread busy, and the portion's task may have no other one: let it send first.
+            await Task.yield()
             written = .now
           }
           if written.duration(to: .now) > Self.pause {
