@@ -65,6 +65,7 @@ package struct Erasures: Sendable {
         try await database.query(statement, customer.rawValue, person.contact.rawValue)
       }
     }
+    try await database.notify(.step, "")
     return (number, person.names, true)
   }
 

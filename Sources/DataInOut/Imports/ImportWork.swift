@@ -9,7 +9,7 @@ package struct ImportWork: SteppedWork {
   package let pool: Pool
   private let suppressions: SuppressionKey
   private let endpoints: EndpointRules
-  /// How many rows a step merges. They are locked for as long as it takes, some 50 ms.
+  /// How many rows a step merges. They are locked for as long as it takes, some 80 ms.
   private let portion: Int64
   /// Of a file with so many rows, a step that looks at all of them is long. It takes seconds for each million, or minutes on a busy server.
   private let longFrom: Int64
@@ -17,7 +17,7 @@ package struct ImportWork: SteppedWork {
 
   /// - Parameter endpoints: where tokens that are endpoints may lead.
   package init(
-    _ pool: Pool, suppressions: SuppressionKey, endpoints: EndpointRules, portion: Int64 = 2000,
+    _ pool: Pool, suppressions: SuppressionKey, endpoints: EndpointRules, portion: Int64 = 4000,
     longFrom: Int64 = 1_000_000
   ) {
     self.pool = pool
@@ -65,8 +65,8 @@ package struct ImportWork: SteppedWork {
           guard step.looksAtAll, step.progress.staged >= longFrom else { return (try await step.run(), step.hasGrown) }
           return (try await longSteps.runUnlessTaken { try await step.run() } ?? false, false)
         }
-        // Where somebody else is at it, there will be statistics, too.
-        if hasGrown { _ = try? await pool.query(ImportStepQueries.refreshStatistics) }
+        // The next steps do not wait for it. Where somebody else is at it, there will be statistics, too.
+        if hasGrown { Task { [pool] in _ = try? await pool.query(ImportStepQueries.refreshStatistics) } }
         return isMore
       } catch  where tries < 3 && Self.isRaced(error) {
         tries += 1

@@ -66,6 +66,7 @@ package struct Imports: Sendable {
         (request.identity ?? .originalId).rawValue, request.listId?.rawValue, request.segmentId?.rawValue,
         request.dryRun ?? false, JSONDocument(encoding: request), JSONDocument(encoding: found.targets),
         found.place(of: .deviceToken) != nil)
+      _ = try? await database.notify(.step, "")
       return (before, try started[0].reply())
     } catch let error as PostgresError {
       throw Self.refusal(error, customer)
@@ -220,6 +221,8 @@ package struct Imports: Sendable {
       JSONDocument(encoding: facts.sample), facts.hasDevices,
       facts.rows, file.problem, facts.headings)
     guard !rows.isEmpty else { throw DataInOutError.overtaken }
+    // The file has come, and a lost word is made up for by the next scan.
+    _ = try? await database.notify(.step, "")
     return try await find(customer, file.number)
   }
 

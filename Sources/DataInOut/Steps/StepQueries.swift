@@ -1,4 +1,5 @@
 import Postgres
+import Registry
 
 /// Statements on a table whose rows any hub works on step by step: when a row is due, and how often its next step has failed.
 ///
@@ -47,4 +48,9 @@ package struct StepQueries: Sendable {
     "SELECT set_config('statement_timeout', '0', true), set_config('work_mem', '64MB', true)")
 
   var all: [Statement] { [due, dueOf, noteFailure, noteSuccess] }
+}
+
+extension ChangeChannel {
+  /// There is a step to do of something that `StepRunner` runs.
+  static let step = ChangeChannel("pushcart_step")
 }

@@ -77,7 +77,7 @@ extension SteppedWork {
 
 /// The service that does stepped work; any number of hubs can run it.
 ///
-/// It asks every second what is due. A customer has one turn at a time, in which its oldest row goes on, and gives it to a customer that waits
+/// It is woken when a customer adds something, and asks every second what is due. A customer has one turn at a time, in which its oldest row goes on, and gives it to a customer that waits
 /// after each step. So nobody's file of millions holds up another's: a step that takes minutes takes one of two places, and no hub has two
 /// such steps under way (`ImportWork.step`).
 ///
@@ -110,7 +110,7 @@ package struct StepRunner<Work: SteppedWork>: Service {
     } send: { turn, mayGoOn in
       await self.turn(of: turn.customer, while: mayGoOn)
     }
-    await cancelWhenGracefulShutdown { await runner.run() }
+    await cancelWhenGracefulShutdown { await runner.run(wokenBy: work.pool, on: [ChangeChannel.step.name]) }
   }
 
   /// Goes through a customer's rows in their order. One that has nothing to do now, or has failed, leaves its turn to the next one.
