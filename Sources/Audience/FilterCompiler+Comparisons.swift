@@ -102,7 +102,11 @@ extension FilterCompiler {
       return ofText(operand) { "\($0) COLLATE \"C\" \(op.sql) \(literal)" }
     case .version(let version):
       let literal = literal(version.text)
-      return ofText(operand) { "filter_version(\($0)) \(op.sql) filter_version(\(literal))" }
+      return ofText(operand) { text in
+        let parts =
+          text == ContactConditions.column(.osVersion) ? ContactConditions.osVersionParts : "filter_version(\(text))"
+        return "\(parts) \(op.sql) filter_version(\(literal))"
+      }
     case .number(let number):
       guard case .property(let name) = operand else { return "false" }
       return "(filter_number(\(ContactConditions.propertyText(name))) \(op.sql) \(literal(number.text))::numeric)"

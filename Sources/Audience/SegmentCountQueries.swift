@@ -102,8 +102,12 @@ enum SegmentCountQueries {
     """)
 
   /// All statements of the transaction see the database as it is now.
-  static let snapshot = Statement(
-    "segment.snapshot", .write, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+  static let snapshot = Statement("segment.snapshot", .write, isolation)
+  private static let isolation = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
+  /// As `snapshot`, but as another transaction sees it. SET takes no parameters.
+  /// - Parameter snapshot: quoted, as `bounds` gives it.
+  static func adopting(snapshot: String) -> String { "\(isolation); SET TRANSACTION SNAPSHOT \(snapshot)" }
 
   /// Lifts the time limit for the rest of the transaction, and gives each of its hashes the memory `$1`.
   static let unlimited = Statement(
@@ -115,12 +119,14 @@ enum SegmentCountQueries {
     "segment_count.forget", .write,
     Portions.delete(from: "segment_count", by: "asked_at", before: "now() - interval '1 day'"))
 
-  /// The least and the greatest number of a contact, and the moment; NULL if there is none.
+  /// The least and the greatest number of a contact, and the moment; NULL if there is none. Also the name of the snapshot, for another
+  /// transaction.
   static let bounds = Statement(
     "segment.bounds", .read,
     """
     SELECT (SELECT contact_id FROM contact WHERE customer_id = $1::bigint ORDER BY contact_id LIMIT 1),
-           (SELECT contact_id FROM contact WHERE customer_id = $1::bigint ORDER BY contact_id DESC LIMIT 1), now()
+           (SELECT contact_id FROM contact WHERE customer_id = $1::bigint ORDER BY contact_id DESC LIMIT 1), now(),
+           quote_literal(pg_export_snapshot())
     """)
 
   /// Claims the count of the filter `$2` for `$4` seconds, unless another hub counts it, or a count ended within `$3` seconds. Gives whether

@@ -36,8 +36,6 @@ package struct SegmentCounts: Sendable {
     "Set exact to true, which counts in the background for as long as it takes, or name fewer sendouts and segments."
   /// Seconds for which the count of a filter is returned again.
   private static let goodFor: Int32 = 60
-  /// How long a count of all may take.
-  private static let countLimit = Duration.seconds(600)
   /// How long a request waits for a count of all, before it replies how far that is.
   private static let replyTimeout = Duration.seconds(1)
 
@@ -176,39 +174,15 @@ package struct SegmentCounts: Sendable {
     }
   }
 
-  /// Counts range by range, for the percentage, in one snapshot, so that the sum is right for one moment.
   private func counted(_ customer: CustomerID, _ filter: ResolvedFilter, _ identity: String) async throws
     -> ContactCount
   {
     guard let pool = database as? Pool else { preconditionFailure("a count of all needs a pool") }
-    let sql = filter.sql(for: SegmentCountQueries.Scope.numbers.reach)
-    return try await pool.transaction(of: customer.rawValue, limit: Self.countLimit) { transaction in
-      try await transaction.query(SegmentCountQueries.snapshot)
-      try await transaction.query(SegmentCountQueries.unlimited, FilterSQL.memory(lookUps: sql.lookUps))
-      let (first, last, now) = try await transaction.query(SegmentCountQueries.bounds, customer.rawValue)[0].decode(
-        Int64?.self, Int64?.self, Date.self)
-      var count = ContactCount(asOf: now)
-      guard let first, let last else { return count }
-      let size = filter.namesSendout ? last - first + 1 : max((last - first) / Self.portions + 1, Self.leastPortion)
-      var from = first
-      while from <= last {
-        let (to, isOver) = from.addingReportingOverflow(size - 1)
-        let end = isOver ? last : min(to, last)
-        let found = try await transaction.query(
-          SegmentCountQueries.count(sql, .numbers), customer.rawValue, sql.literals, from, end)
-        try count.add(found)
-        guard end < last else { break }
-        from = end + 1
-        let percent = Int32(Double(end - first) / Double(last - first) * 100)
-        try await database.query(
-          SegmentCountQueries.progress, customer.rawValue, identity, min(percent, 99), lease)
-      }
-      return count
-    }
+    return try await RangeCount(pool: pool, customer: customer, filter: filter) { percent in
+      try await database.query(
+        SegmentCountQueries.progress, customer.rawValue, identity, min(percent, 99), lease)
+    }.run()
   }
-
-  /// A count of all is done in about so many statements, of so many numbers at least; in one where each would read a sendout.
-  private static let (portions, leastPortion): (Int64, Int64) = (20, 50_000)
 
   /// - Parameter slices: of how many slices it is; nil for all contacts.
   private func reply(
@@ -229,7 +203,7 @@ package struct SegmentCounts: Sendable {
 }
 
 /// Contacts, and valid devices by app.
-private struct ContactCount: Sendable {
+struct ContactCount: Sendable {
   var contacts = 0
   var devices: [Int64: Int] = [:]
   var asOf: Date
@@ -239,6 +213,11 @@ private struct ContactCount: Sendable {
   init(_ rows: Rows) throws {
     self.init(asOf: try rows[0].column(2, as: Date.self))
     try add(rows)
+  }
+
+  mutating func add(_ other: ContactCount) {
+    contacts += other.contacts
+    devices.merge(other.devices, uniquingKeysWith: +)
   }
 
   mutating func add(_ rows: Rows) throws {

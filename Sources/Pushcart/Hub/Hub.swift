@@ -89,11 +89,11 @@ struct Hub: Sendable {
   }
 
   /// Few connections, since what runs on them may take long. So reports wait for each other, and nobody else for them. Exact counts, which take
-  /// minutes, leave one of the dedicated ones to pages of exports, which customers have by turns.
+  /// minutes and have two connections each, leave one of the dedicated ones to pages of exports, which customers have by turns.
   private static func forReports(_ database: PoolConfiguration) -> PoolConfiguration {
     var reports = database
     reports.sharedConnections = 2
-    reports.dedicatedConnections = 3
+    reports.dedicatedConnections = 5
     reports.queueTimeout = .seconds(10)
     reports.plansOnce = false
     reports.goesByKeys = true
