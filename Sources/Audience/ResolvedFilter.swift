@@ -95,7 +95,7 @@ package struct ResolvedFilter: Sendable, Hashable {
     }
   }
 
-  /// The conditions of this, and of the filters of segments inside.
+  /// The conditions of this, and behind them those of the filters of segments inside.
   var conditions: [Filter] {
     let inside = segments.values.compactMap { if case .filter(let filter) = $0 { filter } else { nil } }
     return ([filter] + inside).flatMap(\.conditions)
@@ -130,7 +130,7 @@ extension ResolvedFilter {
   func explanation(of node: Filter) -> [Filter] {
     switch node {
     case .device: []
-    case .segment(.number(let number)): if case .filter(let filter)? = segments[number] { [filter] } else { [] }
+    case .segment(.number(let number, _)): if case .filter(let filter)? = segments[number] { [filter] } else { [] }
     default: node.operands
     }
   }
@@ -145,5 +145,16 @@ extension Filter {
   /// The numbers and names of its lists.
   var listReferences: [FilterReference] {
     conditions.compactMap { if case .list(let reference) = $0 { reference } else { nil } }
+  }
+
+  /// The numbers of its sendouts.
+  var sendoutReferences: [FilterReference] {
+    conditions.compactMap { condition in
+      switch condition {
+      case .activity(let activity): activity.sendout.map { .number($0, at: activity.sendoutPlace) }
+      case .outcome(let outcome): .number(outcome.sendout, at: outcome.sendoutPlace)
+      default: nil
+      }
+    }
   }
 }
