@@ -94,4 +94,34 @@ import Wire
       }
     }
   }
+
+  @Test func `A sendout's reply has the filters of its audience as trees and as lines`() async throws {
+    try await withManagementServer { managed in
+      try await managed.addApp()
+      let list = try await managed.send("POST", "/api/v1/lists", json: #"{"name":"news"}"#).json.integer("listId") ?? 0
+      func audience(_ json: String) async throws -> JSONValue? {
+        let body = #"{"name":"A","appId":"com.acme.app","audience":\#(json),"message":{"alert":"x"}}"#
+        let made = try await managed.send("POST", "/api/v1/sendouts", json: body)
+        #expect(made.status == 201, "\(made.text)")
+        let id = try #require(try made.json.integer("sendoutId"))
+        let shown = try await managed.send("GET", "/api/v1/sendouts/\(id)").json["audience"]
+        #expect(try made.json["audience"] == shown)
+        return shown
+      }
+      #expect(
+        try await audience(#"{"filter":"( in list 'news' )","exclude":{"everyone":true}}"#)
+          == [
+            "filter": ["list": .integer(list)], "text": .string("in list \(list)"), "exclude": ["everyone": true],
+            "excludeText": "everyone",
+          ])
+      #expect(
+        try await audience(#"{"all":true,"exclude":"has device"}"#)
+          == ["all": true, "exclude": ["device": ["everyone": true]], "excludeText": "has device"])
+      #expect(try await audience(#"{"all":true}"#) == ["all": true])
+      // A request has one of the two.
+      let both =
+        #"{"name":"A","appId":"com.acme.app","audience":{"filter":"everyone","text":"everyone"},"message":{"alert":"x"}}"#
+      #expect(try await managed.send("POST", "/api/v1/sendouts", json: both).status == 400)
+    }
+  }
 }
