@@ -117,6 +117,19 @@ package struct ResolvedFilter: Sendable, Hashable {
 }
 
 extension ResolvedFilter {
+  /// Where it names a segment that has this number, or that leads to it by the segments in it.
+  func place(leadingTo number: Int64) -> FilterPlace {
+    var seen: Set<Int64> = []
+    func leads(_ reference: FilterReference) -> Bool {
+      guard case .number(let other, _) = reference else { return false }
+      if other == number { return true }
+      guard seen.insert(other).inserted, case .filter(let inside)? = segments[other] else { return false }
+      return inside.segmentReferences.contains(where: leads)
+    }
+    for case .number(let other, let place) in filter.segmentReferences where leads(.number(other)) { return place }
+    return FilterPlace()
+  }
+
   /// The contacts that meet this filter and not the other.
   package func excluding(_ other: ResolvedFilter) -> ResolvedFilter {
     let left = Filter.not(other.filter)

@@ -37,8 +37,8 @@ extension Segments {
     let resolved = ResolvedFilter(
       filter.mapConditions { condition in
         switch condition {
-        case .list(.name(let name, _)): .list(.number(lists[name] ?? 0))
-        case .segment(.name(let name, _)): .segment(.number(names[name] ?? 0))
+        case .list(.name(let name, let place)): .list(.number(lists[name] ?? 0, at: place))
+        case .segment(.name(let name, let place)): .segment(.number(names[name] ?? 0, at: place))
         default: condition
         }
       }, found)

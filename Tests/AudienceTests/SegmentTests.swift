@@ -94,10 +94,12 @@ import Wire
       let first = try await add("A", "everyone", to: segments, of: customer)
       let second = try await add("B", "in segment 'A'", to: segments, of: customer)
       let third = try await add("C", "not in segment 'B'", to: segments, of: customer)
-      for line in ["in segment 'A'", "in segment 'B'", "country = 'SE' or in segment \(third.segmentId)"] {
-        await #expect(
-          throws: RegistryError.invalid(field: "filter", problem: "leads back to segment \(first.segmentId) itself")
-        ) {
+      let other = try await add("D", "everyone", to: segments, of: customer).segmentId
+      for (line, place) in [
+        ("in segment 'A'", 12), ("in segment 'B'", 12), ("in segment \(other) or in segment \(third.segmentId)", 28),
+      ] {
+        let problem = "at \(place): this leads back to segment \(first.segmentId) itself"
+        await #expect(throws: RegistryError.invalid(field: "filter", problem: problem)) {
           try await database.pool.transaction {
             try await Segments($0).rewrite(customer, first.segmentId, SegmentRequest(filter: try Filter(text: line)))
           }
