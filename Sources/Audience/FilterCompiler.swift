@@ -106,7 +106,7 @@ struct FilterCompiler {
 
   /// The filter of a segment that is compiled in place; nil for others.
   private func inside(_ reference: FilterReference) -> Filter? {
-    guard !callsSegments, case .number(let number) = reference, case .filter(let filter)? = segments[number] else {
+    guard !callsSegments, case .number(let number, _) = reference, case .filter(let filter)? = segments[number] else {
       return nil
     }
     return filter
@@ -164,7 +164,7 @@ struct FilterCompiler {
   static let bucket = "filter_bucket(contact.contact_id)"
 
   private mutating func segment(_ reference: FilterReference) -> Condition {
-    guard case .number(let number) = reference else { return .never }
+    guard case .number(let number, _) = reference else { return .never }
     if callsSegments {
       return Condition(
         """
@@ -218,7 +218,7 @@ struct FilterCompiler {
 
   private mutating func number(_ reference: FilterReference) -> String {
     // Names have become numbers before: see `Segments.resolve`.
-    guard case .number(let number) = reference else { return "NULL::bigint" }
+    guard case .number(let number, _) = reference else { return "NULL::bigint" }
     return integer(number)
   }
 

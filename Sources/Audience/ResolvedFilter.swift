@@ -95,7 +95,7 @@ package struct ResolvedFilter: Sendable, Hashable {
     }
   }
 
-  /// The conditions of this, and of the filters of segments inside.
+  /// The conditions of this, and behind them those of the filters of segments inside.
   var conditions: [Filter] {
     let inside = segments.values.compactMap { if case .filter(let filter) = $0 { filter } else { nil } }
     return ([filter] + inside).flatMap(\.conditions)
@@ -117,6 +117,19 @@ package struct ResolvedFilter: Sendable, Hashable {
 }
 
 extension ResolvedFilter {
+  /// Where it names a segment that has this number, or that leads to it by the segments in it.
+  func place(leadingTo number: Int64) -> FilterPlace {
+    var seen: Set<Int64> = []
+    func leads(_ reference: FilterReference) -> Bool {
+      guard case .number(let other, _) = reference else { return false }
+      if other == number { return true }
+      guard seen.insert(other).inserted, case .filter(let inside)? = segments[other] else { return false }
+      return inside.segmentReferences.contains(where: leads)
+    }
+    for case .number(let other, let place) in filter.segmentReferences where leads(.number(other)) { return place }
+    return FilterPlace()
+  }
+
   /// The contacts that meet this filter and not the other.
   package func excluding(_ other: ResolvedFilter) -> ResolvedFilter {
     let left = Filter.not(other.filter)
@@ -130,7 +143,7 @@ extension ResolvedFilter {
   func explanation(of node: Filter) -> [Filter] {
     switch node {
     case .device: []
-    case .segment(.number(let number)): if case .filter(let filter)? = segments[number] { [filter] } else { [] }
+    case .segment(.number(let number, _)): if case .filter(let filter)? = segments[number] { [filter] } else { [] }
     default: node.operands
     }
   }
@@ -145,5 +158,16 @@ extension Filter {
   /// The numbers and names of its lists.
   var listReferences: [FilterReference] {
     conditions.compactMap { if case .list(let reference) = $0 { reference } else { nil } }
+  }
+
+  /// The numbers of its sendouts.
+  var sendoutReferences: [FilterReference] {
+    conditions.compactMap { condition in
+      switch condition {
+      case .activity(let activity): activity.sendout.map { .number($0, at: activity.sendoutPlace) }
+      case .outcome(let outcome): .number(outcome.sendout, at: outcome.sendoutPlace)
+      default: nil
+      }
+    }
   }
 }

@@ -1,9 +1,10 @@
+import Delivery
 import Postgres
 import Registry
 package import Wire
 
 extension Segments {
-  /// Looks up the lists and segments that a filter names, and those that they name.
+  /// Looks up the lists, segments and sendouts that a filter names, and what these segments name.
   /// - Parameters:
   ///   - field: of the request, for errors.
   ///   - isHolding: whether segments stay until the transaction ends.
@@ -14,6 +15,7 @@ extension Segments {
     mostLevels: Int = Segments.mostLevels
   ) async throws -> ResolvedFilter {
     let lists = try await listNumbers(customer, filter, field)
+    try await requireSendouts(customer, filter, field)
     var names: [UTF8String: Int64] = [:]
     var found: SegmentDefinitions = [:]
     var wanted = filter.segmentReferences
@@ -30,13 +32,13 @@ extension Segments {
         if case .filter(let filter) = definition { next += filter.segmentReferences }
       }
       if level == 1 { try requireAll(wanted, "segment", in: found.keys, names, field) }
-      wanted = next.filter { if case .number(let number) = $0 { found[number] == nil } else { true } }
+      wanted = next.filter { if case .number(let number, _) = $0 { found[number] == nil } else { true } }
     }
     let resolved = ResolvedFilter(
       filter.mapConditions { condition in
         switch condition {
-        case .list(.name(let name)): .list(.number(lists[name] ?? 0))
-        case .segment(.name(let name)): .segment(.number(names[name] ?? 0))
+        case .list(.name(let name, let place)): .list(.number(lists[name] ?? 0, at: place))
+        case .segment(.name(let name, let place)): .segment(.number(names[name] ?? 0, at: place))
         default: condition
         }
       }, found)
@@ -67,14 +69,14 @@ extension Segments {
     var (numbers, names): ([Int64], [String]) = ([], [])
     for reference in references {
       switch reference {
-      case .number(let number): numbers.append(number)
-      case .name(let name): if !name.text.utf8.contains(0) { names.append(name.text) }
+      case .number(let number, _): numbers.append(number)
+      case .name(let name, _): if !name.text.utf8.contains(0) { names.append(name.text) }
       }
     }
     return (numbers, names)
   }
 
-  /// - Parameter noun: what they name: a list or a segment.
+  /// - Parameter noun: what they name: a list, a segment or a sendout.
   private func requireAll(
     _ references: [FilterReference], _ noun: String, in numbers: some Sequence<Int64>, _ names: [UTF8String: Int64],
     _ field: String
@@ -82,10 +84,17 @@ extension Segments {
     let numbers = Set(numbers)
     for reference in references {
       switch reference {
-      case .number(let number) where !numbers.contains(number):
-        throw .invalid(field: field, problem: "names \(noun) \(number), and there is none of this number")
-      case .name(let name) where names[name] == nil:
-        throw .invalid(field: field, problem: "names \(noun) '\(name.text)', and there is none of this name")
+      case .number(let number, let place) where !numbers.contains(number):
+        throw .invalid(
+          field: field,
+          problem: place.sentence(
+            "there is no \(noun) \(number)", ofWhole: "names \(noun) \(number), and there is none of this number"))
+      case .name(let name, let place) where names[name] == nil:
+        throw .invalid(
+          field: field,
+          problem: place.sentence(
+            "no \(noun) is called '\(name.text)'",
+            ofWhole: "names \(noun) '\(name.text)', and there is none of this name"))
       default: continue
       }
     }
@@ -101,6 +110,13 @@ extension Segments {
     let names = Dictionary(named: lists.map { ($0.name, $0.listId.rawValue) })
     try requireAll(references, "list", in: lists.map(\.listId.rawValue), names, field)
     return names
+  }
+
+  private func requireSendouts(_ customer: CustomerID, _ filter: Filter, _ field: String) async throws {
+    let references = filter.sendoutReferences
+    guard !references.isEmpty else { return }
+    let found = try await Ledger(database).sendouts(customer, among: Self.parted(references).numbers)
+    try requireAll(references, "sendout", in: found, [:], field)
   }
 
   /// Bounds the SQL, and the memory that it takes: each segment that names several others multiplies its size.
@@ -119,22 +135,30 @@ extension Segments {
 
   /// Refuses activity from further back than the ledger is kept, as it could not be counted.
   private func checkRetention(_ customer: CustomerID, _ resolved: ResolvedFilter, _ field: String) async throws {
-    let activities = resolved.conditions.compactMap { if case .activity(let activity) = $0 { activity } else { nil } }
+    // Of segments inside, the places are those of other filters.
+    let read = resolved.filter.conditions.count
+    let activities = resolved.conditions.enumerated().compactMap { index, condition in
+      if case .activity(let activity) = condition {
+        (activity: activity, place: index < read ? activity.place : FilterPlace())
+      } else {
+        nil
+      }
+    }
     guard !activities.isEmpty else { return }
     let own = try await Customers(database).find(customer)?.settings.retentionDays
     guard let days = [own, retentionDays].compactMap(\.self).min() else { return }
-    for activity in activities {
-      let condition = Filter.activity(activity).text
-      guard let span = activity.within else {
-        throw RegistryError.invalid(
-          field: field,
-          problem: "has `\(condition)`, and pushes are kept for \(days) days: add within \(days) days, or fewer")
-      }
-      guard span.seconds <= Int(days) * 86_400 else {
-        throw RegistryError.invalid(
-          field: field,
-          problem: "has `\(condition)`, which looks back further than the \(days) days that pushes are kept")
-      }
+    for (activity, place) in activities {
+      let condition = "`\(Filter.activity(activity).text)`"
+      let problem: String? =
+        switch activity.within {
+        case nil: "needs within \(days) days, or fewer, as pushes are kept for \(days) days"
+        case let span? where span.seconds > Int(days) * 86_400:
+          "looks back further than the \(days) days that pushes are kept"
+        default: nil
+        }
+      guard let problem else { continue }
+      throw RegistryError.invalid(
+        field: field, problem: place.sentence("\(condition) \(problem)", ofWhole: "has \(condition), which \(problem)"))
     }
   }
 }
@@ -159,7 +183,7 @@ extension ResolvedFilter {
     var counted: [Int64: Int] = [:]
     func count(_ filter: Filter, _ level: Int) -> Int {
       var sum = filter.all.count(where: isCounted)
-      for case .number(let number) in filter.segmentReferences where level <= Segments.mostLevels {
+      for case .number(let number, _) in filter.segmentReferences where level <= Segments.mostLevels {
         guard case .filter(let inside)? = segments[number] else { continue }
         let size = counted[number] ?? count(inside, level + 1)
         counted[number] = size

@@ -35,6 +35,13 @@ package struct Segments: NumberedStore {
   /// How deep an audience can nest segments. A segment's own filter can nest one level fewer.
   package static let mostLevels = 8
 
+  /// A filter that went through JSON once more would not know where its words stood.
+  package func completed(_ request: SegmentRequest) throws -> SegmentRequest {
+    var segment = try request.applied(to: Self.initial)
+    segment.filter = request.filter
+    return segment
+  }
+
   /// - Throws: `RegistryError.invalid`, naming the field.
   package func values(
     _ customer: CustomerID, _ segment: SegmentRequest
@@ -70,7 +77,10 @@ package struct Segments: NumberedStore {
       }
       let resolved = try await resolveDefinition(customer, filter)
       if resolved.segments[number.rawValue] != nil {
-        throw RegistryError.invalid(field: "filter", problem: "leads back to segment \(number) itself")
+        let problem = "leads back to segment \(number) itself"
+        throw RegistryError.invalid(
+          field: "filter",
+          problem: resolved.place(leadingTo: number.rawValue).sentence("this \(problem)", ofWhole: problem))
       }
     }
     return try await change(customer, number, request)

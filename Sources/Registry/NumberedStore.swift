@@ -19,6 +19,8 @@ package protocol NumberedStore: Sendable {
   static var initial: Request { get }
   /// What violated constraints mean, by their names, besides those of name and customer.
   static var constraints: [String: RegistryError] { get }
+  /// What a new thing is by a request to add it.
+  func completed(_ request: Request) throws -> Request
   /// What a thing becomes by a request to change it.
   func applied(_ request: Request, to before: Reply) throws -> Request
   /// Gives the value of each column by its name, and checks what is not in the field table: that has the limits of texts.
@@ -32,6 +34,8 @@ extension NumberedStore {
   package static var statements: [Statement] { table.all + queries }
   /// What the table holds of a person.
   package static var personalTable: PersonalTable { PersonalTable(table.name, erasure) }
+
+  package func completed(_ request: Request) throws -> Request { try request.applied(to: Self.initial) }
 
   package func applied(_ request: Request, to before: Reply) throws -> Request { try request.applied(to: before) }
 
@@ -61,7 +65,7 @@ extension NumberedStore {
 
   /// - Throws: `RegistryError.nameTaken`, `.customerUnknown`; as `values`.
   package func add(_ customer: CustomerID, _ request: Request) async throws -> Reply {
-    let rows = try await write(Self.table.add, customer, nil, try request.applied(to: Self.initial))
+    let rows = try await write(Self.table.add, customer, nil, try completed(request))
     return try rows[0].reply()
   }
 

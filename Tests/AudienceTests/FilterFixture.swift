@@ -21,6 +21,7 @@ struct FilterFixture {
   init(_ database: TestDatabase, now: Int64 = FilterGenerator.usualNow) async throws {
     self.database = database
     customer = try await database.customer()
+    try await database.addSendouts(FilterGenerator.sendouts, of: customer)
     var model = FilterModel(now: now)
     let lists = ContactLists(database.pool)
     for name in ["newsletter", "it's"] {

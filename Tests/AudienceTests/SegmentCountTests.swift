@@ -70,6 +70,7 @@ import Wire
   func `Counts and estimates are the same before and after noted activity is counted`(line: String) async throws {
     try await withDatabase { database in
       let customer = try await database.customer()
+      try await database.addSendouts(1...1, of: customer)
       try await database.query(
         "INSERT INTO contact (customer_id, original_id) SELECT $1, 'a' || n FROM generate_series(1, 30000) AS n",
         customer.rawValue)
@@ -251,6 +252,7 @@ import Wire
       let customer = try await database.customer()
       try await Contacts(database.pool).add(customer, originalIDs: ["a"])
       _ = try await ContactLists(database.pool).add(customer, name: "x")
+      try await database.addSendouts(1...1, of: customer)
       let filter = try await Segments(database.pool).resolve(customer, try Filter(text: line))
       let hurried = database.pool.limited(to: .seconds(2))
       try await database.pool.transaction { transaction in
@@ -286,6 +288,7 @@ import Wire
     try await withDatabase { database in
       let customer = try await database.customer()
       let list = try await ContactLists(database.pool).add(customer, name: "x").listId
+      try await database.addSendouts(7...8, of: customer)
       let segments = Segments(database.pool)
       _ = try await segments.add(
         customer, SegmentRequest(name: "A", filter: try Filter(text: "in list \(list) or device(country = 'SE')")))
@@ -411,6 +414,7 @@ import Wire
 
   /// 30,000 contacts, and a push of sendout 1 that each has received.
   private func addReceived(_ database: TestDatabase, _ customer: CustomerID) async throws {
+    try await database.addSendouts(1...1, of: customer)
     try await database.query(
       "INSERT INTO contact (customer_id, original_id) SELECT $1, 'a' || n FROM generate_series(1, 30000) AS n",
       customer.rawValue)

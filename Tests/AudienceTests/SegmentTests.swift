@@ -35,16 +35,36 @@ import Wire
     }
   }
 
-  @Test func `What a filter names must exist`() async throws {
-    try await withSegments { _, segments, customer in
-      for (line, problem) in [
-        ("in list 7", "names list 7, and there is none of this number"),
-        ("in list 'x'", "names list 'x', and there is none of this name"),
-        ("in segment 7", "names segment 7, and there is none of this number"),
-        ("not in segment 'x'", "names segment 'x', and there is none of this name"),
+  @Test func `What a filter names must exist, and an error says where it is named`() async throws {
+    try await withSegments { database, segments, customer in
+      let stranger = try await database.customer("Other")
+      try await database.addSendouts(7...7, of: stranger)
+      for (filter, problem) in [
+        ("in list 7", "at 9: there is no list 7"), ("in list 'x'", "at 9: no list is called 'x'"),
+        ("in segment 7", "at 12: there is no segment 7"),
+        ("country = 'SE' and ( not in segment 'x')", "at 37: no segment is called 'x'"),
+        ("received sendout 7 within 30 days", "at 18: there is no sendout 7"),
+        ("everyone or opened  sendout 7 < 2", "at 29: there is no sendout 7"),
+        ("outcome of sendout 7 = 'failed'", "at 20: there is no sendout 7"),
+        (#"{"list":7}"#, "at list: there is no list 7"),
+        (#"{"and":[{"everyone":true},{"list":"x"}]}"#, "at and[1].list: no list is called 'x'"),
+        (#"{"or":[{"not":{"segment":7}}]}"#, "at or[0].not.segment: there is no segment 7"),
+        (#"{"received":{"sendout":7}}"#, "at received.sendout: there is no sendout 7"),
+        (#"{"not":{"outcome":{"sendout":7,"is":"any"}}}"#, "at not.outcome.sendout: there is no sendout 7"),
+      ] {
+        await #expect(throws: RegistryError.invalid(field: "filter", problem: problem), "\(filter)") {
+          let filter = try Filter(textOrTree: filter)
+          _ = try await segments.add(customer, SegmentRequest(name: "A", filter: filter))
+        }
+      }
+      // What was not read has no place.
+      for (filter, problem) in [
+        (Filter.list(.number(7)), "names list 7, and there is none of this number"),
+        (.segment(.name("x")), "names segment 'x', and there is none of this name"),
+        (.outcome(FilterOutcome(.any, of: 7)), "names sendout 7, and there is none of this number"),
       ] {
         await #expect(throws: RegistryError.invalid(field: "filter", problem: problem)) {
-          try await self.add("A", line, to: segments, of: customer)
+          _ = try await segments.resolve(customer, filter)
         }
       }
     }
@@ -74,10 +94,12 @@ import Wire
       let first = try await add("A", "everyone", to: segments, of: customer)
       let second = try await add("B", "in segment 'A'", to: segments, of: customer)
       let third = try await add("C", "not in segment 'B'", to: segments, of: customer)
-      for line in ["in segment 'A'", "in segment 'B'", "country = 'SE' or in segment \(third.segmentId)"] {
-        await #expect(
-          throws: RegistryError.invalid(field: "filter", problem: "leads back to segment \(first.segmentId) itself")
-        ) {
+      let other = try await add("D", "everyone", to: segments, of: customer).segmentId
+      for (line, place) in [
+        ("in segment 'A'", 12), ("in segment 'B'", 12), ("in segment \(other) or in segment \(third.segmentId)", 28),
+      ] {
+        let problem = "at \(place): this leads back to segment \(first.segmentId) itself"
+        await #expect(throws: RegistryError.invalid(field: "filter", problem: problem)) {
           try await database.pool.transaction {
             try await Segments($0).rewrite(customer, first.segmentId, SegmentRequest(filter: try Filter(text: line)))
           }
@@ -93,7 +115,8 @@ import Wire
   }
 
   @Test func `Segments in segments have limits`() async throws {
-    try await withSegments { _, segments, customer in
+    try await withSegments { database, segments, customer in
+      try await database.addSendouts(1...Int64(Segments.mostOfSendouts), of: customer)
       var line = "everyone"
       for level in 1...Segments.mostLevels {
         line = "in segment \(try await add("level \(level)", line, to: segments, of: customer).segmentId)"
@@ -116,7 +139,8 @@ import Wire
   }
 
   @Test func `Which contacts have notes is asked once, however many conditions read the roll-up`() async throws {
-    try await withSegments { _, segments, customer in
+    try await withSegments { database, segments, customer in
+      try await database.addSendouts(7...7, of: customer)
       _ = try await add("active", "country = 'NO' and received >= 2 within 7 days", to: segments, of: customer)
       for line in [
         "received", "received >= 3 or opened < 2 within 7 days or opened >= 1 of last 50",
@@ -193,10 +217,23 @@ import Wire
   @Test func `A condition that looks back further than pushes are kept is refused`() async throws {
     try await withSegments { database, _, customer in
       let segments = Segments(database.pool, retentionDays: 30)
-      for line in ["received", "opened >= 1 within 31 days", "opened < 1 of last 5", "not received within 721 hours"] {
-        await #expect(throws: RegistryError.self, "\(line)") {
+      let further = "looks back further than the 30 days that pushes are kept"
+      let needed = "needs within 30 days, or fewer, as pushes are kept for 30 days"
+      for (line, problem) in [
+        ("received", "at 1: `received >= 1` \(needed)"),
+        ("everyone or opened >= 1 within 31 days", "at 13: `opened >= 1 within 31 days` \(further)"),
+        ("opened < 1 of last 5", "at 1: `opened < 1 of last 5` \(needed)"),
+        ("not received within 721 hours", "at 5: `received >= 1 within 721 hours` \(further)"),
+      ] {
+        await #expect(throws: RegistryError.invalid(field: "filter", problem: problem)) {
           try await segments.resolve(customer, try Filter(text: line))
         }
+      }
+      // That of a segment has no place in the filter that names the segment.
+      _ = try await add("A", "opened", to: Segments(database.pool), of: customer)
+      let problem = "has `opened >= 1`, which \(needed)"
+      await #expect(throws: RegistryError.invalid(field: "filter", problem: problem)) {
+        try await segments.resolve(customer, try Filter(text: "in segment 'A' and received within 1 days"))
       }
       _ = try await segments.resolve(customer, try Filter(text: "received within 30 days and opened within 720 hours"))
       _ = try await Segments(database.pool).resolve(customer, try Filter(text: "received"))

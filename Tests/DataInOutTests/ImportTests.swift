@@ -179,6 +179,28 @@ import Wire
     }
   }
 
+  @Test func `A file that fails by its headings shows what it had`() async throws {
+    try await withDatabase { database in
+      let bench = try await ImportBench(database)
+      let rows = (1...9).map { "\($0),\"La\nrs\"\n" }.joined()
+      let failed = try await bench.run("Kundnr,firstName\n\(rows)")
+      #expect(failed.state == .failed && failed.error?.hasPrefix("No field is called Kundnr.") == true)
+      #expect(failed.headings == ["Kundnr", "firstName"])
+      #expect(failed.sample == (1...5).map { ["\($0)", "La\nrs"] })
+      #expect(failed.columns == ImportColumns(["Kundnr": nil, "firstName": "firstName"]))
+      #expect(failed.delimiter == "," && failed.arrived == 0 && failed.rows == 0)
+      let short = try await bench.run("firstName;firstName\nLars;Mia")
+      #expect(short.state == .failed && short.headings == ["firstName", "firstName"])
+      #expect(short.sample == [["Lars", "Mia"]])
+      let endless = try await bench.run("Kundnr\n1\n\"" + String(repeating: "x", count: 300 * 1024))
+      #expect(endless.error?.hasPrefix("No field is called Kundnr.") == true && endless.sample == [["1"]])
+      // What cannot be stored is not shown.
+      let zero = try await bench.run("originalId,a\0b\n1,2\n")
+      #expect(zero.state == .failed && zero.headings?.isEmpty != false && zero.sample?.isEmpty != false)
+      #expect(try await bench.contacts() == [])
+    }
+  }
+
   @Test func `Other columns become properties, or are passed over`() async throws {
     try await withDatabase { database in
       let bench = try await ImportBench(database)

@@ -107,14 +107,15 @@ import Wire
 
   @Test func `An audience names what exists`() async throws {
     try await withUsers { bench, _ in
-      for (audience, field) in [
-        (Audience.segment(SegmentID(7)), "audience.segmentId"), (.filter(.list(.number(7))), "audience.filter"),
-        (.excluding(.all, .segment(.number(7))), "audience.exclude"),
+      let line = try Filter(text: "everyone and received sendout 7")
+      let tree = try Filter(tree: ["and": [["everyone": true], ["segment": "VIP"]]])
+      for (audience, field, problem) in [
+        (Audience.segment(SegmentID(7)), "audience.segmentId", "names segment 7, and there is none of this number"),
+        (.filter(line), "audience.filter", "at 31: there is no sendout 7"),
+        (.excluding(.all, tree), "audience.exclude", "at and[1].segment: no segment is called 'VIP'"),
       ] {
-        await #expect {
+        await #expect(throws: RegistryError.invalid(field: field, problem: problem)) {
           try await bench.send(audience: audience)
-        } throws: {
-          if case RegistryError.invalid(field, _)? = $0 as? RegistryError { true } else { false }
         }
       }
     }

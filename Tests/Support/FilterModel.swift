@@ -115,8 +115,8 @@ public struct FilterModel: Sendable {
 
   private func number(_ reference: FilterReference, in numbers: [UTF8String: Int64]) -> Int64? {
     switch reference {
-    case .number(let number): number
-    case .name(let name): numbers[name]
+    case .number(let number, _): number
+    case .name(let name, _): numbers[name]
     }
   }
 

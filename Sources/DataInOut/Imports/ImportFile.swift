@@ -24,6 +24,8 @@ final class ImportFile {
   private var delimiter = UInt8(ascii: ",")
   private(set) var headings: ImportHeadings?
   private(set) var rows: ImportRows?
+  /// Why the headings cannot be imported. The first rows are read nonetheless, so that its reply shows what the file had.
+  private var refusal: UnusableFile?
 
   init(_ rules: ImportRows.Rules, mostRows: Int64 = mostRows) {
     self.rules = rules
@@ -80,6 +82,7 @@ final class ImportFile {
     if csv == nil { try begin() }
     try readText()
     try withCSV { csv in try csv.finish { try self.take($0) } }
+    if let refusal { throw refusal }
     guard headings != nil else { throw UnusableFile("The file is empty: it has not even headings.") }
   }
 
@@ -122,13 +125,18 @@ final class ImportFile {
     do {
       try body(&reader)
     } catch CSVProblem.rowTooLong(let line) {
-      throw UnusableFile(
-        "Line \(line): the row is longer than \(CSVReader.largestRow / 1024) KiB. A quote is not closed, or the delimiter is another."
-      )
+      throw refusal
+        ?? UnusableFile(
+          "Line \(line): the row is longer than \(CSVReader.largestRow / 1024) KiB. A quote is not closed, or the delimiter is another."
+        )
     }
   }
 
   private func take(_ row: CSVRow) throws {
+    if let refusal {
+      guard rows?.addToSample(row) == true else { throw refusal }
+      return
+    }
     guard headings == nil else {
       guard count < mostRows else {
         throw UnusableFile(
@@ -137,9 +145,15 @@ final class ImportFile {
       rows?.append(row)
       return
     }
-    let found =
-      rules.request.review == true
-      ? try ImportHeadings(guessing: row.texts, rules.request) : try ImportHeadings(row.texts, rules.request)
+    let found: ImportHeadings
+    do throws(UnusableFile) {
+      found =
+        rules.request.review == true
+        ? try ImportHeadings(guessing: row.texts, rules.request) : try ImportHeadings(row.texts, rules.request)
+    } catch {
+      found = try ImportHeadings(guessing: row.texts, rules.request)
+      refusal = error
+    }
     headings = found
     rows = ImportRows(found, rules)
   }

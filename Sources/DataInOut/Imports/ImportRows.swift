@@ -77,9 +77,7 @@ struct ImportRows {
 
   mutating func append(_ row: CSVRow) {
     count += 1
-    if sample.count < Self.sampleRows {
-      sample.append(row.texts.map { String($0.unicodeScalars.prefix(Self.sampleCell).filter { $0.value != 0 }) })
-    }
+    addToSample(row)
     var values = Values(texts: Array(repeating: nil, count: ContactField.allCases.count))
     var problem: RowProblem?
     // What the columns are is said later, and then the row is read again.
@@ -97,6 +95,14 @@ struct ImportRows {
       problem = error
     }
     write(row, values, problem)
+  }
+
+  /// - Returns: whether there was room for the row.
+  @discardableResult
+  mutating func addToSample(_ row: CSVRow) -> Bool {
+    guard sample.count < Self.sampleRows else { return false }
+    sample.append(row.texts.map { String($0.unicodeScalars.prefix(Self.sampleCell).filter { $0.value != 0 }) })
+    return true
   }
 
   private func check(_ row: CSVRow) throws(RowProblem) {

@@ -115,6 +115,11 @@ extension Ledger {
       try rows.map { (SendoutID(try $0.get("sendout_id") as Int64), try SendoutCounts($0)) }, uniquingKeysWith: { $1 })
   }
 
+  /// Which of these sendouts the customer has. They stay when retention deletes their pushes.
+  package func sendouts(_ customer: CustomerID, among numbers: [Int64]) async throws -> [Int64] {
+    try await database.query(LedgerQueries.sendouts, customer.rawValue, numbers).map { try $0.decode(Int64.self) }
+  }
+
   /// How many pushes have an outcome in batches that were begun within the last minute, and whether others wait for a planned moment.
   package func settledLately(_ key: SendoutKey) async throws -> (pushes: Int, othersWait: Bool) {
     try await database.query(LedgerQueries.settledLately, key.customer.rawValue, key.sendout.rawValue)[0]

@@ -6,7 +6,7 @@ import Wire
 /// sendout. Batches are locked before pushes everywhere, so these never deadlock with each other.
 enum LedgerQueries {
   static let all: [Statement] = [
-    hold, resume, cancel, cancelUnclaimed, moment, due, requeueLost, remainingWork, lanes, counts, totals,
+    hold, resume, cancel, cancelUnclaimed, moment, due, requeueLost, remainingWork, lanes, counts, totals, sendouts,
     settledLately, reasons,
     pushes, pushesOfContact, recipients, recipientsFound,
   ]
@@ -235,6 +235,11 @@ enum LedgerQueries {
       FROM sendout_counts
      WHERE customer_id = $1::bigint AND sendout_id = ANY ($2::bigint[])
     """)
+
+  /// Those of the numbers `$2` that a sendout has.
+  static let sendouts = Statement(
+    "ledger.sendouts", .read,
+    "SELECT sendout_id FROM sendout WHERE customer_id = $1::bigint AND sendout_id = ANY ($2::bigint[])")
 
   /// How many pushes have an outcome in batches that were claimed within the last minute, and whether others wait for a planned moment.
   static let settledLately = Statement(

@@ -49,6 +49,18 @@ extension Change: ExpressibleByArgument where Value: ExpressibleByArgument {
   public static var allValueStrings: [String] { Value.allValueStrings }
 }
 
+extension FilterReference: ExpressibleByArgument {
+  /// Digits are the number of a list or a segment, anything else is its name.
+  public init?(argument: String) {
+    guard !argument.isEmpty else { return nil }
+    let isNumber = argument.utf8.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains)
+    self = (isNumber ? Int64(argument) : nil).map { .number($0) } ?? .name(UTF8String(argument))
+  }
+
+  /// `nil` for a name.
+  var number: Int64? { if case .number(let number, _) = self { number } else { nil } }
+}
+
 extension PhoneNumber: ExpressibleByArgument {
   /// With its country code, as in 0031612345678.
   public init?(argument: String) { self.init(argument) }

@@ -42,7 +42,7 @@ extension SendoutCommand {
       }
       var leftOut = TextTable("Left out", "#Contacts", "#At the start", "Filter")
       for line in figures.leftOut {
-        leftOut.add(line.reason, "\(line.contacts)", line.atFreeze.map { "\($0)" }, line.filter)
+        leftOut.add(line.reason, "\(line.contacts)", line.atFreeze.map { "\($0)" }, line.text)
       }
       let parts =
         (figures.isEstimate ? ["A part of the pushes is counted; --exact counts all.\n"] : [])

@@ -1,4 +1,5 @@
 public import ArgumentParser
+import Audience
 import DataInOut
 import FoundationEssentials
 import Operations
@@ -42,8 +43,10 @@ struct ImportCommand: AsyncParsableCommand {
     @Argument(help: "The file, CSV or CSV packed by gzip; - for standard input.", completion: .file()) var file: String
     @Option(help: "Number of the customer.") var customer: CustomerID
     @Option(parsing: .unconditional, help: "A name for people.") var name: String?
-    @Option(parsing: .unconditional, help: "Name or number of the list that those in the file join.") var list: String?
-    @Option(help: "Number of the static segment that those in the file join.") var segment: SegmentID?
+    @Option(parsing: .unconditional, help: "Name or number of the list that those in the file join.")
+    var list: FilterReference?
+    @Option(parsing: .unconditional, help: "Name or number of the static segment that those in the file join.")
+    var segment: FilterReference?
     @Option(help: "What is done with the rows.") var mode: ImportMode = .upsert
     @Option(help: "Which column says whom a row is about.") var identity: ImportIdentity = .originalId
     @Option(
@@ -93,23 +96,28 @@ struct ImportCommand: AsyncParsableCommand {
     }
 
     private func request(_ stores: ManagementStores) async throws -> ImportRequest {
-      return ImportRequest(
-        name: name, listId: try await listID(stores), segmentId: segment, mode: mode, identity: identity,
-        columns: ColumnMap.columns(map), others: others, delimiter: delimiter,
+      ImportRequest(
+        name: name, listId: try await number(of: list, "--list", in: stores) { .list($0) }.map { ListID($0) },
+        segmentId: try await number(of: segment, "--segment", in: stores) { .segment($0) }.map { SegmentID($0) },
+        mode: mode, identity: identity, columns: ColumnMap.columns(map), others: others, delimiter: delimiter,
         encoding: encoding,
         dateFormat: dateFormat, decimalComma: decimalComma ? true : nil, emptyClears: emptyClears ? true : nil,
         allowEmpty: allowEmpty ? true : nil, appId: app, appType: type, sandbox: sandbox ? true : nil,
         dryRun: dryRun ? true : nil)
     }
 
-    private func listID(_ stores: ManagementStores) async throws -> ListID? {
-      guard let list else { return nil }
-      let lists = try await ContactLists(stores.pool).all(customer)
-      guard
-        let found = lists.first(where: { $0.name.hasSameBytes(as: list) })
-          ?? lists.first(where: { "\($0.listId)" == list })
-      else { throw CommandFailure("Customer \(customer) has no list \(list).") }
-      return found.listId
+    /// - Parameters:
+    ///   - option: for errors.
+    ///   - filter: of what has the name. It is looked up as in any filter.
+    private func number(
+      of reference: FilterReference?, _ option: String, in stores: ManagementStores,
+      _ filter: (FilterReference) -> Filter
+    ) async throws -> Int64? {
+      guard let reference, reference.number == nil else { return reference?.number }
+      switch try await Segments(stores.pool).resolve(customer, filter(reference), field: option).filter {
+      case .list(let found), .segment(let found): return found.number
+      default: return nil
+      }
     }
   }
 

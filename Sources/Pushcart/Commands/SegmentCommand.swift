@@ -29,7 +29,8 @@ struct SegmentCommand: AsyncParsableCommand {
     @Option(help: "Number of the customer.") var customer: CustomerID
     @Option(parsing: .unconditional, help: "Display name, unique among the customer's segments.") var name: String
     @Option(parsing: .unconditional, help: "What it is for.") var description: String?
-    @Option(parsing: .unconditional, help: "Who is in it.", transform: { try Filter(text: $0) }) var filter: Filter?
+    @Option(parsing: .unconditional, help: "Who is in it.", transform: { try Filter(textOrTree: $0) })
+    var filter: Filter?
     @Flag(name: .customLong("static"), help: "Contacts are put into it, by hand or by imports.") var isStatic = false
     @OptionGroup var options: ManagementOptions
 
@@ -51,7 +52,8 @@ struct SegmentCommand: AsyncParsableCommand {
     @OptionGroup var which: NumberOptions<SegmentReply>
     @Option(parsing: .unconditional, help: "Display name.") var name: String?
     @Option(parsing: .unconditional, help: "What it is for; \"\" removes it.") var description: String?
-    @Option(parsing: .unconditional, help: "Who is in it.", transform: { try Filter(text: $0) }) var filter: Filter?
+    @Option(parsing: .unconditional, help: "Who is in it.", transform: { try Filter(textOrTree: $0) })
+    var filter: Filter?
     @OptionGroup var options: ManagementOptions
 
     var body: SegmentRequest { SegmentRequest(name: name, description: description, filter: filter) }
@@ -131,7 +133,8 @@ struct SegmentCommand: AsyncParsableCommand {
       discussion: "Example: pushcart segment search --customer 1 --filter \"in list 'newsletter'\"")
 
     @Option(help: "Number of the customer.") var customer: CustomerID
-    @Option(parsing: .unconditional, help: "Whom to list.", transform: { try Filter(text: $0) }) var filter: Filter
+    @Option(parsing: .unconditional, help: "Whom to list.", transform: { try Filter(textOrTree: $0) })
+    var filter: Filter
     @OptionGroup var paging: PageOptions<ContactID>
     @OptionGroup var options: ManagementOptions
 
@@ -199,17 +202,17 @@ struct SegmentCommand: AsyncParsableCommand {
 
 /// A segment or a filter.
 struct FilterOptions: ParsableArguments {
-  @Argument(help: "Number of the segment.") var segment: SegmentID?
+  @Argument(help: "Name or number of the segment.") var segment: FilterReference?
   @Option(
     name: .customLong("filter"), parsing: .unconditional, help: "A filter, in place of a segment.",
-    transform: { try Filter(text: $0) })
+    transform: { try Filter(textOrTree: $0) })
   var given: Filter?
 
   func validate() throws {
     guard (segment == nil) != (given == nil) else {
-      throw ValidationError("Give either the number of a segment or --filter FILTER.")
+      throw ValidationError("Give either a segment or --filter FILTER.")
     }
   }
 
-  var filter: Filter { given ?? .segment(.number(segment?.rawValue ?? 0)) }
+  var filter: Filter { given ?? segment.map { Filter.segment($0) } ?? .everyone }
 }

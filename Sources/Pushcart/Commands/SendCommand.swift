@@ -72,37 +72,50 @@ struct DraftOptions: ParsableArguments {
 /// The audience of a sendout: exactly one of five, and perhaps without some.
 struct AudienceOptions: ParsableArguments {
   @Flag(name: .customLong("all"), help: "Every contact of the customer.") var isAll = false
-  @Option(parsing: .upToNextOption, help: "The contacts on this list, by its number, or on at least one of several.")
-  var list: [ListID] = []
+  @Option(
+    parsing: .upToNextOption, help: "The contacts on this list, by its name or number, or on at least one of several.")
+  var list: [FilterReference] = []
   @Option(name: .customLong("to"), parsing: .upToNextOption, help: "The contacts with these original ids.")
   var originalIDs: [String] = []
-  @Option(help: "The contacts in this segment, by its number.") var segment: SegmentID?
-  @Option(parsing: .unconditional, help: "The contacts that meet this filter.", transform: { try Filter(text: $0) })
+  @Option(parsing: .unconditional, help: "The contacts in this segment, by its name or number.")
+  var segment: FilterReference?
+  @Option(
+    parsing: .unconditional, help: "The contacts that meet this filter: a line of text, or a tree as JSON.",
+    transform: { try Filter(textOrTree: $0) })
   var filter: Filter?
   @Option(
-    parsing: .unconditional, help: "Leaves out the contacts that meet this filter.", transform: { try Filter(text: $0) }
-  )
+    parsing: .unconditional, help: "Leaves out the contacts that meet this filter.",
+    transform: { try Filter(textOrTree: $0) })
   var exclude: Filter?
 
   func validate() throws {
     guard named.count == 1 else {
       throw ValidationError(
-        "Give exactly one of --all, --list ID …, --segment ID, --filter FILTER and --to ORIGINAL_ID ….")
+        "Give exactly one of --all, --list LIST …, --segment SEGMENT, --filter FILTER and --to ORIGINAL_ID ….")
+    }
+    guard list.count <= Audience.listLimit else {
+      throw ValidationError("--list takes at most \(Audience.listLimit) lists.")
     }
   }
 
+  /// Names are looked up as those of any filter.
   private var lists: Audience? {
-    switch list.count {
-    case 0: nil
-    case 1: .list(list[0])
-    default: .lists(list)
+    let numbers = list.compactMap { $0.number.map { ListID($0) } }
+    guard let first = list.first else { return nil }
+    guard numbers.count == list.count else {
+      return .filter(list.count == 1 ? .list(first) : .or(list.map { .list($0) }))
     }
+    return numbers.count == 1 ? .list(numbers[0]) : .lists(numbers)
+  }
+
+  private static func audience(_ segment: FilterReference) -> Audience {
+    segment.number.map { .segment(SegmentID($0)) } ?? .filter(.segment(segment))
   }
 
   private var named: [Audience] {
     let others: [Audience?] = [
       isAll ? .all : nil, originalIDs.isEmpty ? nil : .originalIds(originalIDs), lists,
-      segment.map { .segment($0) }, filter.map { .filter($0) },
+      segment.map(Self.audience), filter.map { .filter($0) },
     ]
     return others.compactMap(\.self)
   }

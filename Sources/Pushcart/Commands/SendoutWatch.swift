@@ -102,6 +102,8 @@ extension SendoutReply {
       text += "The hub paused it: \(haltReason.onOneLine)\n"
       if let advice = HaltReason(haltReason)?.advice { text += "\(advice)\n" }
     }
+    if case .filter(let filter)? = audience?.included { text += "To those who meet: \(filter.text.onOneLine)\n" }
+    if let exclude = audience?.exclude { text += "Without those who meet: \(exclude.text.onOneLine)\n" }
     if let unknownOriginalIds, unknownOriginalIds > 0 {
       text += "Unknown original ids: \(unknownOriginalIds)\n"
     }

@@ -77,7 +77,7 @@ extension SendoutStore {
         findingLeftOut: reason, of: sendout.key.sendout, audience, apps: apps, isKept: sendout.expiredAt == nil)
       return CampaignFigures.LeftOut(
         reason: reason, contacts: contacts, atFreeze: sendout.expiredAt == nil ? atFreeze[reason] : nil,
-        filter: filter?.text)
+        filter: filter)
     }
   }
 

@@ -63,9 +63,27 @@ extension Filter {
 
 /// A list or a segment.
 public enum FilterReference: Sendable, Hashable {
-  case number(Int64)
+  case number(Int64, at: FilterPlace = FilterPlace())
   /// Compared byte for byte.
-  case name(UTF8String)
+  case name(UTF8String, at: FilterPlace = FilterPlace())
+}
+
+/// Where something stands in what a filter was read from, for errors of whoever looks it up. It is no part of the filter, so all places are equal.
+public struct FilterPlace: Sendable, Hashable {
+  private let place: FilterError.Place?
+
+  /// - Parameter place: nil for what was not read.
+  public init(_ place: FilterError.Place? = nil) { self.place = place }
+
+  /// - Parameters:
+  ///   - problem: what is the matter there, as `FilterError` has it.
+  ///   - whole: the same of the filter as a whole, for what was not read.
+  public func sentence(_ problem: String, ofWhole whole: String) -> String {
+    place.map { FilterError($0, problem).description } ?? whole
+  }
+
+  public static func == (one: Self, other: Self) -> Bool { true }
+  public func hash(into hasher: inout Hasher) {}
 }
 
 /// How often a contact was reached.
@@ -78,7 +96,7 @@ public struct FilterActivity: Sendable, Hashable {
   }
 
   public var kind: Kind
-  /// Of this sendout or trigger alone.
+  /// Of this sendout alone, which may be a stream of single messages.
   public var sendout: Int64?
   public var op: FilterOperator
   public var count: Int
@@ -86,6 +104,10 @@ public struct FilterActivity: Sendable, Hashable {
   public var within: FilterSpan?
   /// Only the pushes that the contact received last, of the sendout if there is one; of all if they are fewer. Never together with `within`.
   public var ofLast: Int?
+  /// Of the condition.
+  public var place = FilterPlace()
+  /// Of the sendout's number.
+  public var sendoutPlace = FilterPlace()
 
   public init(
     _ kind: Kind, sendout: Int64? = nil, op: FilterOperator = .greaterOrEqual, count: Int = 1,
@@ -136,10 +158,13 @@ public struct FilterOutcome: Sendable, Hashable {
 
   public var sendout: Int64
   public var kind: Kind
+  /// Of the sendout's number.
+  public var sendoutPlace: FilterPlace
 
-  public init(_ kind: Kind, of sendout: Int64) {
+  public init(_ kind: Kind, of sendout: Int64, at sendoutPlace: FilterPlace = FilterPlace()) {
     self.kind = kind
     self.sendout = sendout
+    self.sendoutPlace = sendoutPlace
   }
 
   static let kinds = Kind.allCases.map(\.rawValue)

@@ -60,7 +60,7 @@ extension Filter: SchemaProviding {
     ] + FilterActivity.Kind.allCases.map { kind in object([Schema.Field(kind.rawValue, activity, meaning(of: kind))]) }
 
   private static let activity = object([
-    Schema.Field("sendout", .id, isRequired: false, "Of this sendout or trigger alone."),
+    Schema.Field("sendout", .id, isRequired: false, "Of this sendout alone, which may be a stream of single messages."),
     Schema.Field("op", Schema(.strings(FilterOperator.allCases.map(\.rawValue))), isRequired: false, "`>=` if absent."),
     Schema.Field("count", .integer(0...Int64(FilterLimits.count)), isRequired: false, "1 if absent."),
     Schema.Field("within", .string(matching: span), isRequired: false, "Since so long ago."),

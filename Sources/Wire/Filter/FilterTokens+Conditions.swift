@@ -13,8 +13,9 @@ extension FilterTokens {
       return .everyone
     case .word(let word) where Self.ofContacts.contains(where: word.hasSameBytes):
       if inDevice { throw outsideOfDevice }
+      let place = place
       try advance()
-      return try ofContact(word)
+      return try ofContact(word, at: place)
     case .word, .property: return try comparison(inDevice: inDevice)
     case .end: throw error("the line ends where a condition is expected")
     case .text, .number: throw error("a field stands before a value, as in country = 'SE'")
@@ -23,7 +24,7 @@ extension FilterTokens {
   }
 
   /// Reads what follows the first word of a condition, which is one of `ofContacts`.
-  private mutating func ofContact(_ word: String) throws(FilterError) -> Filter {
+  private mutating func ofContact(_ word: String, at place: FilterPlace) throws(FilterError) -> Filter {
     switch word {
     case "in": return try membership()
     case "has":
@@ -32,7 +33,7 @@ extension FilterTokens {
     case "outcome": return try outcome()
     case "bucket": return try bucket()
     case "birthday": return try birthday()
-    default: return try activity(FilterActivity.Kind(rawValue: word) ?? .received)
+    default: return try activity(FilterActivity.Kind(rawValue: word) ?? .received, at: place)
     }
   }
 
@@ -49,26 +50,28 @@ extension FilterTokens {
   }
 
   private mutating func reference(_ noun: String) throws(FilterError) -> FilterReference {
+    let place = place
     switch next.kind {
     case .text(let name) where !name.isEmpty:
       try advance()
-      return .name(UTF8String(name))
+      return .name(UTF8String(name), at: place)
     case .number(let number):
       guard let number = number.integer, number > 0 else { throw error("a \(noun)'s number is a whole number from 1") }
       try advance()
-      return .number(number)
+      return .number(number, at: place)
     default: throw error("a \(noun)'s number, or its name between quotes, is expected here, not \(shown)")
     }
   }
 
-  private mutating func activity(_ kind: FilterActivity.Kind) throws(FilterError) -> Filter {
+  private mutating func activity(_ kind: FilterActivity.Kind, at place: FilterPlace) throws(FilterError) -> Filter {
     var activity = FilterActivity(kind)
+    activity.place = place
     if next.kind == .word("sendout") {
       try advance()
       guard case .number(let number) = next.kind, let number = number.integer, number > 0 else {
         throw error("a sendout's number is expected here, not \(shown)")
       }
-      activity.sendout = number
+      (activity.sendout, activity.sendoutPlace) = (number, self.place)
       try advance()
     }
     if case .symbol(let symbol) = next.kind, let op = FilterOperator(rawValue: symbol) {
@@ -100,6 +103,7 @@ extension FilterTokens {
     guard case .number(let number) = next.kind, let sendout = number.integer, sendout > 0 else {
       throw error("a sendout's number is expected here, not \(shown)")
     }
+    let place = place
     try advance()
     try expect("=", example)
     guard case .text(let word) = next.kind else {
@@ -109,7 +113,7 @@ extension FilterTokens {
       throw error(FilterSuggestion.unknown("outcome", word, FilterOutcome.kinds))
     }
     try advance()
-    return .outcome(FilterOutcome(kind, of: sendout))
+    return .outcome(FilterOutcome(kind, of: sendout, at: place))
   }
 
   private mutating func bucket() throws(FilterError) -> Filter {

@@ -50,6 +50,9 @@ struct FilterTokens {
     throw unexpected("days or hours", FilterSpan.Unit.allCases.map(\.rawValue))
   }
 
+  /// Of the next word.
+  var place: FilterPlace { FilterPlace(.character(next.position)) }
+
   // MARK: Errors
 
   func error(_ problem: String) -> FilterError { FilterError(.character(next.position), problem) }

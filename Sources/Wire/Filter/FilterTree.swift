@@ -103,8 +103,8 @@ extension FilterLiteral {
 extension FilterReference {
   fileprivate var json: JSONValue {
     switch self {
-    case .number(let number): .integer(number)
-    case .name(let name): .string(name.text)
+    case .number(let number, _): .integer(number)
+    case .name(let name, _): .string(name.text)
     }
   }
 }

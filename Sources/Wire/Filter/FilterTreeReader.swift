@@ -67,10 +67,10 @@ struct FilterTreeReader {
   private func reference(_ json: JSONValue, _ noun: String, at path: String) throws(FilterError) -> FilterReference {
     switch json {
     case .number(let number):
-      if let number = number.integer, number > 0 { return .number(number) }
+      if let number = number.integer, number > 0 { return .number(number, at: FilterPlace(.path(path))) }
     case .string(let name) where !name.isEmpty:
       if let problem = FilterLiteral.problem(ofText: name) { throw error(path, problem) }
-      return .name(UTF8String(name))
+      return .name(UTF8String(name), at: FilterPlace(.path(path)))
     default: break
     }
     throw error(path, "a \(noun)'s number or name is expected here")
@@ -104,18 +104,19 @@ struct FilterTreeReader {
     guard case .string(let word) = tree["is"], let kind = FilterOutcome.Kind(rawValue: word) else {
       throw error(member("is", path), "one of \(FilterOutcome.kinds.joined(separator: ", ")) is expected here")
     }
-    return .outcome(FilterOutcome(kind, of: sendout))
+    return .outcome(FilterOutcome(kind, of: sendout, at: FilterPlace(.path(member("sendout", path)))))
   }
 
   private func activity(_ head: String, _ json: JSONValue, at path: String) throws(FilterError) -> Filter {
     var activity = FilterActivity(FilterActivity.Kind(rawValue: head) ?? .received)
+    activity.place = FilterPlace(.path(path))
     let tree = try object(json, at: path, "\(head) is an object, such as {}")
     try refuse(tree, but: ["sendout", "op", "count", "within", "ofLast"], at: path)
     if let sendout = tree["sendout"] {
       guard let number = sendout.integer, number > 0 else {
         throw error(member("sendout", path), "a sendout's number is expected here")
       }
-      activity.sendout = number
+      (activity.sendout, activity.sendoutPlace) = (number, FilterPlace(.path(member("sendout", path))))
     }
     if let op = tree["op"] {
       guard case .string(let word) = op, let op = FilterOperator(rawValue: word) else {

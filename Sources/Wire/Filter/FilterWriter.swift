@@ -96,8 +96,8 @@ extension FilterLiteral {
 extension FilterReference {
   fileprivate var text: String {
     switch self {
-    case .number(let number): "\(number)"
-    case .name(let name): FilterLiteral.quoted(name.text, "'")
+    case .number(let number, _): "\(number)"
+    case .name(let name, _): FilterLiteral.quoted(name.text, "'")
     }
   }
 }

@@ -203,7 +203,11 @@ public struct SendoutReply: APIObject, Equatable {
     Why the hub paused or cancelled the sendout: what a push service said of its credentials, or a text that begins with \
     \(HaltReason.allCases.map { "`\($0.rawValue)`" }.joined(separator: ", ")).
     """,
-    "audience": "Who receives the sendout. Absent in lists, and once retention has deleted its original ids.",
+    "audience": .fields([
+      Schema.Field(
+        "audience", ShownAudience.schema, isRequired: false,
+        "Who receives the sendout. Absent in lists, and once retention has deleted its original ids.")
+    ]),
     "unknownOriginalIds": .count("How many of the audience's original ids no contact has."),
     "message": "What the push says. Absent in lists.",
     "purpose": "What its messages are for: `marketing` or `transactional`.",
@@ -295,7 +299,7 @@ public struct SendoutReply: APIObject, Equatable {
     try body.encode(apps, forKey: .apps)
     try body.encode(state, forKey: .state)
     try body.encodeIfPresent(haltReason, forKey: .haltReason)
-    try body.encodeIfPresent(audience, forKey: .audience)
+    try body.encodeIfPresent(audience.map { ShownAudience(audience: $0) }, forKey: .audience)
     try body.encodeIfPresent(unknownOriginalIds, forKey: .unknownOriginalIds)
     try body.encodeIfPresent(message, forKey: .message)
     try body.encode(purpose, forKey: .purpose)

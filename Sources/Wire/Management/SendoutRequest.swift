@@ -240,7 +240,9 @@ public indirect enum Audience: Sendable, Hashable {
 extension Audience: Codable, SchemaProviding {
   private enum CodingKeys: String, CodingKey { case all, listId, lists, originalIds, segmentId, filter, exclude }
 
-  public static var schema: Schema {
+  public static var schema: Schema { schema("Audience") }
+
+  fileprivate static func schema(_ name: String, lines: [Schema.Field] = []) -> Schema {
     let originalIds = Schema(.array(of: .string(), count: 1...originalIdLimit))
     let fields = [
       Schema.Field("all", Schema(.onlyTrue), isRequired: false, "Every contact of the customer."),
@@ -259,10 +261,12 @@ extension Audience: Codable, SchemaProviding {
         "exclude", Filter.schema, isRequired: false,
         "Contacts that are left out: those who meet this filter when the audience is frozen."),
     ]
+    let beside = ["exclude"] + lines.map(\.name)
     return Schema(
-      .object(fields, others: nil, count: 1...2), name: "Audience",
+      .object(fields + lines, others: nil, count: 1...2 + lines.count), name: name,
       description: """
-        Every valid device of the app that belongs to one of these contacts. Exactly one field is present beside `exclude`.
+        Every valid device of the app that belongs to one of these contacts. Exactly one field is present beside \
+        \(beside.map { "`\($0)`" }.asList("and")).
         """)
   }
 
@@ -296,5 +300,28 @@ extension Audience: Codable, SchemaProviding {
     case .filter(let filter): try body.encode(filter, forKey: .filter)
     }
     try body.encodeIfPresent(exclude, forKey: .exclude)
+  }
+}
+
+/// An audience as replies have it: with its filters as lines of text, too.
+struct ShownAudience: Encodable, SchemaProviding {
+  let audience: Audience
+
+  private enum CodingKeys: String, CodingKey { case text, excludeText }
+
+  static var schema: Schema {
+    Audience.schema(
+      "SendoutAudience",
+      lines: [
+        Schema.Field(CodingKeys.text.rawValue, .string(), isRequired: false, "`filter` as a line of text."),
+        Schema.Field(CodingKeys.excludeText.rawValue, .string(), isRequired: false, "`exclude` as a line of text."),
+      ])
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    try audience.encode(to: encoder)
+    var body = encoder.container(keyedBy: CodingKeys.self)
+    if case .filter(let filter) = audience.included { try body.encode(filter.text, forKey: .text) }
+    try body.encodeIfPresent(audience.exclude?.text, forKey: .excludeText)
   }
 }

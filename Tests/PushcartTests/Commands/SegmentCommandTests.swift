@@ -1,3 +1,4 @@
+import Foundation
 import Postgres
 import Support
 import Testing
@@ -17,7 +18,10 @@ import Wire
       #expect(listed.output.contains("country = 'SE'"))
       let contacts = try await pushcart.run(["segment", "contacts", "1"] + customer)
       #expect(contacts.output.contains("user1@example.com") && !contacts.output.contains("user2@example.com"))
-      for command in [["1"], ["1", "--exact"], ["--filter", "in segment 'Swedes'", "--exact"]] {
+      for command in [
+        ["1"], ["1", "--exact"], ["Swedes"], ["--filter", "in segment 'Swedes'", "--exact"],
+        ["--filter", #"{"segment":"Swedes"}"#],
+      ] {
         let counted = try await pushcart.run(["segment", "count"] + command + customer)
         #expect(counted.output.hasPrefix("1 contacts, with 1 valid devices.\n"), "\(counted)")
       }
@@ -52,6 +56,56 @@ import Wire
           "originalId = 'user2@example.com'", "--json",
         ] + customer)
       #expect(try count.json.array("apps")?.compactMap { $0.integer("devices") } == [1], "\(count.errors)")
+    }
+  }
+
+  @Test func `Lists and segments are named by a name or a number`() async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(3)
+      let pushcart = Pushcart(databaseURL: bench.database.connectionString, masterKey: bench.masterKey)
+      let customer = ["--customer", "\(bench.customer)"]
+      _ = try await pushcart.run(["segment", "add", "--name", "-VIP", "--static"] + customer)
+      _ = try await pushcart.run(["segment", "change", "1", "--add", "user1@example.com"] + customer)
+      for (name, id) in [("news", "5"), ("old news", "6")] {
+        _ = try await pushcart.run(["list", "add", "--name", name, "--list-id", id] + customer)
+      }
+      _ = try await pushcart.run(["list", "change", "5", "--add", "user2@example.com"] + customer)
+      _ = try await pushcart.run(["list", "change", "6", "--add", "user2@example.com", "user3@example.com"] + customer)
+      for (audience, devices) in [
+        (["--segment", "-VIP"], Int64(1)), (["--segment", "1"], 1), (["--list", "news"], 1), (["--list", "6"], 2),
+        (["--list", "news", "old news"], 2), (["--list", "5", "old news"], 2),
+      ] {
+        let count = try await pushcart.run(
+          ["sendout", "audience", "--app", SendingBench.appID, "--json"] + audience + customer)
+        #expect(
+          try count.json.array("apps")?.compactMap { $0.integer("devices") } == [devices],
+          "\(audience): \(count.errors)")
+      }
+      let draft = try await pushcart.run(
+        ["send", "--app", SendingBench.appID, "--alert", "x", "--draft", "--list", "news", "--exclude", "has device"]
+          + customer)
+      #expect(
+        draft.output.contains("To those who meet: in list 5\nWithout those who meet: has device\n"), "\(draft)")
+      let unknown = try await pushcart.run(
+        ["sendout", "audience", "--app", SendingBench.appID, "--segment", "VIP"] + customer)
+      #expect(unknown.status == 1 && unknown.errors.contains("names segment 'VIP', and there is none"), "\(unknown)")
+
+      let folder = try TemporaryDirectory(named: "imports")
+      defer { folder.remove() }
+      let file = "\(folder.path)/contacts.csv"
+      try "originalId\nuser3@example.com\n".write(toFile: file, atomically: true, encoding: .utf8)
+      for option in ["--segment", "--list"] {
+        let refused = try await pushcart.run(["import", file, option, "nobody"] + customer)
+        #expect(
+          refused.status == 1 && refused.errors.contains("\(option) names \(option.dropFirst(2)) 'nobody'"),
+          "\(refused)")
+      }
+      #expect(try await bench.database.query("SELECT FROM import").isEmpty)
+      // Its heading is none that is known, so the command does not wait for a hub.
+      try "nothing\nuser3@example.com\n".write(toFile: file, atomically: true, encoding: .utf8)
+      _ = try await pushcart.run(["import", file, "--segment", "-VIP"] + customer)
+      let stored = try await bench.database.query("SELECT segment_id FROM import")
+      #expect(try stored.map { try $0.decode(Int64.self) } == [1])
     }
   }
 

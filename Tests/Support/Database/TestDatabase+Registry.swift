@@ -7,6 +7,16 @@ extension TestDatabase {
   public func customer(_ name: String = "ACME") async throws -> CustomerID {
     try await Customers(pool).add(name: name).id
   }
+
+  /// Finished sendouts of these numbers, without pushes, for filters that name them.
+  public func addSendouts(_ numbers: ClosedRange<Int64>, of customer: CustomerID) async throws {
+    try await query(
+      """
+      INSERT INTO sendout (customer_id, sendout_id, push_app_ids, name, state, audience, message)
+      SELECT $1::bigint, number, '{1}', 'Sendout ' || number, 'finished', '{"all":true}', '{"alert":"Hello"}'
+        FROM generate_series($2::bigint, $3::bigint) AS number
+      """, customer.rawValue, numbers.lowerBound, numbers.upperBound)
+  }
 }
 
 extension TestDatabase {

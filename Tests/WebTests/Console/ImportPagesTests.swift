@@ -77,6 +77,21 @@ import Wire
     }
   }
 
+  @Test func `A file that fails by its headings shows what it had`() async throws {
+    try await withConsole { console in
+      let browser = try await console.browser(.marketer)
+      let added = try await Imports(console.database.pool).add(console.customer, ImportRequest())
+      _ = try await browser.get("/console/imports/\(added.importId)")
+      let sent = try await browser.upload(
+        "/console/imports/\(added.importId)/file", [], files: [("file", Self.file)])
+      #expect(sent.status == 303, "\(sent.text)")
+      let page = try await browser.get("/console/imports/\(added.importId)").text
+      #expect(page.contains("No field is called") && page.contains("What the file had"), "\(page)")
+      #expect(page.contains("<bdi>&lt;b&gt;Namn</bdi>") && page.contains("&lt;i&gt;Lars"), "\(page)")
+      #expect(!page.contains("What are the columns?"))
+    }
+  }
+
   @Test(arguments: [nil, 400] as [Int64?])
   func `A file on its way shows its rows, and how much of it has come if that is known`(expected: Int64?) async throws {
     try await withConsole { console in

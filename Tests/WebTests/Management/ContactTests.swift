@@ -162,7 +162,9 @@ import Wire
       for (filter, error) in [
         ("contry = 'SE'", "filter at 1: no field is called contry; did you mean country?"),
         (#"{"field":"contry","op":"is set"}"#, "filter at field: "), ("{", "filter at the top: "),
-        ("in segment 'VIP'", "filter names segment 'VIP', and there is none of this name."),
+        ("in segment 'VIP'", "filter at 12: no segment is called 'VIP'."),
+        ("received sendout 77", "filter at 18: there is no sendout 77."),
+        (#"{"not":{"list":7}}"#, "filter at not.list: there is no list 7."),
       ] {
         let reply = try await managed.send("GET", "/api/v1/contacts?filter=\(PercentEncoding.encode(filter))")
         #expect(reply.status == 400 && reply.error?.hasPrefix(error) == true, "\(reply.text)")

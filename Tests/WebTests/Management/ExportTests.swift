@@ -193,6 +193,7 @@ private final class SlowReaders: Sendable {
   @Test(arguments: ["received sendout 1", "not opened sendout 1 >= 2", "outcome of sendout 1 = 'opened' or has device"])
   func `A filter of an export finds the same in windows of any size`(line: String) async throws {
     try await withManagementServer { managed in
+      try await managed.database.addSendouts(1...1, of: managed.customer)
       try await managed.database.query(
         "INSERT INTO contact (customer_id, original_id) SELECT $1::bigint, 'c' || n FROM generate_series(1, 60) AS n",
         managed.customer.rawValue)

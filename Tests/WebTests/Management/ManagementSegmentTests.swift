@@ -94,4 +94,72 @@ import Wire
       }
     }
   }
+
+  @Test func `A filter that names what does not exist is refused with its place, wherever it is taken`() async throws {
+    try await withManagementServer { managed in
+      try await managed.addApp()
+      #expect(
+        try await managed.send("POST", "/api/v1/segments", json: #"{"name":"A","filter":"everyone"}"#).status == 201)
+      let sendout = #""appId":"com.acme.app","message":{"alert":"x"}"#
+      let draft = #"{"name":"A",\#(sendout),"audience":{"all":true}}"#
+      #expect(try await managed.send("POST", "/api/v1/sendouts", json: draft).status == 201)
+      for (filter, problem) in [
+        (#""not in list 'nope'""#, "at 13: no list is called 'nope'."),
+        (#"{"or":[{"everyone":true},{"segment":99}]}"#, "at or[1].segment: there is no segment 99."),
+        (#""everyone and outcome of sendout 77 = 'any'""#, "at 33: there is no sendout 77."),
+      ] {
+        for (method, path, body, field) in [
+          ("POST", "segments", #"{"name":"B","filter":\#(filter)}"#, "filter"),
+          ("PATCH", "segments/1", #"{"filter":\#(filter)}"#, "filter"),
+          ("POST", "segments/count", #"{"filter":\#(filter)}"#, "filter"),
+          ("POST", "contacts/search", #"{"filter":\#(filter)}"#, "filter"),
+          ("POST", "segments/explain", #"{"filter":\#(filter),"originalId":"a"}"#, "filter"),
+          (
+            "POST", "sendouts/audience", #"{"appId":"com.acme.app","audience":{"filter":\#(filter)}}"#,
+            "audience.filter"
+          ),
+          ("POST", "sendouts", #"{\#(sendout),"audience":{"all":true,"exclude":\#(filter)}}"#, "audience.exclude"),
+          ("PATCH", "sendouts/1", #"{"audience":{"filter":\#(filter)}}"#, "audience.filter"),
+        ] {
+          let refused = try await managed.send(method, "/api/v1/\(path)", json: body)
+          #expect(refused.status == 400 && refused.error == "\(field) \(problem)", "\(method) \(path): \(refused.text)")
+        }
+        let line = filter.hasPrefix("{") ? filter : String(filter.dropFirst().dropLast())
+        for path in ["contacts", "exports/contacts", "exports/pushes"] {
+          let refused = try await managed.send("GET", "/api/v1/\(path)?filter=\(PercentEncoding.encode(line))")
+          #expect(refused.status == 400 && refused.error == "filter \(problem)", "\(path): \(refused.text)")
+        }
+      }
+    }
+  }
+
+  @Test func `A sendout's reply has the filters of its audience as trees and as lines`() async throws {
+    try await withManagementServer { managed in
+      try await managed.addApp()
+      let list = try await managed.send("POST", "/api/v1/lists", json: #"{"name":"news"}"#).json.integer("listId") ?? 0
+      func audience(_ json: String) async throws -> JSONValue? {
+        let body = #"{"name":"A","appId":"com.acme.app","audience":\#(json),"message":{"alert":"x"}}"#
+        let made = try await managed.send("POST", "/api/v1/sendouts", json: body)
+        #expect(made.status == 201, "\(made.text)")
+        let id = try #require(try made.json.integer("sendoutId"))
+        let shown = try await managed.send("GET", "/api/v1/sendouts/\(id)").json["audience"]
+        #expect(try made.json["audience"] == shown)
+        return shown
+      }
+      #expect(
+        try await audience(#"{"filter":"( in list 'news' )","exclude":{"everyone":true}}"#)
+          == [
+            "filter": ["list": .integer(list)], "text": .string("in list \(list)"), "exclude": ["everyone": true],
+            "excludeText": "everyone",
+          ])
+      #expect(
+        try await audience(#"{"all":true,"exclude":"has device"}"#)
+          == ["all": true, "exclude": ["device": ["everyone": true]], "excludeText": "has device"])
+      #expect(try await audience(#"{"all":true}"#) == ["all": true])
+      // A request has one of the two.
+      let both =
+        #"{"name":"A","appId":"com.acme.app","audience":{"filter":"everyone","text":"everyone"},"message":{"alert":"x"}}"#
+      #expect(try await managed.send("POST", "/api/v1/sendouts", json: both).status == 400)
+    }
+  }
 }

@@ -133,7 +133,7 @@ import Wire
   @Test func `Conditions can be replaced where they stand`() throws {
     let filter = try Filter(text: "in list 'a' and not (in list 'b' or device(app is set))")
     let numbered = filter.mapConditions { condition in
-      guard case .list(.name(let name)) = condition else { return condition }
+      guard case .list(.name(let name, _)) = condition else { return condition }
       return .list(.number(name == "a" ? 1 : 2))
     }
     #expect(numbered.text == "in list 1 and not (in list 2 or device(app is set))")

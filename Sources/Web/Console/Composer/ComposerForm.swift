@@ -211,9 +211,15 @@ struct ComposerForm: Sendable {
   private func audience() throws -> JSONValue {
     var members = try included()
     if let exclude = text("audience.exclude") {
-      members["exclude"] = .string(try FilterLine(exclude).require("audience.exclude").text)
+      members["exclude"] = .string(try Self.checked(exclude, "audience.exclude"))
     }
     return .object(members)
+  }
+
+  /// A filter's line as it was typed, since errors count its characters.
+  private static func checked(_ line: String, _ field: String) throws -> String {
+    _ = try FilterLine(line).require(field)
+    return line
   }
 
   /// Whom the form names, but for those whom it excludes.
@@ -234,7 +240,7 @@ struct ComposerForm: Sendable {
       guard let filter = text("audience.filter") else {
         throw HTTPErrorResponse.badRequest("audience.filter is missing: write who gets it.")
       }
-      return ["filter": .string(try FilterLine(filter).require("audience.filter").text)]
+      return ["filter": .string(try Self.checked(filter, "audience.filter"))]
     case "ids":
       let ids = values.lines("audience.originalIds")
       guard !ids.isEmpty else {

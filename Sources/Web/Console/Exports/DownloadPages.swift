@@ -141,7 +141,7 @@ enum DownloadPages {
       case .devices: "SELECT * FROM device WHERE customer_id = \(call.customer) AND invalidated_at IS NULL"
       case .pushes: "SELECT * FROM push WHERE customer_id = \(call.customer)"
       }
-    if case .segment(.number(let segment))? = request.filter {
+    if case .segment(.number(let segment, _))? = request.filter {
       rows += " AND contact_id IN (SELECT contact_id FROM report.segment_contacts(\(call.customer), \(segment)))"
     }
     if let sendout = request.sendout { rows += " AND sendout_id = \(sendout)" }

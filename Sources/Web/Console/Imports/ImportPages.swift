@@ -109,6 +109,8 @@ enum ImportPages {
     values["isMoving"] = item.state.isMoving
     values["pace"] = pace(item)
     values["error"] = item.error ?? ""
+    let columns = item.state == .failed ? ImportReview.columns(of: item) : []
+    (values["had"], values["hasHad"]) = (columns, !columns.isEmpty)
     values["counts"] = counts(item)
     values["hasRows"] = item.rows > 0
     values["extra"] = extra(item)

@@ -59,21 +59,30 @@ struct ImportReview {
     values = [
       "form": form, "isShort": isShort, "isLong": !isShort, "hasRun": item.rows > 0 || item.error != nil,
       "names": isShort ? [] : Self.choices(chosen: nil),
-      "columns": headings.enumerated().map { place, heading -> [String: Any] in
+      "columns": zip(headings, Self.columns(of: item)).enumerated().map { place, column -> [String: Any] in
+        let (heading, shown) = column
         let known = targets[UTF8String(heading)]
         let isProperty = known?.hasPrefix(Self.property) == true
         let chosen =
           typed.isEmpty ? (isProperty && isShort ? Self.property : known ?? "") : typed.text("column.\(place)") ?? ""
         let name = isProperty ? String((known ?? "").unicodeScalars.dropFirst(Self.property.utf8.count)) : heading
-        return [
-          "place": place, "heading": heading, "isUnnamed": heading.utf8.allSatisfy { $0 == UInt8(ascii: " ") },
-          "isBlank": !Self.isNamed(place, headings),
-          "cells": (item.sample ?? []).prefix(Self.cells).map { ["text": place < $0.count ? $0[place] : ""] },
-          "chosen": chosen, "choices": isShort ? Self.choices(chosen: chosen) : [],
+        return shown.merging([
+          "place": place, "isBlank": !Self.isNamed(place, headings), "chosen": chosen,
+          "choices": isShort ? Self.choices(chosen: chosen) : [],
           "property": typed.isEmpty ? name : typed.text("property.\(place)") ?? heading,
-        ]
+        ]) { $1 }
       },
     ]
+  }
+
+  /// The columns of the file: the heading and the first cells of each.
+  static func columns(of item: ImportReply) -> [[String: Any]] {
+    (item.headings ?? []).enumerated().map { place, heading in
+      [
+        "heading": heading, "isUnnamed": heading.utf8.allSatisfy { $0 == UInt8(ascii: " ") },
+        "cells": (item.sample ?? []).prefix(cells).map { ["text": place < $0.count ? $0[place] : ""] },
+      ]
+    }
   }
 
   /// Whether a column can be told from others: by a heading that is not blank, and not that of an earlier one.

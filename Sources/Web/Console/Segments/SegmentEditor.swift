@@ -266,7 +266,7 @@ extension Filter {
   /// Whether it has this segment in it, by number.
   fileprivate func names(_ segment: SegmentID) -> Bool {
     switch self {
-    case .segment(.number(let number)): number == segment.rawValue
+    case .segment(.number(let number, _)): number == segment.rawValue
     case .and(let parts), .or(let parts): parts.contains { $0.names(segment) }
     case .not(let part): part.names(segment)
     default: false

@@ -214,10 +214,10 @@ extension ConsoleCall {
       var row: [String: Any] = [
         "reason": line.reason, "word": own.word, "meaning": own.meaning ?? help.meaning ?? "",
         "contacts": ChartText.grouped(line.contacts),
-        "atFreeze": line.atFreeze.map { ChartText.grouped($0) } ?? "–", "filter": line.filter ?? "",
+        "atFreeze": line.atFreeze.map { ChartText.grouped($0) } ?? "–", "filter": line.text ?? "",
       ]
       func link(_ path: String, _ isAllowed: Bool) -> String {
-        line.filter.map { isAllowed ? ConsolePath.path(path, ["filter": $0]) : "" } ?? ""
+        line.text.map { isAllowed ? ConsolePath.path(path, ["filter": $0]) : "" } ?? ""
       }
       row["segmentHref"] = link("/console/segments/new", allows(SegmentOperations.add))
       row["contactsHref"] = link("/console/contacts", allows(ContactOperations.list))

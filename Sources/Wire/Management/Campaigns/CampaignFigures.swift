@@ -110,19 +110,21 @@ public struct CampaignFigures: APIObject, Equatable {
     public var reason: String
     public var contacts: Int
     public var atFreeze: Int?
-    public var filter: String?
+    public var filter: Filter?
+    public var text: String?
 
-    public init(reason: String, contacts: Int, atFreeze: Int? = nil, filter: String? = nil) {
+    public init(reason: String, contacts: Int, atFreeze: Int? = nil, filter: Filter? = nil) {
       self.reason = reason
       self.contacts = contacts
       self.atFreeze = atFreeze
       self.filter = filter
+      text = filter?.text
     }
 
     public static let schemaName: String? = "CampaignLeftOut"
     public static let schemaDescription = "Contacts who got nothing, for one reason."
     public static let example = LeftOut(
-      reason: "capped", contacts: 12, atFreeze: 9, filter: "outcome of sendout 7 = 'capped'")
+      reason: "capped", contacts: 12, atFreeze: 9, filter: .outcome(FilterOutcome(.capped, of: 7)))
 
     public static let fieldTable: FieldTable = [
       "reason": "The name of a preflight's step, or another reason of the hub that the ledger has.",
@@ -134,6 +136,7 @@ public struct CampaignFigures: APIObject, Equatable {
       The filter that finds them. Those who were excluded or had no device are found by what is true now, all others by the ledger. Absent \
       where no filter does.
       """,
+      "text": "The filter as a line of text.",
     ]
   }
 
