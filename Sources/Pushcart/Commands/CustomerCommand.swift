@@ -130,7 +130,7 @@ struct CustomerCommand: AsyncParsableCommand {
 
 extension QuietHours {
   /// As the option takes it.
-  fileprivate var argument: String { "\(start)-\(end)/\((policy ?? .hold).rawValue)" }
+  var argument: String { "\(start)-\(end)/\((policy ?? .hold).rawValue)" }
 }
 
 extension [Cap] {
