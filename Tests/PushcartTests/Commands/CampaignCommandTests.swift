@@ -182,7 +182,7 @@ import Wire
       let unknown = try await pushcart.run(test + ["nobody"] + customer)
       #expect(unknown.status == 1 && unknown.output == "Unknown: nobody\n", "\(unknown)")
       let variant = try await pushcart.run(test + ["user1@example.com", "--variant", "B"] + customer)
-      #expect(variant.status == 1 && variant.errors.contains("--variant names no variant of this sendout"))
+      #expect(variant.status == 1 && variant.errors.contains("--variant names no variant of this sendout, which has none"))
       let many = try await pushcart.run(test + (1...21).map { "user\($0)@example.com" } + customer)
       #expect(many.status == 64 && many.errors.contains("--to takes 1 to 20 original ids."), "\(many)")
     }
