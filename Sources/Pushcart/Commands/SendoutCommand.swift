@@ -41,7 +41,8 @@ struct SendoutCommand: AsyncParsableCommand {
       let columns: [TableColumn<SendoutReply>] =
         [
           TableColumn("#Sendout") { "\($0.sendoutId)" }, TableColumn("Name") { $0.name },
-          TableColumn("App") { $0.apps.named }, TableColumn("State", Self.state),
+          TableColumn("Kind") { $0.kindInWords }, TableColumn("App") { $0.apps.named },
+          TableColumn("State", Self.state),
         ] + (figures ? Self.counted : []) + [
           TableColumn("Created (UTC)") { $0.createdAt.forPeople }, TableColumn("Goes (UTC)") { $0.when },
           TableColumn("Finished (UTC)") { $0.finishedAt?.forPeople },

@@ -28,11 +28,15 @@ extension SendoutReply {
       ?? (campaign.startAt ?? (state == .scheduled ? nextAt : nil))?.forPeople
   }
 
+  /// A broadcast, the single messages of a day, or those of a test.
+  var kindInWords: String { testOf.map { "test of \($0)" } ?? kind.rawValue }
+
   /// What there is to say, by its name.
   private var facts: [(name: String, value: String)] {
     let all: [(String, String?)] =
       [
-        ("audience", audience?.words), ("alert", message?.alert.map { $0.shortened }), ("languages", languages),
+        ("kind", testOf == nil && kind == .broadcast ? nil : kindInWords), ("audience", audience?.words),
+        ("alert", message?.alert.map { $0.shortened }), ("languages", languages),
         ("rich page", template.map { "\($0)\(templateVersion.map { ", version \($0)" } ?? "")" }),
         ("purpose", purpose.rawValue),
       ] + times + limits + versions + [

@@ -182,7 +182,13 @@ import Wire
       let unknown = try await pushcart.run(test + ["nobody"] + customer)
       #expect(unknown.status == 1 && unknown.output == "Unknown: nobody\n", "\(unknown)")
       let variant = try await pushcart.run(test + ["user1@example.com", "--variant", "B"] + customer)
-      #expect(variant.status == 1 && variant.errors.contains("--variant names no variant of this sendout, which has none"))
+      #expect(
+        variant.status == 1 && variant.errors.contains("--variant names no variant of this sendout, which has none"),
+        "\(variant)")
+      let shown = facts(try await pushcart.run(["sendout", "show", "2"] + customer))
+      #expect(shown["kind"] == "test of 1", "\(shown)")
+      let listed = try await pushcart.run(["sendout", "list"] + customer)
+      #expect(listed.output.contains("  test of 1  ") && listed.output.contains("  broadcast  "), "\(listed)")
       let many = try await pushcart.run(test + (1...21).map { "user\($0)@example.com" } + customer)
       #expect(many.status == 64 && many.errors.contains("--to takes 1 to 20 original ids."), "\(many)")
     }
