@@ -19,7 +19,7 @@ struct CampaignOptions: ParsableArguments {
       How many minutes late a push may leave because hubs or the database were away. (default: \(CampaignFields.usualLateMinutes))
       """)
   var lateMinutes: Int?
-  @Option(help: "Moment after which nothing leaves.") var endAt: Timestamp?
+  @Option(help: "Moment after which nothing leaves, as in 2026-12-24T20:00:00Z.") var endAt: Timestamp?
   @Option(help: "It repeats: each day, week or month.") var repeatEvery: RepetitionUnit?
   @Option(
     parsing: .upToNextOption,

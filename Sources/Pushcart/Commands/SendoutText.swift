@@ -14,7 +14,8 @@ extension SendoutReply {
     var facts = TextTable("Field", "Value")
     for (name, value) in self.facts { facts.add(name, value) }
     text += "\n" + facts.text(empty: "")
-    guard let counts else { return text }
+    // Before its start there are none.
+    guard let counts, startedAt != nil || counts.audience > 0 else { return text }
     var table = TextTable("Pushes", "#Count")
     for (name, count) in counts.named where count > 0 || ["audience", "accepted", "failed", "opened"].contains(name) {
       table.add(name, "\(count)")
