@@ -145,7 +145,11 @@ public enum ErrorReplies {
       .noCredentials(customer, id, appID: appID, type, field: field)
     case .streamEnded: .conflict("The stream of these messages is paused or cancelled.")
     case .wrongState(let sendout, let state, let verb):
-      .conflict("Sendout \(sendout) is \(state.rawValue). \(verb.rawValue) is not possible.")
+      .conflict(
+        """
+        Sendout \(sendout) is \(state.rawValue), and \(verb.rawValue) needs one that is \
+        \(verb.starts.map(\.rawValue).asList("or")).
+        """)
     case .notDraft(let sendout, let state):
       .conflict(
         "Sendout \(sendout) is \(state.rawValue). Only what has not started can be changed: make a new sendout.")

@@ -23,7 +23,7 @@ extension MembersRequest {
   package func checked() throws(RegistryError) -> (add: [String], remove: [String]) {
     let (add, remove) = (add ?? [], remove ?? [])
     guard !add.isEmpty || !remove.isEmpty else {
-      throw .invalid(field: "add", problem: "is missing, and so is remove")
+      throw .invalid(field: "add", problem: "is missing, and so is remove: give one of them")
     }
     for (field, ids) in [("add", add), ("remove", remove)] {
       guard ids.count <= Self.maximumCount else {

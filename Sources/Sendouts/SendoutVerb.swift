@@ -6,6 +6,11 @@ public enum SendoutVerb: String, Sendable, Hashable, CaseIterable {
 }
 
 extension SendoutVerb {
+  /// The states that it changes.
+  package var starts: [SendoutState] {
+    SendoutState.allCases.filter { state in next(from: state, isFrozen: true).map { $0 != state } == true }
+  }
+
   /// The state that the verb leads to: the same one where it is repeated, nil where it is impossible.
   /// - Parameter isFrozen: whether the audience is in the ledger already. A sendout that was paused before that continues with
   ///   freezing when it is resumed.

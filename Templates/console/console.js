@@ -1,5 +1,6 @@
 // Enhances pages that work without it. Pages say what they want by data attributes:
 //   data-live         a part that is read again while main has data-live-page
+//   data-late         in a live part: what it lacks takes long; it is read at once, and no more when it is whole
 //   data-go, data-key letters that lead to a link or press a button; data-row rows for j and k
 //   data-confirm      a link whose page is shown as a dialog
 //   data-preview      of a form: where it is posted while one types; data-preview-into: what the answer replaces; a button with
@@ -46,14 +47,17 @@ function replace(element, html) {
   enhance(element);
 }
 
-// Live parts: every three seconds, later after failures, never in a hidden tab.
+// Live parts: every three seconds, later after failures, never in a hidden tab. What is late is read at once.
 function keepLive() {
   const part = one("[data-live]");
   if (!one("main[data-live-page]") || !part) return;
-  let tag = null, failures = 0, timer = 0;
+  const isLate = () => one("[data-late]", part) !== null;
+  const wasLate = isLate();
+  let tag = null, failures = 0, timer = 0, isReading = false;
   const again = () => { clearTimeout(timer); timer = setTimeout(read, 3000 * 2 ** Math.min(failures, 5)); };
   async function read() {
-    if (document.hidden) return;
+    if (document.hidden || isReading || (wasLate && !isLate())) return;
+    isReading = true;
     try {
       const reply = await fetch(withPart(location.href, "live"), { headers: tag ? { "If-None-Match": tag } : {}, cache: "no-store" });
       if (reply.redirected || reply.status === 401) return location.reload();
@@ -69,10 +73,11 @@ function keepLive() {
       failures += 1;
       part.classList.add("is-stale");
     }
+    isReading = false;
     again();
   }
   document.addEventListener("visibilitychange", () => { if (document.hidden) clearTimeout(timer); else read(); });
-  again();
+  if (wasLate) read(); else again();
 }
 
 // Dialogs.

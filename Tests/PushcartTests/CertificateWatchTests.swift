@@ -177,7 +177,7 @@ import Wire
         ["app", "update", "a.b", "--development-certificate", production, "--certificate-password-file", password]
           + customer)
       #expect(swapped.status == 1)
-      #expect(swapped.errors.contains("belongs in productionCertificate"), "\(swapped.errors)")
+      #expect(swapped.errors.contains("belongs in --production-certificate"), "\(swapped.errors)")
     }
   }
 }

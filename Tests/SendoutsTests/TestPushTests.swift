@@ -55,7 +55,9 @@ import Wire
       }
       let shown = try alerts(bench)
       #expect(shown == ["Hello N1 / Offer", "Hi N1 / Offer", "Hej N1 / Offer", "Oi / Offer"])
-      await #expect(throws: SendoutError.invalid(field: "variant", problem: "names no variant of this sendout")) {
+      let unknown = SendoutError.invalid(
+        field: "variant", problem: "names no variant of this sendout, which has A and B")
+      await #expect(throws: unknown) {
         _ = try await test(bench, draft.sendoutId, ["user1@example.com"], variant: "b")
       }
       await #expect(throws: SendoutError.self) {

@@ -274,7 +274,9 @@ import Wire
       #expect(try await fixture.counts().map { $0[1] } == [10, 11])
       // A hub has nothing more to decide.
       #expect(try await !fixture.awaitsDecision())
-      await #expect(throws: SendoutError.invalid(field: "variant", problem: "names no variant of this sendout")) {
+      let unknown = SendoutError.invalid(
+        field: "variant", problem: "names no variant of this sendout, which has A and B")
+      await #expect(throws: unknown) {
         _ = try await fixture.choose("C")
       }
       let (before, chosen) = try await fixture.choose("A")

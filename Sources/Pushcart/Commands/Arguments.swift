@@ -61,6 +61,14 @@ extension FilterReference: ExpressibleByArgument {
   var number: Int64? { if case .number(let number, _) = self { number } else { nil } }
 }
 
+extension Change {
+  /// "" removes what there is.
+  /// - Parameter read: reads any other text.
+  init(option text: String, _ read: (String) throws -> Value) rethrows {
+    self = text.isEmpty ? .clear : .set(try read(text))
+  }
+}
+
 extension PhoneNumber: ExpressibleByArgument {
   /// With its country code, as in 0031612345678.
   public init?(argument: String) { self.init(argument) }
@@ -181,12 +189,31 @@ extension RepetitionDay: ExpressibleByArgument {
   }
 }
 
-extension QuietHours: ExpressibleByArgument {
-  /// As in 21:00-08:00, or 21:00-08:00/skip.
-  public init?(argument: String) { self.init(argument) }
+extension QuietHours {
+  /// Reads 21:00-08:00, or 21:00-08:00/skip.
+  /// - Throws: `ValidationError` that says what helps.
+  init(option text: String) throws {
+    if let hours = QuietHours(text) {
+      self = hours
+      return
+    }
+    let times = text.prefix { $0 != "/" }.split(separator: "-")
+    throw ValidationError(
+      times.count == 2 && TimeOfDay(String(times[0])) != nil && times[0].hasSameBytes(as: times[1])
+        ? "they end when they begin: give another end" : "write them as 21:00-08:00, or 21:00-08:00/skip")
+  }
 }
 
-extension Cap: ExpressibleByArgument {
-  /// As in 3/24h, or 3/24h/marketing.
-  public init?(argument: String) { self.init(argument) }
+extension Cap {
+  /// Reads 3/24h, or 3/24h/marketing.
+  /// - Throws: `ValidationError` that says what helps.
+  init(option text: String) throws {
+    guard let cap = Cap(text) else {
+      throw ValidationError(
+        """
+        write it as 3/24h, or 3/24h/marketing: \(Cap.counts.lowerBound) to \(Cap.counts.upperBound) times within 1h to 720h, or 1d to 30d
+        """)
+    }
+    self = cap
+  }
 }

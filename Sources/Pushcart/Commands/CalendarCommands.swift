@@ -65,8 +65,9 @@ extension SendoutCommand {
       discussion: "Example: pushcart sendout calendar --customer 1 --from 2026-12-01T00:00:00Z")
 
     @Option(help: "Number of the customer.") var customer: CustomerID
-    @Option(help: "The first moment. (default: now)") var from: Timestamp?
-    @Option(help: "The moment before which it ends. (default: 31 days later)") var to: Timestamp?
+    @Option(help: "The first moment, as in 2026-12-01T00:00:00Z. (default: now)") var from: Timestamp?
+    @Option(help: "The moment before which it ends, as in 2027-01-01T00:00:00Z. (default: 31 days later)")
+    var to: Timestamp?
     @OptionGroup var options: ManagementOptions
 
     var target: (Timestamp?, Timestamp?) { (from, to) }

@@ -19,7 +19,7 @@ struct CampaignOptions: ParsableArguments {
       How many minutes late a push may leave because hubs or the database were away. (default: \(CampaignFields.usualLateMinutes))
       """)
   var lateMinutes: Int?
-  @Option(help: "Moment after which nothing leaves.") var endAt: Timestamp?
+  @Option(help: "Moment after which nothing leaves, as in 2026-12-24T20:00:00Z.") var endAt: Timestamp?
   @Option(help: "It repeats: each day, week or month.") var repeatEvery: RepetitionUnit?
   @Option(
     parsing: .upToNextOption,
@@ -28,7 +28,9 @@ struct CampaignOptions: ParsableArguments {
   @Option(help: "The last day on which it repeats, as in 2027-06-30.") var repeatUntil: CalendarDay?
   @Option(help: "Spreads the pushes evenly over so many minutes.") var spreadMinutes: Int?
   @Option(help: "The most pushes that leave in a second.") var ratePerSecond: Int?
-  @Option(help: "Quiet hours in place of the customer's, as in 21:00-08:00, or 21:00-08:00/skip to send nothing.")
+  @Option(
+    help: "Quiet hours in place of the customer's, as in 21:00-08:00, or 21:00-08:00/skip to send nothing.",
+    transform: { try QuietHours(option: $0) })
   var quietHours: QuietHours?
   @Flag(help: "No quiet hours at all.") var noQuietHours = false
   @Flag(help: "Reach also contacts whom caps would leave out.") var ignoreCaps = false
@@ -87,15 +89,8 @@ struct CampaignOptions: ParsableArguments {
       do {
         return try CampaignFields.schema.decode(from: JSONCoding.encode(given))
       } catch let problem as JSONProblem {
-        throw CommandFailure("\(Self.option(of: problem.path)) \(problem.problem).")
+        throw CommandFailure(OptionNames(of: Self.self).naming("\(problem.path) \(problem.problem)."))
       }
     }
-  }
-
-  /// As in `--repeat-until` for `repeat.until`. What stands behind a place in the file of variants stays as it is.
-  private static func option(of path: String) -> String {
-    let name = path.prefix { $0 != "[" }
-    let words = name.map { $0 == "." ? "-" : $0.isUppercase ? "-\($0.lowercased())" : "\($0)" }
-    return "--\(words.joined())\(path[name.endIndex...])"
   }
 }

@@ -86,14 +86,14 @@ struct CustomerCommand: AsyncParsableCommand {
     @Option(
       help: """
         When marketing waits, as in 21:00-08:00, or is not sent, as in 21:00-08:00/skip, by the recipient's clock; "" for never.
-        """)
+        """, transform: { try Change(option: $0) { try QuietHours(option: $0) } })
     var quietHours: Change<QuietHours>?
     @Option(
       name: .customLong("cap"), parsing: .upToNextOption,
       help: """
         How often a contact is reached at most, as in 3/24h, or 3/24h/marketing for messages of that purpose; up to \
         \(Cap.maximumCount), which replace those there are. "" for no limit.
-        """)
+        """, transform: { try Change(option: $0) { try Cap(option: $0) } })
     var caps: [Change<Cap>] = []
     @OptionGroup var options: ManagementOptions
 
@@ -130,7 +130,7 @@ struct CustomerCommand: AsyncParsableCommand {
 
 extension QuietHours {
   /// As the option takes it.
-  fileprivate var argument: String { "\(start)-\(end)/\((policy ?? .hold).rawValue)" }
+  var argument: String { "\(start)-\(end)/\((policy ?? .hold).rawValue)" }
 }
 
 extension [Cap] {

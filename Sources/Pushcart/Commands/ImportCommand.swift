@@ -289,6 +289,13 @@ extension ImportReply {
     var text = "Import \(importId)\(name.map { ", \($0.onOneLine)," } ?? "") is \(state.rawValue)"
     text += dryRun ? ". It is a dry run: nothing is merged.\n" : ".\n"
     if let error { text += "\(error.onOneLine)\n" }
+    // Refusals of headings name the request's columns.
+    if error?.contains(" columns ") == true {
+      text += """
+        Here --map HEADING=FIELD says what a column is, --map HEADING= passes it over, and --others is for the rest.
+
+        """
+    }
     var table = TextTable("Rows", "#Count")
     for (word, count) in [
       ("added", added), ("updated", updated), ("unchanged", unchanged), ("duplicates", duplicates),

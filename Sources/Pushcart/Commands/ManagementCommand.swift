@@ -27,6 +27,8 @@ extension ManagementCommand {
   func run() async throws {
     try await ManagementStores.open(given, needsMasterKey: Self.needsMasterKey) { stores in
       try await run(in: stores)
+    } naming: {
+      OptionNames(of: Self.self).naming($0)
     }
   }
 }
@@ -201,9 +203,12 @@ struct ManagementStores: Sendable {
   }
 
   /// Runs `work` with the stores, then closes their connections.
+  /// - Parameter naming: puts options in place of the fields that a refusal names.
   /// - Throws: `CommandFailure`, or `SettingsError`.
-  static func open(_ given: [Given], needsMasterKey: Bool, _ work: (ManagementStores) async throws -> Void) async throws
-  {
+  static func open(
+    _ given: [Given], needsMasterKey: Bool, _ work: (ManagementStores) async throws -> Void,
+    naming: (String) -> String
+  ) async throws {
     var settings = try await Settings.ofCommand(given, needsMasterKey: needsMasterKey)
     settings.database.applicationName = "pushcart command"
     let stores = ManagementStores(settings)
@@ -211,7 +216,7 @@ struct ManagementStores: Sendable {
       try await work(stores)
     } catch {
       await stores.pool.close()
-      throw CommandFailure.wrapping(error)
+      throw CommandFailure.wrapping(error, naming: naming)
     }
     await stores.pool.close()
   }

@@ -41,13 +41,18 @@ struct SendoutCommand: AsyncParsableCommand {
       let columns: [TableColumn<SendoutReply>] =
         [
           TableColumn("#Sendout") { "\($0.sendoutId)" }, TableColumn("Name") { $0.name },
-          TableColumn("App") { $0.apps.named }, TableColumn("State") { $0.state.rawValue },
+          TableColumn("Kind") { $0.kindInWords }, TableColumn("App") { $0.apps.named },
+          TableColumn("State", Self.state),
         ] + (figures ? Self.counted : []) + [
-          TableColumn("Created (UTC)") { $0.createdAt.forPeople },
-          TableColumn("Starts (UTC)") { $0.state == .scheduled ? $0.nextAt?.forPeople : nil },
+          TableColumn("Created (UTC)") { $0.createdAt.forPeople }, TableColumn("Goes (UTC)") { $0.when },
           TableColumn("Finished (UTC)") { $0.finishedAt?.forPeople },
         ]
       return TextTable(columns, of: page.items).text(empty: "Customer \(customer) has no sendouts here.") + page.more
+    }
+
+    /// With the word of a hub's reason to pause it, as in `paused: late`.
+    private static func state(_ sendout: SendoutReply) -> String {
+      sendout.state.rawValue + (sendout.haltReason.map { ": \(HaltReason($0)?.rawValue ?? $0)" } ?? "")
     }
 
     private static var counted: [TableColumn<SendoutReply>] {

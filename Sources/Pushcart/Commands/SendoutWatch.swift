@@ -23,8 +23,13 @@ struct SendoutWatch {
   private mutating func follow(from sendout: SendoutReply) async throws -> SendoutReply {
     var current = try await stores.call(SendoutOperations.show, of: customer, sendout.sendoutId, ())
     try await warnIfNobodyServes(current)
+    var waits: String?
     while current.needsHub {
-      line.show(current)
+      let now = current.waits(of: customer)
+      if let now, now != waits { line.note(now) }
+      waits = now
+      // Nothing of it moves before its time.
+      if now == nil || current.state != .scheduled { line.show(current) }
       try await Task.sleep(for: .milliseconds(500))
       current = try await stores.call(SendoutOperations.show, of: customer, sendout.sendoutId, ())
     }
@@ -57,6 +62,12 @@ struct ProgressLine {
     guard text != last else { return }
     last = text
     stream.writeUnescaped(isTerminal ? "\r\u{1B}[K" + text : text + "\n")
+  }
+
+  /// Shows a sentence of its own, above the bar.
+  mutating func note(_ sentence: String) {
+    stream.writeUnescaped((isTerminal ? "\r\u{1B}[K" : "") + sentence + "\n")
+    last = ""
   }
 
   /// Shows the final state and ends the line.
@@ -95,51 +106,24 @@ extension SendoutReply {
   /// Whether a hub goes on with it by itself, now or at its time.
   fileprivate var needsHub: Bool { state == .scheduled || state == .freezing || state == .running }
 
-  /// The sendout for people, with its pushes by state.
-  var text: String {
-    var text = "Sendout \(sendoutId), \(name.onOneLine), to \(apps.named): \(state.rawValue)\n"
-    if let haltReason {
-      text += "The hub paused it: \(haltReason.onOneLine)\n"
-      if let advice = HaltReason(haltReason)?.advice { text += "\(advice)\n" }
-    }
-    if case .filter(let filter)? = audience?.included { text += "To those who meet: \(filter.text.onOneLine)\n" }
-    if let exclude = audience?.exclude { text += "Without those who meet: \(exclude.text.onOneLine)\n" }
-    if let unknownOriginalIds, unknownOriginalIds > 0 {
-      text += "Unknown original ids: \(unknownOriginalIds)\n"
-    }
-    text += campaignText
-    if let digest { text += "Digest: \(digest)\n" }
-    guard let counts else { return text }
-    var table = TextTable("Pushes", "#Count")
-    for (name, count) in counts.named where count > 0 || ["audience", "accepted", "failed", "opened"].contains(name) {
-      table.add(name, "\(count)")
-    }
-    return text + table.text(empty: "")
-  }
-}
-
-extension SendoutReply {
-  /// Its times, its contacts and the decision about its variants, each on a line of its own.
-  private var campaignText: String {
-    var lines: [String] = []
-    if let startAt = campaign.startAt, startedAt == nil { lines.append("Starts at \(startAt.forPeople) (UTC)") }
-    if let localTime = campaign.localTime { lines.append("Each contact gets it at \(localTime) by their own clock") }
-    if let endAt = campaign.endAt, finishedAt == nil { lines.append("Ends at \(endAt.forPeople) (UTC)") }
-    if let seriesId, let seriesNo { lines.append("Time \(seriesNo) of series \(seriesId)") }
-    if let people, let everyone { lines.append("Contacts: \(people) of \(everyone)") }
-    if let decision { lines.append(decision.text(until: nextAt)) }
-    return lines.map { "\($0)\n" }.joined()
-  }
-}
-
-extension WinnerDecision {
-  /// - Parameter moment: of the decision, where that is to come.
-  fileprivate func text(until moment: Timestamp?) -> String {
-    switch (state, variant) {
-    case (.waiting, _): "Winner: decided at \(moment.map { "\($0.forPeople) (UTC)" } ?? "a later moment")"
-    case (.waitingForPerson, _): "Winner: none, so the rest waits for pushcart sendout winner"
-    case (.decided, let variant?): "Winner: \(variant.onOneLine), by \(by?.rawValue ?? "a hub")"
-    case (.decided, nil): "Winner: none, so the rest gets nothing"
+  /// What it waits for where hubs have little to do before; nil while pushes go.
+  func waits(of customer: CustomerID) -> String? {
+    let sendout = "Sendout \(sendoutId)"
+    switch (state, decision?.state) {
+    case (.scheduled, _):
+      guard let nextAt else { return nil }
+      return campaign.localTime == nil
+        ? "\(sendout) is scheduled: it starts at \(nextAt.inUTC). Ctrl-C ends the wait alone."
+        : "\(sendout) is scheduled: it comes due in the first zone at \(nextAt.inUTC). Ctrl-C ends the wait alone."
+    case (.running, .waiting):
+      return nextAt.map { "\(sendout) has contacts who wait for a winner. It is decided at \($0.inUTC)." }
+    case (.running, .waitingForPerson):
+      return """
+        \(sendout) waits for a person, as no variant has won: pushcart sendout winner \(sendoutId) --customer \(customer) --variant NAME
+        """
+    case (.running, _):
+      return campaign.localTime.map { "\(sendout) goes on until \($0) has come in its last zone." }
+    default: return nil
     }
   }
 }

@@ -32,7 +32,8 @@ struct CommandFailure: Error, CustomStringConvertible {
   init(_ sentence: String) { description = sentence.escapingControls(keeping: ["\n"]) }
 
   /// An error of a room below, in the words that the REST API has for it. The command's own errors stay as they are.
-  static func wrapping(_ error: any Error) -> any Error {
+  /// - Parameter naming: puts a command's options in place of the fields that a refusal names.
+  static func wrapping(_ error: any Error, naming: (String) -> String = { $0 }) -> any Error {
     switch error {
     case is CommandFailure, is ExitCode: error
     case let error as PostgresError: CommandFailure(error.description)
@@ -44,7 +45,7 @@ struct CommandFailure: Error, CustomStringConvertible {
       CommandFailure("\(Setting.providerCAFile.variable) must name a PEM file of certificates.")
     case ProviderError.addressUnusable(let setting):
       CommandFailure("\(setting) must be https://host or https://host:port.")
-    default: CommandFailure(ErrorReplies.response(for: error)?.sentence ?? "\(error)")
+    default: CommandFailure(ErrorReplies.response(for: error).map { naming($0.sentence) } ?? "\(error)")
     }
   }
 }

@@ -61,3 +61,11 @@ extension Sendout {
     }
   }
 }
+
+extension SendoutError {
+  /// Of a name that none of a sendout's variants has.
+  static func unknownVariant(among variants: [MessageVariant]) -> SendoutError {
+    let names = variants.isEmpty ? "has none" : "has \(variants.map(\.name).asList())"
+    return .invalid(field: "variant", problem: "names no variant of this sendout, which \(names)")
+  }
+}

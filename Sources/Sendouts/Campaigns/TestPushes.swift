@@ -71,8 +71,9 @@ extension Sendout {
   fileprivate func tested(_ request: SendoutTestRequest) throws -> (message: MessageBody, template: String?) {
     var (message, template) = (try message(), template?.name)
     if let name = request.variant {
-      guard let variant = try campaign().variants?.first(where: { $0.name.hasSameBytes(as: name) }) else {
-        throw SendoutError.invalid(field: "variant", problem: "names no variant of this sendout")
+      let variants = try campaign().variants ?? []
+      guard let variant = variants.first(where: { $0.name.hasSameBytes(as: name) }) else {
+        throw SendoutError.unknownVariant(among: variants)
       }
       message = try message.merged(with: variant.message)
       template = variant.template ?? template

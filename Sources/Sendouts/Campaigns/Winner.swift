@@ -132,7 +132,7 @@ extension SendoutStore {
       throw SendoutError.invalid(field: "variant", problem: "has no meaning: nobody waits for a winner of this sendout")
     }
     guard let index = variants.firstIndex(where: { $0.name.hasSameBytes(as: choice.variant) }) else {
-      throw SendoutError.invalid(field: "variant", problem: "names no variant of this sendout")
+      throw SendoutError.unknownVariant(among: variants)
     }
     let before = known.decision(campaign)
     if let winner = known.winner, winner.by != nil {

@@ -105,7 +105,7 @@ import Wire
         "app", "add", "--customer", "1", "--type", "ios", "--app-id", "com.acme.app", "--name", "Acme", "--team-id",
         "TEAM123456", "--key-id", "KEY1234567", "--signing-key", file)
       #expect(outcome.status == 1)
-      #expect(outcome.errors.hasPrefix("Error: signingKey: "))
+      #expect(outcome.errors.hasPrefix("Error: --signing-key: "))
       #expect(outcome.errors.contains("certificate"))
     }
   }

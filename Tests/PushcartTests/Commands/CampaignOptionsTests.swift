@@ -75,9 +75,9 @@ import Wire
     expectRefusal("--spread-minutes must be a whole number from 1 to 1440.", of: "--spread-minutes 0")
     expectRefusal("--holdout-percent must be a whole number from 1 to 50.", of: "--holdout-percent 51")
     expectRefusal("--pause-at-failed must be more than 0 and at most 1.", of: "--pause-at-failed 1.5")
-    expectRefusal("--end-at must be later than startAt.", of: "\(start) --end-at 2028-12-24T17:30:00Z")
+    expectRefusal("--end-at must be later than --start-at.", of: "\(start) --end-at 2028-12-24T17:30:00Z")
     expectRefusal(
-      "--local-time is there beside startAt: give one of them.", of: "\(start) --local-time 2028-12-24T18:30")
+      "--local-time is there beside --start-at: give one of them.", of: "\(start) --local-time 2028-12-24T18:30")
     expectRefusal(
       "--repeat-on must hold days of the week, such as mon.", of: "\(start) --repeat-every week --repeat-on 3")
     expectRefusal("--repeat-on and --repeat-until belong to --repeat-every.", of: "\(start) --repeat-on mon")
@@ -86,6 +86,23 @@ import Wire
     expectRefusal("--winner-undecided belongs to --winner-after-minutes.", of: "--winner-undecided best")
     expectRefusal(
       "--winner-after-minutes needs --variants, of which one can win.", of: "--winner-after-minutes 240")
+  }
+
+  @Test func `A refusal names options, and what is none keeps its name`() {
+    let names = OptionNames(of: SendCommand.self)
+    for (sentence, expected) in [
+      ("startAt is over: give a moment to come.", "--start-at is over: give a moment to come."),
+      ("message.alert is missing.", "--alert is missing."), ("repeat.until is over.", "--repeat-until is over."),
+      ("audience.segmentId names segment 7.", "--segment names segment 7."),
+      ("appId names no app.", "--app names no app."),
+      ("variants[1].name is that of another.", "--variants[1].name is that of another."),
+      ("message.translations.sv.alert is no template.", "--translations.sv.alert is no template."),
+      ("endAt must be later than startAt.", "--end-at must be later than --start-at."),
+      ("mode must be add.", "mode must be add."), ("There is no list of this name.", "There is no list of this name."),
+      ("filter names list 'endAt'.", "--filter names list 'endAt'."),
+    ] {
+      #expect(names.naming(sentence) == expected)
+    }
   }
 
   @Test(arguments: [

@@ -202,7 +202,7 @@ import Wire
       }
       let impossible = try await pushcart.run("sendout", "start", "1", "--customer", "1")
       #expect(impossible.status == 1)
-      #expect(impossible.errors == "Error: Sendout 1 is cancelled. start is not possible.\n")
+      #expect(impossible.errors == "Error: Sendout 1 is cancelled, and start needs one that is draft or scheduled.\n")
       let list = try await pushcart.run("sendout", "list", "--customer", "1", "--json")
       #expect(try list.json.array("items")?.map { $0.string("state") } == ["cancelled"])
     }

@@ -85,7 +85,7 @@ import Wire
     ("[]", "The file of --overrides must be an object."),
     (
       #"{"fcm":{"token":"t"}}"#,
-      "message.overrides.fcm.token cannot be overridden; known are android, apns, data, fcm_options, notification, webpush."
+      "--overrides.fcm.token cannot be overridden; known are android, apns, data, fcm_options, notification, webpush."
     ),
   ]
 
@@ -114,8 +114,8 @@ import Wire
         (#"{"sv":{"title":"x"}}"#, "The file of --translations is refused: sv.title is not a known field; known are"),
         (#"{"sv":"x"}"#, "The file of --translations is refused: sv must be an object."),
         ("[]", "The file of --translations must be an object."),
-        (#"{"no tag":{"alert":"x"}}"#, "message.translations.no tag names no language: use a tag of BCP 47"),
-        (#"{"sv":{"alert":"{{#x}}"}}"#, "message.translations.sv.alert"),
+        (#"{"no tag":{"alert":"x"}}"#, "--translations.no tag names no language: use a tag of BCP 47"),
+        (#"{"sv":{"alert":"{{#x}}"}}"#, "--translations.sv.alert"),
       ] {
         let outcome = try await translated(json)
         #expect(outcome.status == 1 && outcome.output == "")

@@ -40,6 +40,28 @@ import Wire
     #expect(ProgressLine.line(sendout(.freezing, SendoutCounts())) == "sendout 7 freezing: 0 %")
   }
 
+  @Test func `A sendout that waits says until when, and what for`() {
+    let moment = Timestamp("2036-12-24T17:30:00Z")
+    var waiting = sendout(.scheduled, SendoutCounts())
+    #expect(waiting.waits(of: CustomerID(3)) == nil)
+    waiting.nextAt = moment
+    #expect(
+      waiting.waits(of: CustomerID(3))
+        == "Sendout 7 is scheduled: it starts at 2036-12-24 17:30:00 (UTC). Ctrl-C ends the wait alone.")
+    waiting.campaign.localTime = WallTime("2036-12-25T07:30")
+    #expect(waiting.waits(of: CustomerID(3))?.contains("in the first zone at 2036-12-24 17:30:00 (UTC)") == true)
+    waiting.state = .running
+    #expect(waiting.waits(of: CustomerID(3)) == "Sendout 7 goes on until 2036-12-25T07:30 has come in its last zone.")
+    waiting.decision = WinnerDecision(state: .waiting)
+    #expect(waiting.waits(of: CustomerID(3))?.hasSuffix("It is decided at 2036-12-24 17:30:00 (UTC).") == true)
+    waiting.decision = WinnerDecision(state: .waitingForPerson)
+    #expect(
+      waiting.waits(of: CustomerID(3))?.hasSuffix("pushcart sendout winner 7 --customer 3 --variant NAME") == true)
+    waiting.state = .finished
+    #expect(waiting.waits(of: CustomerID(3)) == nil)
+    #expect(sendout(.running, SendoutCounts()).waits(of: CustomerID(3)) == nil)
+  }
+
   private func sendout(_ state: SendoutState, _ counts: SendoutCounts) -> SendoutReply {
     SendoutReply(
       sendoutId: SendoutID(7), name: "Friday", apps: [.example],

@@ -61,6 +61,9 @@ import Wire
       let page = try await browser.get("\(Self.path)?month=2099-12").text
       let christmas = try cell("2099-12-25", of: page)
       #expect(christmas.contains(#"<a href="/console/sendouts/\#(night)">00:30 <bdi>Night</bdi></a>"#), "\(christmas)")
+      // Where days stand below each other, no head of a column says the weekday.
+      #expect(christmas.hasPrefix(#"<span class="narrow-only">Fri </span>25<span"#), "\(christmas)")
+      #expect(christmas.contains(#"aria-hidden="true"> Dec</span></time>"#), "\(christmas)")
       let eve = try cell("2099-12-24", of: page)
       #expect(eve.contains(#"<a href="/console/sendouts/\#(local)">18:30 local <bdi>Evening</bdi></a>"#), "\(eve)")
       #expect(!eve.contains("Night"))

@@ -112,6 +112,7 @@ import Wire
       #expect(page.status == 200, "\(page.text)")
       #expect(page.text.contains(#"<th scope="row">Audience</th><td class="num">3</td>"#))
       #expect(page.text.contains(#"<th scope="row">Accepted</th><td class="num">2</td>"#))
+      #expect(page.text.contains("0 times in all: 0.0\u{A0}% of those accepted."), "\(page.text)")
       #expect(page.text.contains("BadDeviceToken"))
       #expect(page.text.contains("<dt>alert</dt>"))
       #expect(page.text.contains("Hello"))
@@ -175,6 +176,9 @@ import Wire
         _ = try await Ledger(transaction).freeze(key, apps: [bench.app.id], audience: .all)
       }
       try await bench.database.query("UPDATE sendout SET state = 'running', frozen_at = now()")
+      // Of nothing there is no share.
+      let page = try await browser.get("/console/sendouts/\(key.sendout)").text
+      #expect(page.contains("0 times in all.") && !page.contains("of those accepted"), "\(page)")
       let question = try await browser.get("/console/sendouts/\(key.sendout)/cancel").text
       #expect(question.contains("0 of 1,200 devices"))
       #expect(question.contains("1,200 pushes are not sent yet"))

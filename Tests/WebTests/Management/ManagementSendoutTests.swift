@@ -42,7 +42,7 @@ import Wire
       }
       let reply = try await managed.send("POST", "/api/v1/sendouts/\(id)/start")
       #expect(reply.status == 409)
-      #expect(reply.error == "Sendout \(id) is cancelled. start is not possible.")
+      #expect(reply.error == "Sendout \(id) is cancelled, and start needs one that is draft or scheduled.")
     }
   }
 

@@ -13,6 +13,7 @@ enum CalendarPages {
   private static let mostOfList = 80
   private static let mostWaiting = 20
   private static let longestName = 60
+  private static let weekdays = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
 
   private enum Form: String, CaseIterable { case month, list }
 
@@ -85,11 +86,12 @@ enum CalendarPages {
     let ofDay = Dictionary(grouping: entries, by: \.day)
     let days = (month.weeks.lowerBound.number..<month.weeks.upperBound.number).compactMap { CalendarDay(number: $0) }
     let weeks = stride(from: 0, to: days.count, by: 7).map { start -> [String: Any] in
-      let cells = days[start..<min(start + 7, days.count)].map { day -> [String: Any] in
+      let cells = zip(weekdays, days[start..<min(start + 7, days.count)]).map { weekday, day -> [String: Any] in
         let entries = ofDay[day] ?? []
         let isHere = month.days.contains(day)
         return [
           "day": day.description, "number": Int(day.description.suffix(2)) ?? 0, "month": Month(of: day).title,
+          "weekday": weekday, "shortMonth": String(Month(of: day).title.prefix(3)),
           "isToday": day == today, "isOther": !isHere, "entries": entries.prefix(mostOfDay).map(\.values),
           "more": entries.count > mostOfDay && isHere ? "\(entries.count - mostOfDay)" : "",
           "href": isHere ? list(day) : "",
@@ -97,7 +99,7 @@ enum CalendarPages {
       }
       return ["cells": cells]
     }
-    return ["weeks": weeks, "weekdays": ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"].map { ["name": $0] }]
+    return ["weeks": weeks, "weekdays": weekdays.map { ["name": $0] }]
   }
 
   private static func waiting(_ sendout: WaitingSendout, _ call: ConsoleCall) -> [String: Any] {

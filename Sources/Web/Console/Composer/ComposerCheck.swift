@@ -10,6 +10,10 @@ struct ComposerCheck: Sendable {
 
   /// Original ids that the page shows.
   private static let shownIDs = 5
+  /// Devices of an app up to which the page waits for its preflight. With more, the page comes first, and reads the preflight by itself.
+  static let mostAtOnce = 20_000
+  /// The parameter by which the page waits for its preflight, however long that takes.
+  static let waiting = "wait"
   /// Seconds in which a start can be taken back.
   private static let secondsToUndo = 10
 
@@ -34,15 +38,36 @@ struct ComposerCheck: Sendable {
   private enum Told {
     case known(PreflightReply)
     case unknown(String)
+    /// The page asks for it once more.
+    case late
   }
 
-  private func preflight() async throws -> Told {
+  /// - Parameter isAnswer: whether the page tells what came of a form, which is not read again.
+  private func preflight(isAnswer: Bool) async throws -> Told {
+    let isWanted = call.given("part") == "live" || call.given(Self.waiting) != nil
+    if !isAnswer, !isWanted, await isLarge() { return .late }
     do {
       return .known(try await call.read(CampaignOperations.preflight, draft.sendoutId))
     } catch {
       guard let refusal = ErrorReplies.response(for: error) else { throw error }
       return .unknown(refusal.sentence)
     }
+  }
+
+  /// Whether an app has so many devices that a preflight may take seconds. Of who meets a filter is not looked at.
+  private func isLarge() async -> Bool {
+    guard let included = draft.audience?.included else { return false }
+    let bound: Audience
+    switch included {
+    case .originalIds: return false
+    case .list, .lists: bound = included
+    case .all, .segment, .filter, .excluding: bound = .all
+    }
+    let ids = draft.apps.map(\.appId).reduce(into: [String]()) { if !$0.contains($1) { $0.append($1) } }
+    let request = AudienceRequest(appIds: ids, audience: bound, limit: Self.mostAtOnce)
+    // What cannot be counted is told by the preflight.
+    let counted = try? await call.change(SendoutOperations.audience, (), request)
+    return counted?.apps.contains { $0.isMore } == true
   }
 
   /// - Parameter tested: what came of a test.
@@ -52,7 +77,8 @@ struct ComposerCheck: Sendable {
     ).items
     let form = shownForm(apps)
     let preview = try await ComposerPreview(form, among: apps, call)
-    let told = try await preflight()
+    let told = try await preflight(isAnswer: tested != nil || call.refusal != nil)
+    var (isLate, calls) = (false, [link])
     var values: [String: Any] = [
       "id": "\(draft.sendoutId)", "seen": draft.digest ?? "", "name": draft.name, "who": try await who(),
       "isOwn": isOwn, "approves": call.settings.approval && !isOwn, "hasTime": draft.campaign.hasTime,
@@ -69,11 +95,16 @@ struct ComposerCheck: Sendable {
       } ?? []
     problems += (preview.problem.map { [$0] } ?? []) + preview.warnings
     switch told {
+    case .late:
+      isLate = true
+      calls.append(call.parts.link(to: CampaignOperations.preflight, draft.sendoutId, of: call.customer))
     case .unknown(let problem): problems.insert(problem, at: 0)
     case .known(let told):
       problems.insert(contentsOf: Self.problems(told), at: 0)
       values.merge(self.values(of: told)) { $1 }
     }
+    values["isLate"] = isLate
+    values["whole"] = "/console/sendouts/\(draft.sendoutId)/check?\(Self.waiting)=yes"
     values["problems"] = problems.map { ["text": $0] }
     values["hasProblems"] = !problems.isEmpty
     if values["errors"] == nil { values["errors"] = call.refusals }
@@ -82,7 +113,7 @@ struct ComposerCheck: Sendable {
       sql: """
         SELECT name, audience, message, campaign FROM sendout
          WHERE customer_id = \(call.customer) AND sendout_id = \(draft.sendoutId);
-        """, calls: [link])
+        """, calls: calls, isLive: isLate)
   }
 
   /// What the preflight tells, and the form that sends.

@@ -12,7 +12,8 @@ enum ComposerPages {
       try await Composer(call, try call.number()).view()
     },
     ConsolePage(
-      path: check, title: "Check and send", section: .sendouts, reads: reads, query: ComposerForm.Own.shown
+      path: check, title: "Check and send", section: .sendouts, reads: reads,
+      query: ComposerForm.Own.shown + [ComposerCheck.waiting]
     ) { call in try await ComposerCheck(call, try call.number()).view() },
     ConsolePage(
       path: undo, title: "Starting", section: .sendouts,

@@ -12,7 +12,7 @@ enum CustomerPages {
     form.field("name", label: "Name", isRequired: true),
     form.field("timeZone", label: "Time zone"),
     form.field("approval", label: "A second person starts what one wrote"),
-    form.field("sendThreshold", label: "Type the number of devices from"),
+    form.field("sendThreshold", label: "Type the number of devices above"),
     form.field("linkMaxAgeDays", label: "Days that page links open"),
     form.field("retentionDays", label: "Days that pushes and opens are kept"),
     form.field("devicesPerContact", label: "Most devices of a contact"),
