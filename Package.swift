@@ -238,7 +238,10 @@ let package = Package(
         "Retrying", logging,
       ]),
     tests(
-      of: "Outbox", imports: ["Outbox", "Registry", "Providers", "Postgres", "Wire", "Locking", "Retrying", crypto]),
+      of: "Outbox",
+      imports: [
+        "Outbox", "Registry", "Providers", "Postgres", "Wire", "Locking", "Retrying", crypto, lifecycle,
+      ]),
     tests(
       of: "Audience", imports: ["Audience", "Delivery", "Registry", "Postgres", "Wire", "Locking"]),
     tests(

@@ -32,25 +32,6 @@ package struct AudienceSamples: Sendable {
     }
     return try rows.compactMap { try AudienceSampleQueries.columns.recipient($0) }
   }
-
-  /// How many contacts of an audience with a valid device in some apps meet each of some conditions, and the original id of one.
-  package func count(
-    _ customer: CustomerID, _ audience: ResolvedAudience, apps: [PushAppID], meeting conditions: [Filter]
-  ) async throws -> [(contacts: Int, example: String)] {
-    guard !conditions.isEmpty else { return [] }
-    let (filter, parts, ids) = audience.contacts(with: conditions)
-    let statement = AudienceSampleQueries.counts(filter, parts, ofIDs: ids != nil)
-    let (number, apps) = (customer.rawValue, apps.map(\.rawValue))
-    let rows = try await filter.sharingMemory(database, of: customer) { database in
-      if let ids {
-        try await database.query(statement, number, apps, filter.literals, ids)
-      } else {
-        try await database.query(statement, number, apps, filter.literals)
-      }
-    }
-    let (counts, examples) = try rows[0].decode([Int64].self, [String].self)
-    return zip(counts, examples).map { (Int($0), $1) }
-  }
 }
 
 extension ResolvedAudience {
@@ -59,21 +40,14 @@ extension ResolvedAudience {
 
   /// Its contacts as a filter, and beside it their original ids if it names some.
   package var contacts: (filter: FilterSQL, originalIDs: [String]?) {
-    let (filter, _, ids) = contacts(with: [])
-    return (filter, ids)
-  }
-
-  /// - Parameter conditions: as SQL with the literals of the filter.
-  func contacts(with conditions: [Filter]) -> (filter: FilterSQL, conditions: [FilterSQL], originalIDs: [String]?) {
     let whole =
       switch (audience.included, filter) {
       case (_, let filter?): filter
       case (.list(let list), nil): ResolvedFilter(.list(.number(list.rawValue)))
       case (_, nil): ResolvedFilter(.everyone)
       }
-    let (filter, parts) = whole.sql(with: conditions)
-    if case .originalIds(let ids) = audience.included { return (filter, parts, ids) }
-    return (filter, parts, nil)
+    if case .originalIds(let ids) = audience.included { return (whole.sql, ids) }
+    return (whole.sql, nil)
   }
 }
 
@@ -82,7 +56,6 @@ enum AudienceSampleQueries {
   static let all: [Statement] =
     [false, true].flatMap { ofIDs in
       [false, true].map { sample(FilterCompiler.sample, ofIDs: ofIDs, isIndexed: $0) }
-        + [counts(FilterCompiler.sample, [FilterCompiler.sample], ofIDs: ofIDs)]
     }
 
   static let columns = RecipientColumns(RecipientFields.all.union(.spokenLanguage))
@@ -104,35 +77,6 @@ enum AudienceSampleQueries {
         JOIN device ON device.customer_id = $1::bigint AND device.contact_id = sample.contact_id
        WHERE device.push_app_id = ANY ($2::bigint[]) AND device.invalidated_at IS NULL
        ORDER BY contact.contact_id, device.device_id
-      """)
-  }
-
-  /// A row of two arrays: how many contacts meet each condition, and the original id of the first one, "" for none. `$4` are the original ids.
-  static func counts(_ filter: FilterSQL, _ conditions: [FilterSQL], ofIDs: Bool) -> Statement {
-    let met = conditions.map { "(\($0.sql(literals: "$3::text[]"))) IS TRUE" }
-    let columns = met.enumerated().map { "\($1) AS met_\($0)" }
-    let counts = conditions.indices.map { index in
-      """
-      count(*) FILTER (WHERE met_\(index)) AS count_\(index), min(contact_id) FILTER (WHERE met_\(index)) AS example_\(index)
-      """
-    }
-    let examples = conditions.indices.map { index in
-      """
-      coalesce((SELECT original_id FROM contact
-                 WHERE contact.customer_id = $1::bigint AND contact.contact_id = counted.example_\(index)), '')
-      """
-    }
-    // Few contacts meet any, so devices are looked for last. Where many do, the planner joins all devices at once.
-    return Statement(
-      "audience.count_conditions\(ofIDs ? "_of_ids" : "")", .read,
-      """
-      WITH met AS (
-        SELECT contact.contact_id, \(columns.joined(separator: ",\n               "))
-          FROM \(contacts(filter, ofIDs: ofIDs ? "$4" : nil)) AND (\(met.joined(separator: " OR "))) AND \(hasDevice)),
-      counted AS MATERIALIZED (SELECT \(counts.joined(separator: ",\n                                    ")) FROM met)
-      SELECT ARRAY[\(conditions.indices.map { "count_\($0)" }.joined(separator: ", "))]::bigint[],
-             ARRAY[\(examples.joined(separator: ",\n"))]::text[]
-        FROM counted
       """)
   }
 

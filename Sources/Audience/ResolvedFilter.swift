@@ -48,16 +48,11 @@ package struct ResolvedFilter: Sendable, Hashable {
       template: dated(condition.sql), literals: compiler.literals, join: compiler.join, lookUps: lookUps)
   }
 
-  /// As `sql`, with further conditions beside it that have the same literals. They name fields of contacts alone.
-  func sql(with conditions: [Filter]) -> (filter: FilterSQL, conditions: [FilterSQL]) {
-    var compiler = FilterCompiler(segments)
-    let template = dated(compiler.whole(filter).sql)
-    let parts = conditions.map { dated(compiler.condition($0).sql) }
-    let (literals, join) = (compiler.literals, compiler.join)
-    return (
-      FilterSQL(template: template, literals: literals, join: join, lookUps: lookUps),
-      parts.map { FilterSQL(template: $0, literals: literals) }
-    )
+  /// Conditions that name fields of contacts alone, as SQL with the same literals.
+  package static func conditions(_ filters: [Filter]) -> [FilterSQL] {
+    var compiler = FilterCompiler([:])
+    let parts = filters.map { compiler.condition($0).sql }
+    return parts.map { FilterSQL(template: $0, literals: compiler.literals) }
   }
 
   /// The template with `now` in place of its mark, if a test has set it.

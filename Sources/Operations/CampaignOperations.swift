@@ -109,7 +109,12 @@ extension CampaignOperations {
     \(CampaignFigures.counted) devices a part is counted.
     """,
     at: SendoutOperations.id.and(
-      .flag("exact", "Whether all pushes of a large sendout are counted. This takes some seconds for a million.")),
+      .flag(
+        "exact",
+        """
+        Whether all pushes of a large sendout are counted. This takes some seconds for a million. Where it would take more than 30, a part is \
+        counted all the same, and `isEstimate` says so.
+        """)),
     replies: .ok("The figures.", CampaignFigures.form), errors: [SendoutOperations.unknown]
   ) { call, target, _ in
     let (id, isExact) = target

@@ -122,7 +122,7 @@ package enum EventWebhookOperations: ManagedOperations {
     "Post a delivery again",
     """
     It has the same `webhook-id`, and says what the tables say now. One that is older than a day is tried once, and others until they are \
-    taken or a day old.
+    taken or a day old. One that is being posted at this moment is left to that, and posted again by itself if that fails.
     """,
     at: id.and(deliveryID), body: .none,
     replies: .created("The delivery, which is posted within a second.", EventDeliveryReply.form),

@@ -26,21 +26,25 @@ public struct OutboxRunner: Service {
   private let kinds: [any OutboxKind]
   private let post: Post
   private let timeLimit: Duration
+  private let shutdownTimeout: Duration
   private let interval: Duration
   private let logger: Logger
 
   /// - Parameters:
   ///   - interval: how often it looks for what is due.
   ///   - timeLimit: how long a post may take; less than `RetryPolicy.lostPosts`, since another hub may post it then.
+  ///   - shutdownTimeout: how long one may still take once the hub ends. Then it is noted as unanswered, and posted again later.
   ///   - post: as `Poster.post`.
   public init(
     _ database: any Querying, _ kinds: [any OutboxKind], interval: Duration = .seconds(1),
-    timeLimit: Duration = .seconds(30), logger: Logger, post: @escaping Post
+    timeLimit: Duration = .seconds(30), shutdownTimeout: Duration = .seconds(25), logger: Logger,
+    post: @escaping Post
   ) {
     queue = PostQueue(database)
     self.kinds = kinds
     self.interval = interval
     self.timeLimit = timeLimit
+    self.shutdownTimeout = shutdownTimeout
     self.logger = logger
     self.post = post
   }
@@ -94,7 +98,8 @@ public struct OutboxRunner: Service {
 
   /// - Returns: whether it was taken.
   private func send(_ post: JSONPost, of entry: PostQueue.Entry, to lane: PostQueue.Lane) async -> Bool {
-    let verdict = await post.sent(self.post, of: lane.customer, within: timeLimit)
+    let verdict = await post.sent(
+      self.post, of: lane.customer, within: timeLimit, atShutdown: shutdownTimeout)
     do {
       guard let reason = verdict.problem else {
         try await queue.end(entry, of: lane)
@@ -121,12 +126,20 @@ public struct OutboxRunner: Service {
 
 extension JSONPost {
   /// Posts it, unless that takes longer than the limit.
-  func sent(_ post: @escaping OutboxRunner.Post, of customer: CustomerID, within limit: Duration) async -> Verdict {
+  /// - Parameter shutdownTimeout: how long it may still take once graceful shutdown has begun.
+  func sent(
+    _ post: @escaping OutboxRunner.Post, of customer: CustomerID, within limit: Duration,
+    atShutdown shutdownTimeout: Duration
+  ) async -> Verdict {
     await withTaskGroup(of: Verdict.self) { group in
       group.addTask { await post(self, customer) }
       group.addTask {
         try? await Task.sleep(for: limit)
         return .uncertain(reason: .hub(.requestTimeout))
+      }
+      group.addTask {
+        if (try? await gracefulShutdown()) != nil { try? await Task.sleep(for: shutdownTimeout) }
+        return .uncertain(reason: .hub(.hubStopped))
       }
       defer { group.cancelAll() }
       return await group.next() ?? .unsent(reason: .hub(.noOutcome))

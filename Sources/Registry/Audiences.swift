@@ -31,6 +31,21 @@ public struct Audiences: Sendable {
     return (min(count, limit), count > limit)
   }
 
+  /// How many contacts an audience has, those without a device too, where indexes alone tell it; nil where a filter chooses among them, which
+  /// would have to look at each.
+  package func contacts(_ customer: CustomerID, in audience: SelectedAudience) async throws -> Int? {
+    let rows: Rows
+    switch audience {
+    case .all: rows = try await database.query(AudienceQueries.contactsOfAll, customer.rawValue)
+    case .list(let list):
+      rows = try await database.query(AudienceQueries.contactsOfList, customer.rawValue, list.rawValue)
+    case .originalIds(let ids):
+      rows = try await database.query(AudienceQueries.contactsOfOriginalIDs, customer.rawValue, ids)
+    case .meeting, .originalIdsMeeting: return nil
+    }
+    return try rows[0].decode(Int.self)
+  }
+
   /// How many of these original ids no contact of the customer has; an id given twice counts once.
   public func unknownOriginalIDs(_ customer: CustomerID, among ids: [String]) async throws -> Int {
     try await database.query(AudienceQueries.unknownOriginalIDs, customer.rawValue, ids)[0].decode(Int.self)
@@ -218,6 +233,15 @@ enum AudienceQueries {
                         WHERE contact.customer_id = $1::bigint AND contact.original_id = wanted.original_id)
     """)
 
+  static let contactsOfAll = Statement(
+    "audience.contacts_of_all", .read, "SELECT count(*) FROM contact WHERE customer_id = $1::bigint")
+  static let contactsOfList = Statement(
+    "audience.contacts_of_list", .read,
+    "SELECT count(*) FROM list_member WHERE customer_id = $1::bigint AND list_id = $2::bigint")
+  static let contactsOfOriginalIDs = Statement(
+    "audience.contacts_of_original_ids", .read,
+    "SELECT count(*) FROM contact WHERE customer_id = $1::bigint AND original_id = ANY ($2::text[])")
+
   /// Counts devices up to `$3`, or `$4` where `$3` names the audience.
   ///
   /// Those of all contacts are counted in the order of an index. By the limit alone, the planner takes the table from its start, where the
@@ -250,7 +274,7 @@ enum AudienceQueries {
   }
 
   static let all: [Statement] = [
-    unknownOriginalIDs, countAll, countList, countOriginalIDs, countMeeting(.sample),
-    countOriginalIDsMeeting(.sample),
+    unknownOriginalIDs, contactsOfAll, contactsOfList, contactsOfOriginalIDs, countAll, countList, countOriginalIDs,
+    countMeeting(.sample), countOriginalIDsMeeting(.sample),
   ]
 }

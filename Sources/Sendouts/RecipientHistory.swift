@@ -20,6 +20,8 @@ struct RecipientHistory {
   let pushes: [PushReply]
   /// The contact's devices in the sendout's apps.
   let devices: [DeviceHistory]
+  /// The names of the variants that these pushes say.
+  let variants: [PushNumber: String]
   /// The contact's pushes of tests of the sendout.
   let tests: [PushReply]
 
@@ -45,7 +47,12 @@ struct RecipientHistory {
       return lines + [WhyLine(text: "There is no contact with this original id. It is compared exactly.")]
     }
     if pushes.isEmpty { lines += outside(originalID) }
-    for push in pushes { lines += Self.lines(of: push) }
+    for push in pushes {
+      if let variant = variants[push.pushNo] {
+        lines.append(WhyLine(deviceId: push.deviceId, pushNo: push.pushNo, text: "Its variant is \(variant)."))
+      }
+      lines += Self.lines(of: push)
+    }
     let sentTo = Set(pushes.map(\.deviceId))
     lines += devices.filter { !sentTo.contains($0.id) }.map { Self.line(of: $0, frozenAt) }
     return lines
@@ -187,11 +194,13 @@ extension SendoutStore {
     var pushes: [PushReply] = []
     var devices: [DeviceHistory] = []
     var reasons: [String] = []
+    var variants: [PushNumber: String] = [:]
     var tests: [PushReply] = []
     let audience = try sendout.audience()
     if let contact {
       lists = try await ContactLists(reading).lists(customer, of: contact.id)
       pushes = try await Ledger(reading).pushes(sendout.key, of: contact.id)
+      variants = try await self.variants(of: pushes, sendout)
       devices = try await Devices(reading).histories(customer, of: contact.id, in: sendout.apps)
       for row in try await reading.query(SendoutQueries.tests, customer.rawValue, sendout.key.sendout.rawValue) {
         tests += try await Ledger(reading).pushes(Sendout(row).key, of: contact.id)
@@ -200,8 +209,21 @@ extension SendoutStore {
     }
     let history = RecipientHistory(
       sendout: sendout, audience: audience, reasons: reasons, apps: apps, contact: contact, lists: lists,
-      pushes: pushes, devices: devices, tests: tests)
+      pushes: pushes, devices: devices, variants: variants, tests: tests)
     return WhyReply(sendoutId: sendout.key.sendout, originalId: originalID, lines: history.lines(for: originalID))
+  }
+
+  /// The names of the variants that pushes say. Those who wait for the winner have none until it is decided.
+  private func variants(of pushes: [PushReply], _ sendout: Sendout) async throws -> [PushNumber: String] {
+    guard let variants = try sendout.campaign().variants else { return [:] }
+    var names: [PushNumber: String] = [:]
+    for push in pushes {
+      guard let number = try await Ledger(reading).variant(of: push.pushNo, sendout.key),
+        variants.indices.contains(Int(number) - 1)
+      else { continue }
+      names[push.pushNo] = variants[Int(number) - 1].name
+    }
+    return names
   }
 
   /// A segment of a sendout that was frozen can be gone, or name what is gone.

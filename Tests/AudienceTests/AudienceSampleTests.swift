@@ -62,26 +62,6 @@ import Wire
     }
   }
 
-  @Test func `Conditions are counted among whoever can be reached, with one of them`() async throws {
-    try await withAudiences { fixture, samples, apps in
-      let conditions: [Filter] = [
-        .compare(.contact(.firstName), .isNotSet), .compare(.property("food"), .isNotSet),
-        .or([.compare(.dateOfBirth, .isNotSet), .bucket(from: 0, to: 10)]),
-      ]
-      for (audience, filter, ids) in try audiences(fixture) {
-        let resolved = try await fixture.segments.resolve(fixture.customer, audience)
-        let found = try await samples.count(fixture.customer, resolved, apps: apps, meeting: conditions)
-        for (condition, (contacts, example)) in zip(conditions, found) {
-          let expected = try await expected(fixture, .and([filter, condition]), among: ids, apps)
-          #expect(contacts == expected.count, "\(condition) of \(audience)")
-          #expect(example == (expected.first.map { "a\($0)" } ?? ""), "\(condition) of \(audience)")
-        }
-      }
-      let all = try await fixture.segments.resolve(fixture.customer, .all)
-      #expect(try await samples.count(fixture.customer, all, apps: apps, meeting: []).isEmpty)
-    }
-  }
-
   @Test func `What a segment means is part of an audience's identity`() async throws {
     try await withAudiences { fixture, _, _ in
       let (customer, segments) = (fixture.customer, fixture.segments)

@@ -342,10 +342,6 @@ import Wire
         },
         { _ = try await AudienceSamples(counting).sample(customer, audience, apps: [PushAppID(1)], of: 1) },
         {
-          _ = try await AudienceSamples(counting).count(
-            customer, audience, apps: [PushAppID(1)], meeting: [.compare(.dateOfBirth, .isNotSet)])
-        },
-        {
           _ = try await Ledger(counting).overlap(customer, filter.sql, originalIDs: nil, with: [SendoutID(1)])
         },
       ]

@@ -18,9 +18,42 @@ import Wire
       try await bench.pool.transaction { transaction in
         let size = try await Ledger(transaction).freeze(
           key, apps: [bench.app.id], audience: .all, batchSize: batchSize)
-        #expect(size == FrozenAudience(devices: count, people: count))
+        #expect(size == FrozenAudience(devices: count, everyone: count, people: count))
       }
       try await body(bench, key)
+    }
+  }
+
+  @Test func `A freeze counts whom an audience names as a whole, those without a device too`() async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(3)
+      let list = try await ContactLists(bench.pool).add(bench.customer, name: "news").listId
+      try await bench.database.query(
+        "INSERT INTO contact (customer_id, original_id) VALUES ($1::bigint, 'bare')", bench.customer.rawValue)
+      try await bench.database.query(
+        """
+        INSERT INTO list_member (customer_id, list_id, contact_id)
+        SELECT customer_id, $1::bigint, contact_id FROM contact WHERE original_id IN ('user1@example.com', 'bare')
+        """, list.rawValue)
+      let ids = ["user1@example.com", "user1@example.com", "bare", "nobody"]
+      let audiences: [(SelectedAudience, everyone: Int?, people: Int)] = [
+        (.all, 4, 3), (.list(list), 2, 1), (.originalIds(ids), 2, 1), (.originalIds(["user2@example.com"]), 1, 1),
+        (.meeting(FilterSQL(template: "contact.original_id >= ({literals})[1]", literals: [""])), nil, 3),
+      ]
+      for (audience, everyone, people) in audiences {
+        let key = try await bench.send()
+        let frozen = try await bench.pool.transaction { transaction in
+          try await Ledger(transaction).freeze(key, apps: [bench.app.id], audience: audience)
+        }
+        let bare = (everyone ?? people) - people
+        #expect(
+          frozen
+            == FrozenAudience(
+              devices: people, everyone: everyone, people: people, leftOut: bare > 0 ? [.noDevice: bare] : [:]))
+        let noted = try await bench.database.query(
+          "SELECT reason || ' ' || contacts FROM sendout_left_out WHERE sendout_id = $1::bigint", key.sendout.rawValue)
+        #expect(try noted.map { try $0.decode(String.self) } == (bare > 0 ? ["no_device \(bare)"] : []))
+      }
     }
   }
 

@@ -57,15 +57,18 @@ struct WebhookBench: Sendable {
 
   /// - Parameters:
   ///   - timeLimit: how long an answer may take.
+  ///   - shutdownTimeout: how long it may take once the hub ends.
   ///   - isEmpty: whether what deliveries tell of is gone.
   ///   - faulty: events of which no body can be made.
   func runner(
-    timeLimit: Duration = .seconds(30), isEmpty: Bool = false, faulty: Set<WebhookEvent> = [],
-    linesEvery: Duration = .zero, logger: Logger = TestServer.logger, post: OutboxRunner.Post? = nil
+    timeLimit: Duration = .seconds(30), shutdownTimeout: Duration = .seconds(25), isEmpty: Bool = false,
+    faulty: Set<WebhookEvent> = [], linesEvery: Duration = .zero, logger: Logger = TestServer.logger,
+    post: OutboxRunner.Post? = nil
   ) -> WebhookRunner {
     WebhookRunner(
       database.pool, vault: vault, bodies: ItemBodies(isEmpty: isEmpty, faulty: faulty), interval: .milliseconds(10),
-      timeLimit: timeLimit, linesEvery: linesEvery, logger: logger, post: post ?? receiver.post)
+      timeLimit: timeLimit, shutdownTimeout: shutdownTimeout, linesEvery: linesEvery, logger: logger,
+      post: post ?? receiver.post)
   }
 
   func deliveries(_ webhook: EventWebhookReply) async throws -> [EventDeliveryReply] {

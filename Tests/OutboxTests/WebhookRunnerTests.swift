@@ -3,6 +3,7 @@ import Postgres
 import Providers
 import Registry
 import Retrying
+import ServiceLifecycle
 import Support
 import Testing
 import Wire
@@ -276,6 +277,53 @@ import Wire
       _ = try await bench.runner().postDue()
       #expect(bench.receiver.posts.last?.header("webhook-id") == delivery.messageId)
       #expect(try await bench.deliveries(webhook).map(\.state) == [.delivered, .delivered])
+    }
+  }
+
+  @Test func `What is being posted is not hastened, by hand or by a change of its webhook`() async throws {
+    try await withWebhooks { bench in
+      let webhook = try await bench.add([.pushAccepted])
+      try await bench.note(pushes: 1)
+      let runner = bench.runner { post, customer in
+        do {
+          let delivery = try #require(try await bench.deliveries(webhook).first)
+          let again = try await bench.store.redeliver(bench.customer, webhook.webhookId, delivery.deliveryId)
+          #expect(again == delivery && again.attempts == 1 && again.nextAt != nil)
+          _ = try await bench.change(webhook, EventWebhookRequest(enabled: true))
+          #expect(try await bench.runner().postDue() == 0)
+        } catch {
+          Issue.record(error)
+        }
+        return await bench.receiver.post(post, customer)
+      }
+      bench.receiver.answer(.retry(after: nil, reason: "HTTP503"))
+      #expect(try await runner.postDue() == 1)
+      #expect(bench.receiver.posts.count == 1)
+      // What waits for another attempt is.
+      let delivery = try #require(try await bench.deliveries(webhook).first)
+      _ = try await bench.store.redeliver(bench.customer, webhook.webhookId, delivery.deliveryId)
+      #expect(try await bench.runner().postDue() == 1)
+      #expect(try await bench.deliveries(webhook).map(\.state) == [.delivered])
+    }
+  }
+
+  @Test func `A post that a hub that ends does not wait for is recorded, and posted again`() async throws {
+    try await withWebhooks { bench in
+      let webhook = try await bench.add([.pushAccepted], at: "https://silent.example.com/")
+      bench.receiver.fallSilent(at: "https://silent.example.com/")
+      try await bench.note(pushes: 1)
+      let group = ServiceGroup(
+        configuration: ServiceGroupConfiguration(
+          services: [bench.runner(shutdownTimeout: .zero)], gracefulShutdownSignals: [], logger: TestServer.logger))
+      try await withThrowingTaskGroup(of: Void.self) { tasks in
+        tasks.addTask { try await group.run() }
+        try await waitUntil { !bench.receiver.posts.isEmpty }
+        await group.triggerGracefulShutdown()
+        try await tasks.waitForAll()
+      }
+      let delivery = try #require(try await bench.deliveries(webhook).first)
+      #expect(delivery.state == .waiting && delivery.problem == HubReason.hubStopped.rawValue && delivery.attempts == 1)
+      #expect(try await bench.delay() < RetryPolicy.lostPosts / .seconds(1))
     }
   }
 

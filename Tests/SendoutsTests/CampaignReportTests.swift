@@ -183,7 +183,9 @@ import Wire
       // Of a sendout without times and limits, claims leave out whoever is suppressed.
       let plain = try await bench.send()
       try await bench.withHubs { try await bench.until(plain, .finished) }
-      #expect(try await leftOut(bench, plain) == ["suppressed": 2])
+      #expect(try await leftOut(bench, plain) == ["suppressed": 2, "no_device": 2])
+      let campaign = try #require(try await rows(.campaigns, bench, plain).first)
+      #expect(campaign.integer("everyone") == 85 && campaign.integer("left") == 83 && campaign.integer("leftOut") == 2)
       try await bench.database.query("UPDATE sendout SET finished_at = now() - interval '31 days'")
       let before = try await all(bench, planned, plain)
       _ = try await Customers(bench.pool).update(bench.customer, CustomerUpdate(retentionDays: 30))

@@ -52,6 +52,41 @@ import Wire
     }
   }
 
+  @Test func `Variables are counted for those alone who are left, whatever leaves the others out`() async throws {
+    try await withSendingBench { bench in
+      let devices = try await bench.addDevices(6)
+      var request = bench.request(MessageBody(alert: "Hi {{title}}"))
+      #expect(
+        try await warnings(.emptyVariable, bench, request) == [
+          "title is empty for 6 contacts, such as user1@example.com."
+        ])
+      let suppressions = Suppressions(bench.pool, key: .ofTests)
+      _ = try await suppressions.add(bench.customer, .contact(originalID: "user1@example.com"), .marketing)
+      request.audience = .excluding(.all, try Filter(text: "originalId = 'user2@example.com'"))
+      try await bench.database.query(
+        "UPDATE device SET invalidated_at = now() WHERE device_id = $1::bigint", devices[2].rawValue)
+      #expect(
+        try await warnings(.emptyVariable, bench, request) == [
+          "title is empty for 3 contacts, such as user4@example.com."
+        ])
+      request.audience = .originalIds(["user1@example.com", "user5@example.com", "user5@example.com"])
+      #expect(
+        try await warnings(.emptyVariable, bench, request) == [
+          "title is empty for 1 contact, such as user5@example.com."
+        ]
+      )
+      request.audience = .all
+      request.campaign.holdoutPercent = 50
+      let told = try await bench.preflight(request)
+      let left = try #require(told.steps.first { $0.name == .left }).contacts
+      let counted = told.warnings.first { $0.code == .emptyVariable }?.text
+      #expect(
+        left == 0
+          ? counted == nil
+          : counted?.hasPrefix("title is empty for \(left) contact") == true, "\(left): \(counted ?? "none")")
+    }
+  }
+
   @Test func `It tells the longest rendering, and what would be cut and by how much`() async throws {
     try await withSendingBench { bench in
       try await bench.addDevices(4)

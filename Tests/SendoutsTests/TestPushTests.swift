@@ -94,6 +94,29 @@ import Wire
     }
   }
 
+  @Test(arguments: [SendoutVerb.pause, .cancel])
+  func `Whoever pauses or cancels the messages of tests keeps nobody from another test`(verb: SendoutVerb) async throws
+  {
+    try await withSendingBench { bench in
+      try await bench.addDevices(1)
+      let draft = try await bench.sendouts.create(bench.customer, bench.request(message))
+      var streams: [SendoutID] = []
+      for _ in 1...3 {
+        let reply = try await test(bench, draft.sendoutId, ["user1@example.com"])
+        let stream = try #require(reply.messageIds.first).sendout
+        #expect(!streams.contains(stream))
+        streams.append(stream)
+        _ = try await bench.sendouts.apply(verb, to: stream, of: bench.customer)
+      }
+      // Hubs that know none of these streams find the last one that goes on.
+      let last = try await test(bench, draft.sendoutId, ["user1@example.com"]).messageIds.first?.sendout
+      #expect(try await test(bench, draft.sendoutId, ["user1@example.com"]).messageIds.first?.sendout == last)
+      let tested = try await bench.database.query(
+        "SELECT count(*) FROM sendout WHERE test_of = $1::bigint AND all_counted", draft.sendoutId.rawValue)
+      #expect(try tested[0].decode(Int.self) == 4)
+    }
+  }
+
   @Test func `A test goes to no other app than the sendout's`() async throws {
     try await withSendingBench { bench in
       try await bench.addDevices(1)

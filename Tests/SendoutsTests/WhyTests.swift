@@ -59,6 +59,30 @@ import Wire
     }
   }
 
+  @Test func `Of a sendout with variants it names that of each push, and the winner's once that is chosen`()
+    async throws
+  {
+    try await withSendingBench { bench in
+      try await bench.addDevices(1)
+      let variants = ["A", "B"].map { MessageVariant(name: $0, share: 50, message: MessageBody(alert: $0)) }
+      let key = try await bench.make(CampaignFields(variants: variants), draft: true)
+      try await bench.sendouts.start(bench.customer, key.sendout)
+      try await bench.step(key)
+      let number = try await bench.database.query("SELECT variant FROM push")[0].decode(Int16.self)
+      func lines() async throws -> [WhyLine] {
+        try await bench.sendouts.why(bench.customer, key.sendout, originalID: "user1@example.com").lines
+      }
+      let named = try await lines()
+      #expect(named.map(\.text)[1] == "Its variant is \(number == 1 ? "A" : "B").")
+      #expect(named[1].pushNo == PushNumber(1) && named[1].deviceId != nil)
+      // As of somebody who waits for a winner.
+      try await bench.database.query("UPDATE push SET variant = 0")
+      #expect(try await !lines().contains { $0.text.contains("variant") })
+      try await bench.database.query("UPDATE sendout SET winner_no = 2, winner_by = 'person', winner_at = now()")
+      #expect(try await lines().map(\.text)[1] == "Its variant is B.")
+    }
+  }
+
   @Test func `Of somebody outside the audience it tells why`() async throws {
     try await withSendingBench { bench in
       let devices = try await bench.addDevices(3)

@@ -440,6 +440,44 @@ import Wire
     }
   }
 
+  @Test func `While a choice counts pushes, the sendout can be paused, and what a hub decides meanwhile stands`()
+    async throws
+  {
+    try await withSendingBench { bench in
+      let fixture = try await fixture(bench, opened: (10, 30))
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        let (isLocked, locked) = AsyncStream.makeStream(of: Void.self)
+        let (mayEnd, end) = AsyncStream.makeStream(of: Void.self)
+        group.addTask {
+          try await bench.pool.transaction { transaction in
+            try await transaction.query(sql: "LOCK TABLE push IN ACCESS EXCLUSIVE MODE")
+            locked.finish()
+            for await _ in mayEnd {}
+          }
+        }
+        for await _ in isLocked {}
+        group.addTask {
+          await #expect(throws: SendoutError.winnerDecided(fixture.key.sendout)) {
+            try await bench.pool.transaction(of: bench.customer.rawValue) {
+              _ = try await SendoutStore($0).chooseWinner(
+                bench.customer, fixture.key.sendout, WinnerChoice(variant: "A"))
+            }
+          }
+        }
+        try await bench.database.someoneWaits(as: bench.pool)
+        _ = try await bench.pool.transaction { transaction in
+          try await transaction.query(sql: "SELECT FROM sendout FOR UPDATE NOWAIT")
+        }
+        // As a hub decides.
+        try await bench.database.query("UPDATE sendout SET winner_no = 2, winner_by = 'test', winner_at = now()")
+        end.finish()
+        try await group.waitForAll()
+      }
+      #expect(try await fixture.sendout().winner?.number == 2)
+      #expect(try await fixture.counts() == [[nil, nil, nil], [nil, nil, nil]])
+    }
+  }
+
   @Test func `Nobody chooses a winner of what has none, has not started or has ended`() async throws {
     try await withSendingBench { bench in
       func choice(_ sendout: SendoutID) async throws {

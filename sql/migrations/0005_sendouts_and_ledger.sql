@@ -105,8 +105,8 @@ COMMENT ON COLUMN sendout.series_id        IS 'The series of which it is one tim
 COMMENT ON COLUMN sendout.series_no        IS 'Which of the series'' times it is, from 1 on.';
 COMMENT ON COLUMN sendout.rules            IS 'What its claims decide by, fixed at the freeze: {"purpose":"marketing","quietHours":{…},"caps":[…],"ignoresCaps":false,"lateSeconds":3600,"ratePerSecond":100,"ttl":86400}. NULL for a sendout without times and limits.';
 COMMENT ON COLUMN sendout.maximum_contacts IS 'With more contacts left at the freeze it pauses; NULL for any number.';
-COMMENT ON COLUMN sendout.everyone         IS 'Contacts of its audience at the freeze, before any was left out. NULL until then, and without times, limits, variants and maximum_contacts.';
-COMMENT ON COLUMN sendout.people           IS 'Contacts that were left at the freeze, each to get at least one push; where everyone is NULL, those suppressed are among them. NULL until then.';
+COMMENT ON COLUMN sendout.everyone         IS 'Contacts of its audience at the freeze, before any was left out. NULL until then, and where filters choose them without times, limits, variants and maximum_contacts.';
+COMMENT ON COLUMN sendout.people           IS 'Contacts that were left at the freeze, each to get at least one push; without times, limits and variants, those suppressed are among them. NULL until then.';
 COMMENT ON COLUMN sendout.winner_no        IS 'The variant that the contacts get who waited for a winner; NULL until it is decided, and for none.';
 COMMENT ON COLUMN sendout.winner_by        IS 'How it was decided: test (better by the test), best (better, but not by the test), person, or stop (nobody else gets any).';
 COMMENT ON COLUMN sendout.winner_at        IS 'When it was decided.';

@@ -58,7 +58,7 @@ COMMENT ON COLUMN report.campaigns.series_id   IS 'The series of which it is one
 COMMENT ON COLUMN report.campaigns.series_no   IS 'Which of the series'' times it is, from 1 on.';
 COMMENT ON COLUMN report.campaigns.started_at  IS 'When it was started.';
 COMMENT ON COLUMN report.campaigns.finished_at IS 'When its last push settled, or when it was cancelled.';
-COMMENT ON COLUMN report.campaigns.everyone    IS 'Contacts of its audience at the freeze, before any was left out. NULL before the freeze, and for sendouts without times, limits and variants, which do not count them.';
+COMMENT ON COLUMN report.campaigns.everyone    IS 'Contacts of its audience at the freeze, before any was left out. NULL before the freeze, and for sendouts without times, limits and variants whose contacts a filter chooses, which do not count them.';
 COMMENT ON COLUMN report.campaigns."left"      IS 'Contacts that the freeze left, each to get at least one push; NULL before it. SQL wants the name in quotes.';
 COMMENT ON COLUMN report.campaigns.accepted    IS 'Pushes that a push service accepted.';
 COMMENT ON COLUMN report.campaigns.failed      IS 'Pushes that a push service refused; see report.failures.';

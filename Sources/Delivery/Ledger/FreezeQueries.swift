@@ -1,5 +1,6 @@
 import Postgres
 import Registry
+import Wire
 
 /// Statements that write an audience into the ledger.
 ///
@@ -7,7 +8,7 @@ import Registry
 /// push apps, `$3` the audience, `$4` the sendout and `$5` the size of a batch.
 enum FreezeQueries {
   static let all: [Statement] = [
-    everyone, list, originalIDs, meeting(.sample), originalIDsMeeting(.sample), batches, people, analyze,
+    everyone, list, originalIDs, meeting(.sample), originalIDsMeeting(.sample), batches, people, noDevice, analyze,
     unlimited,
   ]
 
@@ -101,6 +102,14 @@ enum FreezeQueries {
       FROM (SELECT FROM push
              WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND push_no BETWEEN 1 AND $3::int4
              GROUP BY contact_id) AS contact
+    """)
+
+  /// Notes that `$3` contacts of the audience have no device.
+  static let noDevice = Statement(
+    "ledger.freeze_no_device", .write,
+    """
+    INSERT INTO sendout_left_out (customer_id, sendout_id, reason, contacts)
+    VALUES ($1::bigint, $2::bigint, '\(PreflightReply.StepName.noDevice.rawValue)', $3::int4)
     """)
 
   /// Gives the planner statistics of `$2` new pushes of the sendout `$1`. Without statistics of them it expects a handful where there are a

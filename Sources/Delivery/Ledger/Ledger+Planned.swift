@@ -18,6 +18,14 @@ package struct PreflightCounts: Sendable, Equatable {
   /// The first and the last planned moment; nil without any push.
   package var firstAt: Date?
   package var lastAt: Date?
+  /// Those left who meet each of the conditions that were given, in their order.
+  package var met: [Met] = []
+
+  /// How many meet a condition, and the original id of one; "" for none.
+  package struct Met: Sendable, Equatable {
+    package var contacts: Int
+    package var example: String
+  }
 }
 
 extension Ledger {
@@ -57,14 +65,16 @@ extension Ledger {
   /// - Parameters:
   ///   - sendout: by whose number holdout and variants are drawn; nil for one that is not stored yet.
   ///   - audience: all of it, those excluded too.
+  ///   - conditions: by which those left are counted, 30 at most; about fields of contacts alone, and with the same literals.
   package func preflight(
     _ customer: CustomerID, sendout: SendoutID?, apps: [PushAppID], audience: SelectedAudience, excluded: FilterSQL?,
-    plan: FreezePlan
+    plan: FreezePlan, conditions: [FilterSQL] = []
   ) async throws -> PreflightCounts {
-    let sql = PlannedAudienceSQL(audience, excluded: excluded, isZoned: plan.asksForZones)
-    let lines = try await runPlanned(
-      customer, sql, PlannedFreezeQueries.preflight(audience, sql),
-      plan.parameters(customer, sendout: sendout, apps: apps, sql.selection))
+    let sql = PlannedAudienceSQL(
+      audience, excluded: excluded, isZoned: plan.asksForZones, conditions: conditions)
+    var parameters = plan.parameters(customer, sendout: sendout, apps: apps, sql.selection)
+    if let condition = conditions.first { parameters.append(condition.literals) }
+    let lines = try await runPlanned(customer, sql, PlannedFreezeQueries.preflight(audience, sql), parameters)
     return try PreflightCounts(lines)
   }
 
@@ -110,6 +120,7 @@ extension PreflightCounts {
   init(_ rows: Rows) throws {
     self.init(asOf: Date(timeIntervalSince1970: 0), steps: [], held: 0, devices: [:], zones: [])
     var counts: [PreflightReply.StepName: Int] = [:]
+    var met: [Int64: Met] = [:]
     for row in rows {
       let (line, name, detail, app, flag, first, last, count) = try row.decode(
         String.self, String?.self, String?.self, Int64?.self, Bool?.self, Date?.self, Date?.self, Int64.self)
@@ -128,9 +139,11 @@ extension PreflightCounts {
             zone: name ?? "", source: detail.flatMap(ZoneSource.init(rawValue:)) ?? .customer,
             plannedAt: first.map(Wire.Timestamp.init), contacts: Int(count)))
       case .lane: devices[Lane(app: PushAppID(app ?? 0), isSandbox: flag ?? false)] = Int(count)
+      case .condition: met[app ?? 0] = Met(contacts: Int(count), example: name ?? "")
       case .moment, nil: asOf = first ?? asOf
       }
     }
+    self.met = met.sorted { $0.key < $1.key }.map(\.value)
     steps = PreflightReply.StepName.allCases.map { PreflightReply.Step(name: $0, contacts: counts[$0] ?? 0) }
     zones.sort { one, other in
       let (first, second) = (one.plannedAt?.date ?? .distantFuture, other.plannedAt?.date ?? .distantFuture)

@@ -54,7 +54,17 @@ public struct Ledger: Sendable {
       }
     try await database.query(FreezeQueries.batches, customer, sendout, Int32(count), size, apps)
     let people = try await database.query(FreezeQueries.people, customer, sendout, Int32(count))[0].decode(Int.self)
-    return FrozenAudience(devices: count, people: people)
+    var frozen = FrozenAudience(devices: count, people: people)
+    if let contacts = try await Audiences(database).contacts(key.customer, in: audience) {
+      // Contacts may have been erased since the pushes were written.
+      let everyone = max(contacts, people)
+      frozen.everyone = everyone
+      if everyone > people {
+        frozen.leftOut[.noDevice] = everyone - people
+        try await database.query(FreezeQueries.noDevice, customer, sendout, Int32(everyone - people))
+      }
+    }
+    return frozen
   }
 
   /// Gives the planner statistics of a large audience, once its freeze is committed. Within the freeze, ANALYZE would wait for a VACUUM, and

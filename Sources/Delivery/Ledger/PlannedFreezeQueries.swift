@@ -8,7 +8,10 @@ enum PlannedFreezeQueries {
   static let all: [Statement] =
     SelectedAudience.samples.flatMap { audience in
       let sql = PlannedAudienceSQL(audience, excluded: .sample, isZoned: true)
-      return [freeze(audience, sql), preflight(audience, sql), hasDueZone(audience, sql)]
+      let counting = PlannedAudienceSQL(audience, excluded: .sample, isZoned: true, conditions: [.everyone, .everyone])
+      return [
+        freeze(audience, sql), preflight(audience, sql), preflight(audience, counting), hasDueZone(audience, sql),
+      ]
     } + [unzonedSample, batches, steps, settings]
 
   private static let unzonedSample = Statement(
@@ -167,10 +170,11 @@ enum PlannedFreezeQueries {
      WHERE step.customer_id = $1::bigint AND step.sendout_id = $2::bigint AND NOT starts_with(step.reason, '\(capped)')
     """)
 
-  /// What a freeze would write: lines that count contacts by step, zone, and devices by lane. The first is the moment of the counts.
+  /// What a freeze would write: lines that count contacts by step, zone, and devices by lane, and those who are left by the conditions that they
+  /// meet, with the original id of one. The first is the moment of the counts. With conditions it adds their literals.
   static func preflight(_ audience: SelectedAudience, _ sql: PlannedAudienceSQL) -> Statement {
     Statement(
-      "ledger.preflight_\(audience.name)", .read,
+      "ledger.preflight_\(audience.name)\(sql.conditions.isEmpty ? "" : "_of_conditions")", .read,
       """
       WITH \(sql.ctes),
       lane AS MATERIALIZED (
@@ -178,7 +182,7 @@ enum PlannedFreezeQueries {
           FROM decided
           JOIN device ON device.customer_id = $1::bigint AND device.contact_id = decided.contact_id AND \(PlannedAudienceSQL.isOfApps)
          WHERE decided.verdict IS NULL AND NOT \(PlannedAudienceSQL.isSuppressedDevice)
-         GROUP BY device.push_app_id, device.sandbox)
+         GROUP BY device.push_app_id, device.sandbox)\(met(sql.conditions.count))
       SELECT '\(Line.moment.rawValue)', NULL, NULL, NULL::bigint, NULL::bool, now(), now(), 0::bigint
       UNION ALL
       SELECT '\(Line.step.rawValue)', coalesce(verdict, '\(StepName.left.rawValue)'), NULL, NULL, is_held, first_at, last_at, contacts FROM tally
@@ -187,11 +191,39 @@ enum PlannedFreezeQueries {
         FROM place WHERE zone_no IS NOT NULL
       UNION ALL
       SELECT '\(Line.lane.rawValue)', NULL, NULL, push_app_id, sandbox, NULL, NULL, devices FROM lane
+      \(metLines(sql.conditions.count))
       """)
   }
 
   /// What a line of a preflight counts.
-  enum Line: String { case moment, step, zone, lane }
+  enum Line: String { case moment, step, zone, lane, condition }
+
+  /// A further expression, `met`: how many of those left meet each condition, and the least number of one.
+  private static func met(_ conditions: Int) -> String {
+    guard conditions > 0 else { return "" }
+    let columns = (0..<conditions).map { place in
+      let isMet = "FILTER (WHERE met & \(PlannedAudienceSQL.bit(place)) <> 0)"
+      return "count(*) \(isMet) AS count_\(place), min(contact_id) \(isMet) AS example_\(place)"
+    }
+    return """
+      ,
+      met AS MATERIALIZED (
+        SELECT \(columns.joined(separator: ",\n               "))
+          FROM decided WHERE verdict IS NULL AND met <> 0)
+      """
+  }
+
+  private static func metLines(_ conditions: Int) -> String {
+    guard conditions > 0 else { return "" }
+    let values = (0..<conditions).map { "(\($0)::bigint, count_\($0), example_\($0))" }.joined(separator: ", ")
+    return """
+      UNION ALL
+      SELECT '\(Line.condition.rawValue)',
+             (SELECT original_id FROM contact WHERE contact.customer_id = $1::bigint AND contact.contact_id = one.example),
+             NULL, place, NULL, NULL, NULL, contacts
+        FROM met CROSS JOIN LATERAL (VALUES \(values)) AS one (place, contacts, example)
+      """
+  }
 
   static func hasDueZone(_ audience: SelectedAudience, _ sql: PlannedAudienceSQL) -> Statement {
     Statement("ledger.first_zone_\(audience.name)", .read, sql.hasDueZone)

@@ -39,10 +39,13 @@ struct PlannedAudienceSQL {
   let selection: ContactSelection
   /// Whether anything depends on the contact's time zone. Else none is looked up.
   let isZoned: Bool
+  /// Whether each of these is met is noted of each contact, as a bit of `met`. Their literals are the first parameter that the statement adds.
+  let conditions: [FilterSQL]
   /// The number of the first parameter that a statement adds.
   static let nextParameter = Parameter.allCases.count + ContactSelection.parameterCount + 1
 
-  init(_ audience: SelectedAudience, excluded: FilterSQL?, isZoned: Bool) {
+  init(_ audience: SelectedAudience, excluded: FilterSQL?, isZoned: Bool, conditions: [FilterSQL] = []) {
+    self.conditions = conditions
     selection = ContactSelection(audience, excluded: excluded, parameters: Parameter.allCases.count + 1)
     self.isZoned = isZoned
   }
@@ -58,7 +61,7 @@ struct PlannedAudienceSQL {
   /// - `tally`: how many contacts have been decided in the same way.
   var ctes: String {
     """
-    given AS (SELECT \(Parameter.allCases.map(\.description).joined(separator: ", ")), \(selection.types)),
+    given AS (SELECT \(Parameter.allCases.map(\.description).joined(separator: ", ")), \(selection.types)\(conditions.isEmpty ? "" : ", \(Self.literals)")),
     person AS MATERIALIZED (
       SELECT contact.contact_id, \(selection.isExcluded) AS is_excluded,
              \(isSuppressed(SuppressionSQL.scope(ofContact: "contact.original_id", key: key))) AS is_suppressed,
@@ -81,7 +84,7 @@ struct PlannedAudienceSQL {
                   THEN \(ShareSQL.place(.hold, contact: Self.contact, sendout: Self.sendout)) % \(Parameter.holdMinutes) ELSE 0 END AS hold,
              CASE WHEN reach.contact_id IS NOT NULL AND NOT \(Parameter.ignoresCaps)
                    AND NOT coalesce(reach_ref(\(Parameter.sendout), NULL) = ANY (reach.refs), false)
-                  THEN \(CapSQL.brokenRule(row: "reach", Self.rules)) END AS rule
+                  THEN \(CapSQL.brokenRule(row: "reach", Self.rules)) END AS rule\(conditions.isEmpty ? "" : ", \(met) AS met")
         \(selection.from(Self.joinedReach))),
     place AS MATERIALIZED (
       SELECT place.*, \(moment) AS moment FROM (\(places)) AS place),
@@ -111,8 +114,8 @@ struct PlannedAudienceSQL {
       SELECT nobody.* FROM generate_series(1, (SELECT 0)) CROSS JOIN (SELECT * FROM person LIMIT 1) AS nobody),
     decided AS MATERIALIZED (
       SELECT contact_id, verdict, zone_no, moment_no, due_at, until IS NOT NULL AND verdict IS NULL AS is_held,
-             CASE WHEN verdict IS NULL THEN variant END AS variant, CASE WHEN verdict = '\(StepName.capped.rawValue)' THEN rule END AS rule
-        FROM (SELECT person.contact_id, person.variant, person.rule, cell.zone_no, cell.moment_no, cell.due_at, cell.until,
+             CASE WHEN verdict IS NULL THEN variant END AS variant, CASE WHEN verdict = '\(StepName.capped.rawValue)' THEN rule END AS rule\(conditions.isEmpty ? "" : ", met")
+        FROM (SELECT person.contact_id, person.variant, person.rule, \(conditions.isEmpty ? "" : "person.met, ") cell.zone_no, cell.moment_no, cell.due_at, cell.until,
                      CASE WHEN person.is_excluded THEN '\(StepName.excluded.rawValue)'
                           WHEN person.is_suppressed THEN '\(StepName.suppressed.rawValue)'
                           WHEN NOT person.has_device THEN '\(StepName.noDevice.rawValue)'
@@ -129,6 +132,19 @@ struct PlannedAudienceSQL {
         FROM decided GROUP BY verdict, is_held, variant, rule)
     """
   }
+
+  /// Those of the conditions.
+  private static let literals = "$\(nextParameter)::text[]"
+
+  /// SQL of the bits of the conditions that the row `contact` meets.
+  private var met: String {
+    conditions.enumerated().map { place, condition in
+      "CASE WHEN \(condition.sql(literals: Self.literals)) THEN \(Self.bit(place)) ELSE 0 END"
+    }.joined(separator: " + ")
+  }
+
+  /// The bit of a condition, by its place among them.
+  static func bit(_ place: Int) -> Int32 { 1 << Int32(place) }
 
   private static let contact = "contact.contact_id"
   private static let sendout = "\(Parameter.sendout)"

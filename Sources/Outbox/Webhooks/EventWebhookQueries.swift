@@ -82,10 +82,17 @@ package enum EventWebhookQueries {
     w.webhook_id, \(changed("w")), w.form, w.former_until, w.created_at, w.updated_at
     """
 
-  /// Makes all that waits for another attempt due.
+  /// Makes all that waits for another attempt due. What is being posted stays as it is.
   static let hasten = Statement(
     "webhook.hasten", .write,
-    "UPDATE webhook_delivery SET not_before = now() WHERE \(one) AND state = 'waiting' AND not_before > now()")
+    """
+    UPDATE webhook_delivery SET not_before = now()
+     WHERE \(one) AND state = 'waiting' AND not_before > now() AND NOT \(isUnderWay)
+    """)
+
+  /// Whether a hub is posting the delivery now: it waits for no other moment than that after which another hub would (`begin`). Never NULL.
+  private static let isUnderWay =
+    "(state = 'waiting' AND not_before > now() AND (not_before - tried_at = \(lost)) IS TRUE)"
 
   /// Deliveries go with their webhook. Its events are deleted here, but those that a statement under way is noting: they grow old.
   static let remove = Statement(
@@ -152,14 +159,18 @@ package enum EventWebhookQueries {
     SELECT \(deliveryColumns) FROM made
     """)
 
+  /// Makes the delivery `$3` due. One that is being posted stays as it is: two posts at once would have the same id.
   static let redeliver = Statement(
     "webhook.redeliver", .write,
     """
     WITH changed AS (
       UPDATE webhook_delivery SET state = 'waiting', not_before = now(), settled_at = NULL
-       WHERE \(one) AND delivery_id = $3::bigint
+       WHERE \(one) AND delivery_id = $3::bigint AND NOT \(isUnderWay)
       RETURNING \(rawDelivery))
     SELECT \(deliveryColumns) FROM changed
+    UNION ALL
+    SELECT \(deliveryColumns) FROM webhook_delivery
+     WHERE \(one) AND delivery_id = $3::bigint AND NOT EXISTS (SELECT FROM changed)
     """)
 
   /// Tells that a certificate of the app `$2` expires; `$3` says when and which number of days. Each is told once.

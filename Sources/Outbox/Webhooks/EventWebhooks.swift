@@ -140,7 +140,7 @@ public struct EventWebhooks: Sendable {
     return try row.reply()
   }
 
-  /// Posts a delivery again, with the same `webhook-id`.
+  /// Posts a delivery again, with the same `webhook-id`, unless it is being posted now.
   /// - Throws: `RegistryError.numberUnknown`; `.invalid` for a webhook that is disabled.
   package func redeliver(
     _ customer: CustomerID, _ id: EventWebhookID, _ delivery: EventDeliveryID

@@ -15,6 +15,7 @@ public struct WebhookRunner: Service {
   private let bodies: any WebhookBodies
   private let post: OutboxRunner.Post
   private let timeLimit: Duration
+  private let shutdownTimeout: Duration
   private let interval: Duration
   private let logger: Logger
   /// Of lines that each delivery could cause.
@@ -24,17 +25,19 @@ public struct WebhookRunner: Service {
   /// - Parameters:
   ///   - interval: how often it looks for what is due.
   ///   - timeLimit: how long an answer may take; less than `RetryPolicy.lostPosts`, since another hub may post then.
+  ///   - shutdownTimeout: how long it may still take once the hub ends. Then it is noted as unanswered, and posted again later.
   ///   - linesEvery: how much time is between two lines on deliveries of one kind of trouble.
   ///   - post: as `Poster.post`.
   package init(
     _ database: any Querying, vault: Vault, bodies: any WebhookBodies, interval: Duration = .seconds(1),
-    timeLimit: Duration = .seconds(10), linesEvery: Duration = .seconds(60), logger: Logger,
-    post: @escaping OutboxRunner.Post
+    timeLimit: Duration = .seconds(10), shutdownTimeout: Duration = .seconds(25),
+    linesEvery: Duration = .seconds(60), logger: Logger, post: @escaping OutboxRunner.Post
   ) {
     queue = WebhookQueue(database: database, vault: vault)
     self.bodies = bodies
     self.interval = interval
     self.timeLimit = timeLimit
+    self.shutdownTimeout = shutdownTimeout
     self.logger = logger
     self.post = post
     givenUp = LogThrottle(interval: linesEvery)
@@ -157,7 +160,7 @@ public struct WebhookRunner: Service {
       let verdict = await JSONPost(
         to: target.url, body, headers: target.signature.headers(id: delivery.messageID, at: target.now, body),
         limit: Self.longestBody
-      ).sent(post, of: lane.customer, within: timeLimit)
+      ).sent(post, of: lane.customer, within: timeLimit, atShutdown: shutdownTimeout)
       guard let reason = verdict.problem else {
         try await queue.taken(delivery, of: lane)
         return true

@@ -29,8 +29,12 @@ struct WebhookSignature {
       let mac = HMAC<SHA256>.authenticationCode(for: signed, using: SymmetricKey(data: secret.bytes))
       return "v1," + Data(mac).base64EncodedString()
     }
-    return [
-      ("webhook-id", id), ("webhook-timestamp", timestamp), ("webhook-signature", signatures.joined(separator: " ")),
-    ]
+    return WebhookHeader.allCases.map { header in
+      switch header {
+      case .id: (header.rawValue, id)
+      case .timestamp: (header.rawValue, timestamp)
+      case .signature: (header.rawValue, signatures.joined(separator: " "))
+      }
+    }
   }
 }

@@ -150,12 +150,15 @@ struct Hub: Sendable {
   }
 
   private func outbox(_ parts: HubParts) -> OutboxRunner {
-    OutboxRunner(parts.pool, [StatusReports(parts.pool)], logger: logger, post: parts.services.poster.post)
+    OutboxRunner(
+      parts.pool, [StatusReports(parts.pool)], shutdownTimeout: settings.drain, logger: logger,
+      post: parts.services.poster.post)
   }
 
   private func webhooks(_ parts: HubParts) -> WebhookRunner {
     WebhookRunner(
-      parts.pool, vault: parts.vault, bodies: EventBodies(parts.pool), logger: logger, post: parts.services.poster.post)
+      parts.pool, vault: parts.vault, bodies: EventBodies(parts.pool), shutdownTimeout: settings.drain, logger: logger,
+      post: parts.services.poster.post)
   }
 
   /// A hub on a schema that is not its own would damage data, so it does not start.

@@ -72,10 +72,12 @@ public struct Preflights: Sendable {
     let apps = try await PushApps(reading).list(customer).filter { subject.apps.contains($0.id) }
     let audience = try await store.segments.resolve(customer, subject.audience)
     let plan = subject.plan(settings, startedAt: messages.now(), suppressions: suppressions)
+    let variables = try PreflightWarnings.variables(of: subject)
     return try await permits.withPermit(customer) { [subject] in
-      let counts = try await counts(subject, audience, plan)
+      let counts = try await counts(subject, audience, plan, meeting: variables.map(\.isEmpty))
       let warnings = PreflightWarnings(
-        subject: subject, audience: audience, counts: counts, apps: apps, messages: messages, reading: database,
+        subject: subject, audience: audience, counts: counts, variables: variables, apps: apps, messages: messages,
+        reading: database,
         seesPersonal: seesPersonal)
       return PreflightReply(
         digest: digest, asOf: Wire.Timestamp(counts.asOf), steps: counts.steps, held: counts.held,
@@ -89,14 +91,14 @@ public struct Preflights: Sendable {
   }
 
   private func counts(
-    _ subject: SendoutSubject, _ audience: ResolvedAudience, _ plan: FreezePlan
+    _ subject: SendoutSubject, _ audience: ResolvedAudience, _ plan: FreezePlan, meeting conditions: [Filter]
   ) async throws -> PreflightCounts {
     guard let pool = reading as? Pool else { preconditionFailure("a preflight needs a pool") }
     // It is planned for this audience alone, which takes a transaction.
     return try await pool.transaction(of: subject.customer.rawValue, limit: Self.limit) { transaction in
       try await Ledger(transaction).preflight(
         subject.customer, sendout: subject.sendout, apps: subject.apps, audience: audience.included,
-        excluded: audience.excluded, plan: plan)
+        excluded: audience.excluded, plan: plan, conditions: ResolvedFilter.conditions(conditions))
     }
   }
 }

@@ -13,6 +13,8 @@ struct PreflightWarnings: Sendable {
   let subject: SendoutSubject
   let audience: ResolvedAudience
   let counts: PreflightCounts
+  /// As `variables(of:)`. The counts have those left for whom they are empty.
+  let variables: [ShownVariable]
   let apps: [PushApp]
   let messages: MessageService
   let reading: any Querying
@@ -27,7 +29,7 @@ struct PreflightWarnings: Sendable {
   func all() async throws -> [Warning] {
     var warnings = try await credentials()
     warnings += try await templates()
-    warnings += try await emptyVariables()
+    warnings += emptyVariables()
     warnings += try await renderings()
     warnings += try await overlap()
     warnings += endsTooEarly()
@@ -122,12 +124,14 @@ extension PreflightWarnings {
     return warnings
   }
 
-  private func emptyVariables() async throws -> [Warning] {
+  /// The variables that the sendout's texts show, by their names.
+  static func variables(of subject: SendoutSubject) throws -> [ShownVariable] {
     let shown = Set(try subject.messages().flatMap { ShownVariable.all(in: $0.message) })
-    let variables = shown.sorted { UTF8String($0.name) < UTF8String($1.name) }.prefix(Self.mostVariables)
-    let found = try await AudienceSamples(reading).count(
-      customer, audience, apps: subject.apps, meeting: variables.map(\.isEmpty))
-    return zip(variables, found).compactMap { variable, found in
+    return Array(shown.sorted { UTF8String($0.name) < UTF8String($1.name) }.prefix(mostVariables))
+  }
+
+  private func emptyVariables() -> [Warning] {
+    zip(variables, counts.met).compactMap { variable, found in
       guard found.contacts > 0 else { return nil }
       let example = seesPersonal && !found.example.isEmpty ? ", such as \(found.example)" : ""
       return Warning(
@@ -221,7 +225,7 @@ extension PreflightWarnings {
 
 extension ShownVariable {
   /// Whoever has none, or an empty text.
-  fileprivate var isEmpty: Filter {
+  var isEmpty: Filter {
     func isEmpty(_ field: FilterField) -> Filter {
       .or([.compare(field, .isNotSet), .compare(field, .compare(.equal, .text(UTF8String(""))))])
     }

@@ -10,6 +10,8 @@ struct TestedSendout: Sendable, Hashable {
   let name: String
   /// Its apps, which may be fewer than those of the same appIds.
   let apps: [PushAppID]
+  /// How many streams of its tests have been paused or cancelled today, as far as is known. Another test has one of its own.
+  var endedStreams = 0
 }
 
 extension MessageService {

@@ -122,8 +122,36 @@ extension SendoutStore {
   public func chooseWinner(
     _ customer: CustomerID, _ sendout: SendoutID, _ choice: WinnerChoice
   ) async throws -> (before: WinnerDecision?, sendout: SendoutReply) {
-    let key = SendoutKey(customer, sendout)
-    guard let row = try await database.query(SendoutQueries.lock, customer.rawValue, sendout.rawValue).first else {
+    let (key, ledger) = (SendoutKey(customer, sendout), Ledger(database))
+    let first = try await choosable(key, choice, by: SendoutQueries.find)
+    // Where the hub has decided nothing yet, what there is by now is what it was decided on. It may read a million pushes, and the sendout can be
+    // paused and cancelled meanwhile. What the counts are by this moment does not change until the lock.
+    var outcomes: [VariantOutcome]?
+    if first.sendout.winner == nil {
+      outcomes = try await ledger.outcomes(key, ofVariants: try first.sendout.campaign().variants?.count ?? 0)
+    }
+    let (known, number) = try await choosable(key, choice, by: SendoutQueries.lock)
+    let before = known.decision(try known.campaign())
+    if known.winner?.by != nil { return (before, try await find(customer, sendout)) }
+    // A hub may have left it to a person meanwhile, by counts of its own.
+    if known.winner == nil, let outcomes {
+      let comparison = Significance.compare(outcomes.map { Significance.Opened($0) })
+      try await ledger.note(outcomes, adjusted: comparison?.adjusted ?? outcomes.map { _ in nil }, of: key)
+    }
+    let now = try await database.query(
+      WinnerQueries.decide, customer.rawValue, sendout.rawValue, number, DecisionMaker.person.rawValue)[0]
+      .decode(Date.self)
+    try await ledger.releaseRest(of: key, from: now)
+    try await database.notify(.sendout, key.description)
+    return (before, try await find(customer, sendout))
+  }
+
+  /// A sendout whose winner can be chosen, or has been chosen so before, and the variant's number.
+  /// - Parameter statement: reads the sendout, and locks it or not.
+  private func choosable(
+    _ key: SendoutKey, _ choice: WinnerChoice, by statement: Statement
+  ) async throws -> (sendout: Sendout, number: Int16) {
+    guard let row = try await database.query(statement, key.customer.rawValue, key.sendout.rawValue).first else {
       throw RegistryError.numberUnknown("sendout")
     }
     let known = try Sendout(row)
@@ -134,27 +162,15 @@ extension SendoutStore {
     guard let index = variants.firstIndex(where: { $0.name.hasSameBytes(as: choice.variant) }) else {
       throw SendoutError.unknownVariant(among: variants)
     }
-    let before = known.decision(campaign)
+    let number = Int16(index + 1)
     if let winner = known.winner, winner.by != nil {
-      guard winner.by == .person, winner.number == Int16(index + 1) else { throw SendoutError.winnerDecided(sendout) }
-      return (before, try await find(customer, sendout))
+      guard winner.by == .person, winner.number == number else { throw SendoutError.winnerDecided(key.sendout) }
+    } else {
+      guard known.frozenAt != nil, known.state == .running || known.state == .paused else {
+        throw SendoutError.winnerNotOpen(key.sendout, known.state)
+      }
     }
-    guard known.frozenAt != nil, known.state == .running || known.state == .paused else {
-      throw SendoutError.winnerNotOpen(sendout, known.state)
-    }
-    let ledger = Ledger(database)
-    // Where the hub has decided nothing yet, what there is by now is what it was decided on.
-    if known.winner == nil {
-      let outcomes = try await ledger.outcomes(key, ofVariants: variants.count)
-      let comparison = Significance.compare(outcomes.map { Significance.Opened($0) })
-      try await ledger.note(outcomes, adjusted: comparison?.adjusted ?? outcomes.map { _ in nil }, of: key)
-    }
-    let now = try await database.query(
-      WinnerQueries.decide, customer.rawValue, sendout.rawValue, Int16(index + 1), DecisionMaker.person.rawValue)[0]
-      .decode(Date.self)
-    try await ledger.releaseRest(of: key, from: now)
-    try await database.notify(.sendout, key.description)
-    return (before, try await find(customer, sendout))
+    return (known, number)
   }
 }
 

@@ -167,9 +167,17 @@ public final class MessageService: Sendable {
     _ customer: CustomerID, _ request: MessageRequest, of sendout: TestedSendout
   ) async throws -> MessageReply {
     var plan = try plan(request, nil)
-    plan.tested = sendout
     plan.isLimited = false
-    return try await send(customer, plan, nil).message
+    var tested = sendout
+    while true {
+      plan.tested = tested
+      do {
+        return try await send(customer, plan, nil).message
+      } catch SendoutError.streamEnded(_) {
+        // Whoever has paused or cancelled messages of earlier tests means those alone.
+        tested.endedStreams += 1
+      }
+    }
   }
 
   private func plan(_ request: MessageRequest, _ allowed: String?) throws -> MessagePlan {

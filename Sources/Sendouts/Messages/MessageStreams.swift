@@ -65,7 +65,8 @@ extension MessageService {
       ([day, name.apps.map(\.description).joined(separator: ",")]
       + [
         name.template, name.trigger.map { "trigger/\($0)" }, name.tracked?.description,
-        name.purpose == .marketing ? name.purpose.rawValue : nil, name.tested.map { "test/\($0.id)" },
+        name.purpose == .marketing ? name.purpose.rawValue : nil,
+        name.tested.map { "test/\($0.id)\($0.endedStreams > 0 ? "/\($0.endedStreams + 1)" : "")" },
       ].compactMap(\.self)).joined(
         separator: " ")
     let customer = name.customer.rawValue

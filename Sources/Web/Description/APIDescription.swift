@@ -7,6 +7,8 @@ struct APIDescription: Sendable {
   var version = "1"
   var description: String
   var operations: [APIOperation]
+  /// What the hub posts to addresses that customers name.
+  var webhooks: [WebhookEvent]
 
   /// Every schema that has a name, in the order in which operations use them.
   var schemas: [Schema] {
@@ -20,6 +22,7 @@ struct APIDescription: Sendable {
         }
       }
     }
+    for event in webhooks { event.body.collectNamed(into: &found) }
     return found
   }
 }
@@ -65,7 +68,7 @@ extension APIDescription {
       HybridOperations.all, GeoIPOperations.all,
       SoftphoneOperations.all, DataTreeOperations.all, SMSStatusOperations.all, PageOperations.all,
       HealthOperations.all,
-    ].flatMap(\.self).byTag)
+    ].flatMap(\.self).byTag, webhooks: WebhookEvent.allCases)
 }
 
 extension [APIOperation] {

@@ -17,6 +17,8 @@ enum OpenAPIDocument {
       "tags": .array(
         APIOperation.Tag.all.map { ["name": .string($0.name), "description": .string($0.description)] }),
       "paths": .object(paths(description.operations)),
+      "webhooks": .object(
+        Dictionary(named: description.webhooks.map { ($0.rawValue, ["post": json($0)] as JSONValue) })),
       "components": [
         "schemas": .object(Dictionary(named: schemas)),
         "securitySchemes": [
@@ -72,6 +74,32 @@ enum OpenAPIDocument {
       members["requestBody"] = ["required": true, "content": ["text/csv": text(csv)]]
     }
     return .object(members)
+  }
+
+  /// What a receiver gets, and what its answers mean.
+  private static func json(_ event: WebhookEvent) -> JSONValue {
+    let carma =
+      event.carmaName.map { " Of a webhook of the form `carma` it is a list of Carma's events `\($0)`." } ?? ""
+    return [
+      "operationId": .string(event.rawValue), "tags": [.string(APIOperation.Tag.webhooks.name)],
+      "summary": .string(event.meaning), "security": [],
+      "description": .string("It is posted until it is taken, so it can come twice.\(carma)"),
+      "parameters": .array(
+        WebhookHeader.allCases.map { header in
+          json(
+            APIParameter(
+              location: .header, name: header.rawValue, schema: header.schema, description: header.meaning,
+              example: header.example, isRequired: true))
+        }),
+      "requestBody": [
+        "required": true, "content": ["application/json": ["schema": event.body.openAPI()]],
+      ],
+      "responses": [
+        "2XX": ["description": "It is taken. An answer has ten seconds."],
+        "410": ["description": "Nothing is wanted there any more: the webhook is disabled."],
+        "default": ["description": "It is posted again later."],
+      ],
+    ]
   }
 
   private static func security(_ operation: APIOperation) -> JSONValue {

@@ -237,13 +237,19 @@ struct RoutePaths: Sendable {
     }
   }
 
+  /// The routes at a path. Where both a word and a parameter fit, the router takes the word and looks no further, so only its routes count.
   private func entries(at path: String) -> [RouteTable.Entry] {
     let segments = path.split(separator: "/")
     let isInTree = isInTree(path)
-    return entries.filter { entry in
+    var found = entries.filter { entry in
       (entry.path.count == segments.count || isInTree && entry.path.description.hasSuffix("/{path}"))
         && zip(entry.path, segments).allSatisfy { $0 ~= $1 }
     }
+    for (place, segment) in segments.enumerated() {
+      let named = found.filter { $0.path.dropFirst(place).first.map { $0 == segment } ?? false }
+      if !named.isEmpty { found = named }
+    }
+    return found
   }
 
   /// The methods that this path answers; empty when there is nothing at it.

@@ -240,8 +240,12 @@ public struct SendoutReply: APIObject, Equatable {
     "maximumContacts": FieldDescription(
       "With more contacts left when its audience is fixed, it pauses.", limits: 1...Int64(Int32.max)),
     "everyone": .count(
-      "Contacts of its audience when it was fixed, those left out too. Absent where they were not counted."),
-    "people": .count("Contacts who were left then. Where `everyone` is absent, those suppressed are among them."),
+      """
+      Contacts of its audience when it was fixed, those left out too. Absent where a segment, a filter or `exclude` chose them and nothing else \
+      had them counted.
+      """),
+    "people": .count(
+      "Contacts who were left then. Without times, limits and variants, those suppressed are among them."),
     "decision":
       "Which variant the rest of the contacts gets, once the audience is fixed. Only where there is `winner`.",
     "testOf": "The sendout that its messages tested. Only of the messages of tests.",

@@ -24,6 +24,29 @@ import Wire
     }
   }
 
+  @Test func `Every event that webhooks are told is described, with the headers that sign it`() async throws {
+    try await withManagementServer { managed in
+      guard case .object(let webhooks)? = managed.contract.document["webhooks"] else {
+        Issue.record("no webhooks are described")
+        return
+      }
+      #expect(Set(webhooks.keys.map(\.text)) == Set(WebhookEvent.allCases.map(\.rawValue)))
+      let check = SchemaCheck(document: managed.contract.document)
+      for (name, described) in webhooks {
+        let post = described["post"]
+        let headers = post?.array("parameters") ?? []
+        #expect(
+          headers.map { $0.string("name") } == ["webhook-id", "webhook-timestamp", "webhook-signature"], "\(name)")
+        for header in headers {
+          #expect(header["in"] == "header" && header["required"] == true, "\(name)")
+          #expect(check.problems(of: header["example"] ?? .null, against: header["schema"] ?? .null) == [], "\(name)")
+        }
+        #expect(post?["requestBody"]?["content"]?["application/json"]?["schema"] != nil, "\(name)")
+        #expect(post?.string("summary")?.isEmpty == false && post?["responses"]?["2XX"] != nil, "\(name)")
+      }
+    }
+  }
+
   @Test func `The page shows every operation, and all its links work`() async throws {
     try await withManagementServer { managed in
       let page = try await managed.server.send("GET", "/swagger/")

@@ -44,6 +44,21 @@ import Wire
     }
   }
 
+  @Test
+  func `A method that a path does not have is refused with those of that path, and not of one with a number there`()
+    async throws
+  {
+    try await withManagementServer { managed in
+      for method in ["GET", "PATCH", "DELETE"] {
+        let refused = try await managed.server.send(method, "/api/v1/sendouts/preflight", key: managed.key)
+        #expect(refused.status == 405 && refused.header("Allow") == "POST", "\(method): \(refused.text)")
+        #expect(try refused.json.string("error") == "This path answers POST.")
+      }
+      let numbered = try await managed.server.send("DELETE", "/api/v1/sendouts/7", key: managed.key)
+      #expect(numbered.status == 405 && numbered.header("Allow") == "GET, HEAD, PATCH, PUT", "\(numbered.text)")
+    }
+  }
+
   @Test func `A preflight stores nothing, and its digest starts the sendout`() async throws {
     try await withSendout { managed in
       let rows = try await managed.rows()

@@ -51,7 +51,7 @@ public struct CampaignFigures: APIObject, Equatable {
     "asOf": "The moment of the counts.",
     "isEstimate":
       """
-    Whether a part of the pushes is counted: of a sendout of more than \(counted) devices, unless `exact` asks for all. Then `accepted` and \
+    Whether a part of the pushes is counted: of a sendout of more than \(counted) devices, unless `exact` asks for all and they can be counted in time. Then `accepted` and \
     `opened` are those of about \(counted) pushes of variants, zones have neither, and `leftOut` is what the freeze left out.
     """,
     "variants": "In the order of the sendout's list. None without variants, and before the audience is fixed.",
