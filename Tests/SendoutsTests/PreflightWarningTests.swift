@@ -64,7 +64,8 @@ import Wire
       _ = try await suppressions.add(bench.customer, .contact(originalID: "user1@example.com"), .marketing)
       request.audience = .excluding(.all, try Filter(text: "originalId = 'user2@example.com'"))
       try await bench.database.query(
-        "UPDATE device SET invalidated_at = now() WHERE device_id = $1::bigint", devices[2].rawValue)
+        "UPDATE device SET invalidated_at = now(), invalidation_type = 1 WHERE device_id = $1::bigint",
+        devices[2].rawValue)
       #expect(
         try await warnings(.emptyVariable, bench, request) == [
           "title is empty for 3 contacts, such as user4@example.com."

@@ -21,6 +21,8 @@ import Wire
     _ changes: KeyValuePairs<String, String> = [:]
   ) async throws {
     try await console.settle(devices: devices)
+    // As registrations and imports do, when devices become many.
+    if devices > ComposerCheck.mostAtOnce { try await console.database.query("ANALYZE contact, device") }
     _ = try await browser.get("/console/new-sendout")
     let saved = try await browser.post("/console/new-sendout", form(changes))
     #expect(saved.status == 303, "\(saved.text)")
