@@ -282,6 +282,11 @@ delayed_rate() { # delayed_rate SIGNAL: see start_delayed_sink
 
 large_rate() { watched_rate freeze.rate 4; }
 
+after_counting() { # after_counting COMMAND…: once what contacts received before is counted, which takes a core half of the time
+  until [ "$(psql -Atc 'SELECT NOT EXISTS (SELECT FROM activity_change)')" = t ]; do sleep 0.2; done
+  "$@"
+}
+
 watched_rate() { # watched_rate FILE CUSTOMER [OPTIONS]: as sendout_rate; beside it, the rate of its freeze goes into the file
   local file=$1 previous watch
   shift
