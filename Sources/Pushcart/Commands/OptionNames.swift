@@ -3,7 +3,7 @@ import ArgumentParser
 /// What a command calls the fields of the API, by which its refusals name what was typed.
 ///
 /// An option is called as its field, or as a part of the field's path: `--start-at` is `startAt`, `--alert` is `message.alert`, and
-/// `--segment` is `audience.segmentId`.
+/// `--segment` is `audience.segmentId`, and `--client-secret-file` has the `clientSecret`.
 struct OptionNames {
   private let options: Set<String>
 
@@ -44,6 +44,6 @@ struct OptionNames {
 
   private func option(_ name: String) -> String? {
     let shorter = ["-ids", "-id", "s"].filter { name.hasSuffix($0) }.map { String(name.dropLast($0.count)) }
-    return ([name] + shorter).map { "--\($0)" }.first { options.contains($0) }
+    return ([name, name + "-file"] + shorter).map { "--\($0)" }.first { options.contains($0) }
   }
 }

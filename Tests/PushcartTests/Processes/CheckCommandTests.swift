@@ -127,9 +127,9 @@ import Wire
         return (answer.status, "\(answer)")
       }
       let refused = try await add("--package-sid", "s-1-15-2-7", "--client-secret-file", secret)
-      #expect(refused.status != 0 && refused.output.contains("packageSid is no Package SID"), "\(refused)")
+      #expect(refused.status != 0 && refused.output.contains("--package-sid is no Package SID"), "\(refused)")
       let alone = try await add("--tenant-id", "acme.example", "--client-secret-file", secret)
-      #expect(alone.output.contains("tenantId, clientId and clientSecret come together"), "\(alone)")
+      #expect(alone.output.contains("--tenant-id, --client-id and --client-secret-file come together"), "\(alone)")
       let added = try await add("--package-sid", "ms-app://s-1-15-2-7", "--client-secret-file", secret)
       #expect(added.status == 0 && !added.output.contains("acme-secret"), "\(added)")
 
