@@ -12,13 +12,15 @@ struct RangeCount: Sendable {
   let pool: Pool
   let customer: CustomerID
   let filter: ResolvedFilter
+  /// How many numbers a range has at least.
+  var leastPortion: Int64 = 50_000
   /// Called with how many percent are counted.
   let progress: @Sendable (Int32) async throws -> Void
 
   /// How long each statement may take.
   private static let limit = Duration.seconds(600)
-  /// A count is done in about so many statements, of so many numbers at least; in one where each would read a sendout.
-  private static let (portions, leastPortion): (Int64, Int64) = (20, 50_000)
+  /// A count is done in about so many statements; in one where each would read a sendout.
+  private static let portions: Int64 = 20
 
   /// The numbers that nobody has taken yet.
   private final class Ranges: Sendable {
@@ -62,7 +64,7 @@ struct RangeCount: Sendable {
       let (first, last, now, snapshot) = try await transaction.query(
         SegmentCountQueries.bounds, customer.rawValue)[0].decode(Int64?.self, Int64?.self, Date.self, String.self)
       guard let first, let last else { return ContactCount(asOf: now) }
-      let size = filter.namesSendout ? last - first + 1 : max((last - first) / Self.portions + 1, Self.leastPortion)
+      let size = filter.namesSendout ? last - first + 1 : max((last - first) / Self.portions + 1, leastPortion)
       let ranges = Ranges(first, last, size: size)
       return try await withThrowingTaskGroup(of: ContactCount.self) { group in
         if last - first >= size { group.addTask { try await join(ranges, sql, snapshot, now) } }

@@ -36,8 +36,16 @@ package struct ResolvedFilter: Sendable, Hashable {
   package var ofPage: PageFilter {
     let all = sql(for: .all, namingIndexes: true)
     if namesSendout { return PageFilter(all, first: (sqlOfFew, 5000)) }
-    let plain = sql
-    return all == plain ? PageFilter(all) : PageFilter(all, first: (plain, 20_000))
+    var (asksContacts, asksOthers) = (false, segments.values.contains(.members))
+    for condition in conditions {
+      switch condition {
+      case .compare(.device, _), .list, .device, .activity, .outcome: asksOthers = true
+      case .compare, .birthday, .bucket: asksContacts = true
+      case .everyone, .segment, .and, .or, .not: break
+      }
+    }
+    guard asksContacts else { return PageFilter(all) }
+    return PageFilter(all, first: asksOthers ? (sqlOfFew, 5000) : (sql, 20_000))
   }
 
   /// As `sql`, for statements that look at some contacts alone.

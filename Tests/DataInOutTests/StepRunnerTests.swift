@@ -162,6 +162,21 @@ import Wire
     }
   }
 
+  @Test func `A file that has come is merged at once, however seldom the hub scans`() async throws {
+    try await withDatabase { database in
+      let bench = try await ImportBench(database)
+      let runner = StepRunner(bench.work, scanEvery: .seconds(3600), logger: TestServer.logger)
+      let running = Task { try await runner.run() }
+      // The scan at the start is over once the first one is merged.
+      for file in ["originalId\na\n", "originalId\nb\nc\n"] {
+        let number = try await bench.send(Array(file.utf8)).importId
+        try await waitUntil { try await Imports(bench.pool).find(bench.customer, number).state == .finished }
+      }
+      running.cancel()
+      _ = await running.result
+    }
+  }
+
   @Test func `While one long step is under way another one gives way, and short ones go on`() async throws {
     try await withDatabase { database in
       let (slow, other) = (try await ImportBench(database), try await ImportBench(database))
