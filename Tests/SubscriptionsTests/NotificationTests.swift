@@ -458,6 +458,10 @@ import Wire
       try await withProvider(PushServiceSettings(tree.bench.simulator), now: { now }) { services in
         try await tree.withRunner(clock: SteerableClock(), services: services) {
           try await tree.untilAlarm()
+          // A push that is still on its way would be refused after the check.
+          try await waitUntil {
+            try await tree.query("SELECT FROM data_tree_due WHERE lease_until IS NOT NULL").isEmpty
+          }
           try tree.fcm.register(keyFile: tree.serviceAccount)
           let check = CredentialCheck(
             PushCredentialVault(tree.bench.pool, vault: tree.bench.vault),
