@@ -13,7 +13,8 @@ package struct ImportWork: SteppedWork {
   private let portion: Int64
   /// Of a file with so many rows, a step that looks at all of them is long. It takes seconds for each million, or minutes on a busy server.
   private let longFrom: Int64
-  private let longSteps = LongSteps()
+  private let longSteps = OneAtATime()
+  private let statistics = OneAtATime()
 
   /// - Parameter endpoints: where tokens that are endpoints may lead.
   package init(
@@ -65,8 +66,13 @@ package struct ImportWork: SteppedWork {
           guard step.looksAtAll, step.progress.staged >= longFrom else { return (try await step.run(), step.hasGrown) }
           return (try await longSteps.runUnlessTaken { try await step.run() } ?? false, false)
         }
-        // The next steps do not wait for it. Where somebody else is at it, there will be statistics, too.
-        if hasGrown { Task { [pool] in _ = try? await pool.query(ImportStepQueries.refreshStatistics) } }
+        // The next steps do not wait for it. Where somebody else is at it, there will be statistics, too: imports of any number of customers
+        // take one connection.
+        if hasGrown {
+          Task { [pool, statistics] in
+            try? await statistics.runUnlessTaken { _ = try await pool.query(ImportStepQueries.refreshStatistics) }
+          }
+        }
         return isMore
       } catch  where tries < 3 && Self.isRaced(error) {
         tries += 1
@@ -82,19 +88,19 @@ package struct ImportWork: SteppedWork {
   }
 }
 
-/// Lets one long step of a hub run at a time. `StepRunner` has two places, so two customers with large files would take both, and the
-/// connections for them, for as long as these steps last.
-private final class LongSteps: Sendable {
+/// Lets one of a hub's tasks run at a time, such as a long step. `StepRunner` has two places, so two customers with large files would take both,
+/// and the connections for them, for as long as these steps last.
+private final class OneAtATime: Sendable {
   private let isTaken = Mutex(false)
 
   /// - Returns: nil if another one runs.
-  func runUnlessTaken(_ step: () async throws -> Bool) async rethrows -> Bool? {
+  func runUnlessTaken<Answer>(_ body: () async throws -> Answer) async rethrows -> Answer? {
     let isFree = isTaken.withLock { isTaken in
       defer { isTaken = true }
       return !isTaken
     }
     guard isFree else { return nil }
     defer { isTaken.withLock { $0 = false } }
-    return try await step()
+    return try await body()
   }
 }
