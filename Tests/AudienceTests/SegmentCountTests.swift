@@ -50,8 +50,13 @@ import Wire
       let count = try await RangeCount(pool: database.pool, customer: customer, filter: filter, leastPortion: 5) {
         percent in
         percents.withLock { $0.append(percent) }
-        // Whatever is written while it counts is not there yet.
-        try await database.query("UPDATE contact SET country = 'SE' WHERE customer_id = $1", customer.rawValue)
+        // Whatever is written while it counts is not there yet. Two write at once, so each locks in the same order.
+        try await database.query(
+          """
+          UPDATE contact SET country = 'SE'
+           WHERE customer_id = $1 AND contact_id = ANY (ARRAY(
+                   SELECT contact_id FROM contact WHERE customer_id = $1 ORDER BY contact_id FOR NO KEY UPDATE))
+          """, customer.rawValue)
       }.run()
       #expect(count.contacts == 24)
       let told = percents.withLock { $0 }

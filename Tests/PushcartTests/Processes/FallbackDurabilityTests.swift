@@ -44,8 +44,8 @@ import Wire
       bench.simulator.sms.removeRules()
       bench.simulator.sms.cut()
       try await bench.expireLeases()
-      let second = try await ProcessFixture.Hub(bench.pushcart, logLevel: "info")
       let between = bench.simulator.sms.messages.count
+      let second = try await ProcessFixture.Hub(bench.pushcart, logLevel: "info")
       try await bench.messages(after: between)
       #expect(kill(try #require(bench.cluster.processID), SIGKILL) == 0)
       let outcomes = try await bench.outcomes()
