@@ -42,31 +42,33 @@ package enum EventSQL {
   ///
   /// A failed push of a message may be the last one of a trigger's message. Whether it is, is known when that is told (`EventBodies`).
   package static func noteOutcomes(of rows: String) -> String {
-    let (accepted, failed, ofTrigger) = (
-      WebhookEvent.pushAccepted.rawValue, WebhookEvent.pushFailed.rawValue, WebhookEvent.triggerFailed.rawValue
-    )
+    let kinds: [(state: String, event: WebhookEvent, isOfMessages: Bool)] = [
+      ("accepted", .pushAccepted, false), ("failed", .pushFailed, false), ("failed", .triggerFailed, true),
+    ]
+    let values = kinds.map { "('\($0.state)', '\($0.event.rawValue)', \($0.isOfMessages))" }
     return notePushes(
-      [.pushAccepted, .pushFailed, .triggerFailed], named: "event",
+      kinds.map(\.event), named: "kind.event",
       of: """
-        (SELECT push_no, unnest(CASE WHEN state = 'accepted' THEN ARRAY['\(accepted)'] WHEN message_no IS NULL THEN ARRAY['\(failed)']
-                                     ELSE ARRAY['\(failed)', '\(ofTrigger)'] END) AS event
-                           FROM \(rows) WHERE state IN ('accepted', 'failed')) AS outcome
+        \(rows) JOIN (VALUES \(values.joined(separator: ", "))) AS kind (state, event, of_messages)
+                          ON kind.state = \(rows).state AND (\(rows).message_no IS NOT NULL OR NOT kind.of_messages)
         """, where: "true", sendout: "$2::bigint")
   }
 
+  /// Arrays are cut into pieces: a window over the pushes would take longer than all else here.
   private static func notePushes(
     _ events: [WebhookEvent], named name: String, of rows: String, where condition: String, sendout: String
   ) -> String {
-    """
-    INSERT INTO webhook_event (customer_id, webhook_id, event, sendout_id, push_nos)
-      SELECT $1::bigint, w.webhook_id, told.event, told.sendout_id, told.push_nos
-        FROM (SELECT event, sendout_id, array_agg(push_no ORDER BY push_no) AS push_nos
-                FROM (SELECT \(name) AS event, \(sendout) AS sendout_id, push_no::int4 AS push_no,
-                             (row_number() OVER (PARTITION BY \(name), \(sendout) ORDER BY push_no) - 1) / \(WebhookEvent.mostItems) AS piece
-                        FROM \(rows) WHERE \(condition) AND \(isWanted(events))) AS one
-               GROUP BY event, sendout_id, piece) AS told
-        JOIN \(wanting)
-    """
+    let most = WebhookEvent.mostItems
+    return """
+      INSERT INTO webhook_event (customer_id, webhook_id, event, sendout_id, push_nos)
+        SELECT $1::bigint, w.webhook_id, told.event, told.sendout_id, told.push_nos[piece.first:piece.first + \(most - 1)]
+          FROM (SELECT event, sendout_id, array_agg(push_no ORDER BY push_no) AS push_nos
+                  FROM (SELECT \(name) AS event, \(sendout) AS sendout_id, push_no::int4 AS push_no
+                          FROM \(rows) WHERE \(condition) AND \(isWanted(events))) AS one
+                 GROUP BY event, sendout_id) AS told
+         CROSS JOIN LATERAL generate_series(1, cardinality(told.push_nos), \(most)) AS piece (first)
+          JOIN \(wanting)
+      """
   }
 
   /// That the customer has a webhook for one of these. It is asked once a statement, before the rows are read.

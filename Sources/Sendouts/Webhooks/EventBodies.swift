@@ -23,7 +23,7 @@ package struct EventBodies: WebhookBodies {
   package func bodies(
     of deliveries: [EventDelivery], in form: EventWebhookForm, _ customer: CustomerID
   ) async throws -> [[UInt8]?] {
-    let known = try await known(deliveries, customer)
+    let known = try await known(deliveries, in: form, customer)
     var bodies: [[UInt8]?] = []
     for delivery in deliveries {
       var items = try await items(of: delivery, known, customer)
@@ -33,7 +33,7 @@ package struct EventBodies: WebhookBodies {
         continue
       }
       switch form {
-      case .standard: bodies.append(Self.standard(items, of: delivery).json)
+      case .standard: bodies.append(Self.standard(items, of: delivery))
       case .carma: bodies.append(Self.carma(items, of: delivery)?.json)
       }
     }
@@ -44,56 +44,48 @@ package struct EventBodies: WebhookBodies {
 
   /// One thing that happened.
   fileprivate struct Item {
-    /// Unique among the customer's, for Carma's `eventId`.
-    let id: String
+    let event: NotedEvent
     let at: Date
+    var sendout: SendoutID?
+    var push: ToldPush?
     var contact: ContactID?
     var originalID: String?
+    /// Known for the form `carma` alone.
     var list: ListID?
-    var sendout: SendoutID?
-    /// Members of the form `standard` beside those of the contact and the sendout.
-    var members: [UTF8String: JSONValue] = [:]
+    var app: PushApp?
+    var reason: String?
+    /// What else the form `standard` has.
+    var members: [(name: StaticString, value: JSONValue)] = []
   }
 
   /// What the items of several deliveries have in common.
   fileprivate struct Known {
-    var pushes: [SendoutID: [Int32: ToldPush]] = [:]
-    /// Those of messages that have failed on all devices, for triggers.
-    var lastFailures: [SendoutID: [Int32: ToldPush]] = [:]
+    /// By the numbers of the events that tell them.
+    var pushes: [Int64: [ToldPush]] = [:]
     var triggers: [SendoutID: TriggerID] = [:]
     /// Of streams that are tests: the sendouts that they test.
     var tested: [SendoutID: SendoutID] = [:]
+    /// Those that events name, and in the form `carma` those of pushes.
     var contacts: [ContactID: ToldContacts.Contact] = [:]
     var devices: [Int64: PushAppID] = [:]
     var apps: [PushAppID: PushApp] = [:]
   }
 
-  private func known(_ deliveries: [EventDelivery], _ customer: CustomerID) async throws -> Known {
-    func numbers(_ isWanted: (WebhookEvent) -> Bool) -> [(sendout: SendoutID, number: Int32)] {
-      var numbers: [(sendout: SendoutID, number: Int32)] = []
-      for event in deliveries.filter({ isWanted($0.event) }).flatMap(\.events) {
-        guard let sendout = event.sendout else { continue }
-        for number in event.pushes { numbers.append((sendout, number)) }
-      }
-      return numbers
-    }
-    func found(
-      _ numbers: [(sendout: SendoutID, number: Int32)], areLastFailures: Bool
-    ) async throws -> [SendoutID: [Int32: ToldPush]] {
-      guard !numbers.isEmpty else { return [:] }
-      let pushes = try await ToldPushes(database).find(customer, numbers, areLastFailures: areLastFailures)
-      return Dictionary(grouping: pushes, by: \.sendout).mapValues {
-        Dictionary($0.map { (Int32($0.number.rawValue), $0) }, uniquingKeysWith: { first, _ in first })
-      }
-    }
-    var known = Known()
-    known.pushes = try await found(numbers { $0 != .triggerFailed }, areLastFailures: false)
-    known.lastFailures = try await found(numbers { $0 == .triggerFailed }, areLastFailures: true)
-    if !known.lastFailures.isEmpty { known.triggers = try await triggers(of: Array(known.lastFailures.keys), customer) }
-    let streams = known.pushes.filter { $1.values.contains { $0.message != nil } }.map(\.key)
-    if !streams.isEmpty { known.tested = try await tested(by: streams, customer) }
+  private func known(
+    _ deliveries: [EventDelivery], in form: EventWebhookForm, _ customer: CustomerID
+  ) async throws -> Known {
     let events = deliveries.flatMap(\.events)
-    let ofPushes = (Array(known.pushes.values) + Array(known.lastFailures.values)).flatMap(\.values).map(\.contact)
+    let ofTriggers = deliveries.filter { $0.event == .triggerFailed }.flatMap(\.events)
+    var known = Known()
+    known.pushes = try await pushes(
+      of: deliveries.filter { $0.event != .triggerFailed }.flatMap(\.events), areLastFailures: false, customer)
+    let streams = Set(known.pushes.values.flatMap(\.self).filter { $0.message != nil }.map(\.sendout))
+    if !streams.isEmpty { known.tested = try await tested(by: Array(streams), customer) }
+    if !ofTriggers.isEmpty {
+      known.pushes.merge(try await pushes(of: ofTriggers, areLastFailures: true, customer)) { first, _ in first }
+      known.triggers = try await triggers(of: Array(Set(ofTriggers.compactMap(\.sendout))), customer)
+    }
+    let ofPushes = form == .carma ? known.pushes.values.flatMap(\.self).map(\.contact) : []
     known.contacts = try await ToldContacts(database).contacts(
       customer, Set(events.compactMap(\.contact)).union(ofPushes))
     let devices = deliveries.filter { $0.event == .deviceInvalidated }.flatMap(\.events).compactMap(\.subject)
@@ -101,6 +93,24 @@ package struct EventBodies: WebhookBodies {
     known.apps = Dictionary(
       try await PushApps(database).list(customer).map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
     return known
+  }
+
+  /// The pushes that events tell and that are still there, by the events' numbers.
+  private func pushes(
+    of events: [NotedEvent], areLastFailures: Bool, _ customer: CustomerID
+  ) async throws -> [Int64: [ToldPush]] {
+    var numbers: [(sendout: SendoutID, number: Int32)] = []
+    for event in events {
+      guard let sendout = event.sendout else { continue }
+      for number in event.pushes { numbers.append((sendout, number)) }
+    }
+    var rest = try await ToldPushes(database).find(customer, numbers, areLastFailures: areLastFailures)[...]
+    var pushes: [Int64: [ToldPush]] = [:]
+    for event in events where event.sendout != nil {
+      pushes[event.number] = rest.prefix(event.pushes.count).compactMap(\.self)
+      rest = rest.dropFirst(event.pushes.count)
+    }
+    return pushes
   }
 
   /// The triggers whose messages these streams have.
@@ -129,13 +139,13 @@ package struct EventBodies: WebhookBodies {
     for event in delivery.events {
       switch delivery.event {
       case .pushAccepted, .pushFailed, .pushOpened, .messageDelivered:
-        items += pushes(event, delivery.event, known.pushes, known)
+        for push in known.pushes[event.number] ?? [] { items.append(item(event, push, delivery.event, known)) }
       case .triggerFailed:
         guard let trigger = event.sendout.flatMap({ known.triggers[$0] }) else { continue }
-        items += pushes(event, delivery.event, known.lastFailures, known).map { item in
-          var item = item
-          item.members["triggerId"] = .integer(trigger.rawValue)
-          return item
+        for push in known.pushes[event.number] ?? [] {
+          var item = item(event, push, delivery.event, known)
+          item.members.append(("triggerId", .integer(trigger.rawValue)))
+          items.append(item)
         }
       case .sendoutStarted, .sendoutPaused, .sendoutFinished:
         guard let item = try await sendout(event, customer) else { continue }
@@ -148,30 +158,21 @@ package struct EventBodies: WebhookBodies {
     return items
   }
 
-  private func pushes(
-    _ event: NotedEvent, _ kind: WebhookEvent, _ pushes: [SendoutID: [Int32: ToldPush]], _ known: Known
-  ) -> [Item] {
-    guard let sendout = event.sendout, let pushes = pushes[sendout] else { return [] }
-    return event.pushes.compactMap { number in
-      guard let push = pushes[number] else { return nil }
-      let moment =
-        switch kind {
-        case .pushOpened: push.openedAt
-        case .messageDelivered: push.reportedAt
-        default: push.settledAt
-        }
-      var item = Item(id: "\(event.number)-\(number)", at: moment ?? event.at, sendout: sendout)
-      known.add(push.contact, to: &item)
-      known.add(push.app, to: &item)
-      item.members["pushNo"] = .integer(number)
-      item.members["deviceId"] = .integer(push.device.rawValue)
-      if let message = push.message { item.members["messageId"] = .string(message.description) }
-      if let tested = known.tested[sendout] { item.members["testOf"] = .integer(tested.rawValue) }
-      if kind == .pushFailed || kind == .triggerFailed, let reason = push.reason {
-        item.members["reason"] = .string(reason)
+  private func item(_ event: NotedEvent, _ push: ToldPush, _ kind: WebhookEvent, _ known: Known) -> Item {
+    let moment =
+      switch kind {
+      case .pushOpened: push.openedAt
+      case .messageDelivered: push.reportedAt
+      default: push.settledAt
       }
-      return item
-    }
+    var item = Item(event: event, at: moment ?? event.at, sendout: push.sendout, push: push)
+    item.contact = push.contact
+    item.originalID = push.originalID
+    item.list = known.contacts[push.contact]?.list
+    item.app = known.apps[push.app]
+    if kind == .pushFailed || kind == .triggerFailed { item.reason = push.reason }
+    if let tested = known.tested[push.sendout] { item.members.append(("testOf", .integer(tested.rawValue))) }
+    return item
   }
 
   /// The sendout as it is now, with its counts, and the state that is told.
@@ -183,39 +184,48 @@ package struct EventBodies: WebhookBodies {
     } catch RegistryError.numberUnknown(_) {
       return nil
     }
-    var item = Item(id: "\(event.number)", at: event.at, sendout: sendout)
+    var item = Item(event: event, at: event.at, sendout: sendout)
+    item.reason = event.reason
     let whole = try JSONValue(encoding: reply)
-    for name: UTF8String in ["name", "state", "seriesId", "startedAt", "finishedAt", "counts"] {
-      if let value = whole[name.text] { item.members[name] = value }
+    let names: [StaticString] = ["name", "state", "seriesId", "startedAt", "finishedAt", "counts"]
+    for name in names {
+      if let value = whole[name.description] { item.members.append((name, value)) }
     }
-    if let reason = event.reason { item.members["reason"] = .string(reason) }
     return item
   }
 
   private func other(_ event: NotedEvent, _ delivery: EventDelivery, _ known: Known) -> Item {
-    var item = Item(id: "\(event.number)", at: event.at)
-    if let contact = event.contact { known.add(contact, to: &item) }
+    var item = Item(event: event, at: event.at)
+    if let contact = event.contact {
+      item.contact = contact
+      item.originalID = known.contacts[contact]?.originalID
+      item.list = known.contacts[contact]?.list
+    }
+    func add(_ name: StaticString, _ value: JSONValue?) {
+      if let value { item.members.append((name, value)) }
+    }
     let subject = event.subject.map { JSONValue.integer($0) }
+    let word = event.reason.map { JSONValue.string($0) }
     switch delivery.event {
     case .deviceInvalidated:
-      item.members["deviceId"] = subject
-      item.members["reason"] = event.reason.map { .string($0) }
-      if let app = event.subject.flatMap({ known.devices[$0] }) { known.add(app, to: &item) }
+      add("deviceId", subject)
+      item.reason = event.reason
+      item.app = event.subject.flatMap { known.devices[$0] }.flatMap { known.apps[$0] }
     case .contactSuppressed:
-      item.members["suppressionId"] = subject
-      item.members["scope"] = event.reason.map { .string($0) }
+      add("suppressionId", subject)
+      add("scope", word)
     case .importFinished:
-      item.members["importId"] = subject
-      item.members["state"] = event.reason.map { .string($0) }
+      add("importId", subject)
+      add("state", word)
     case .appRefused:
-      item.members["reason"] = event.reason.map { .string($0) }
-      if let app = event.subject { known.add(PushAppID(app), to: &item) }
+      item.reason = event.reason
+      item.app = event.subject.flatMap { known.apps[PushAppID($0)] }
     case .certificateExpiring:
       let parts = (event.reason ?? "").split(separator: " ")
-      item.members["notAfter"] = parts.first.map { .string(String($0)) }
-      item.members["days"] = parts.last.flatMap { Int64($0) }.map { .integer($0) }
-      if let app = event.subject { known.add(PushAppID(app), to: &item) }
-    case .webhookTest: item.members["webhookId"] = .integer(delivery.webhook.rawValue)
+      add("notAfter", parts.first.map { .string(String($0)) })
+      add("days", parts.last.flatMap { Int64($0) }.map { .integer($0) })
+      item.app = event.subject.flatMap { known.apps[PushAppID($0)] }
+    case .webhookTest: add("webhookId", .integer(delivery.webhook.rawValue))
     default: break
     }
     return item
@@ -223,19 +233,18 @@ package struct EventBodies: WebhookBodies {
 
   // MARK: Forms
 
-  private static func standard(_ items: [Item], of delivery: EventDelivery) -> JSONValue {
-    let data = items.map { item in
-      var members = item.members
-      members["at"] = .string(Wire.Timestamp(item.at).description)
-      members["sendoutId"] = item.sendout.map { .integer($0.rawValue) }
-      members["contactId"] = item.contact.map { .integer($0.rawValue) }
-      members["originalId"] = item.originalID.map { .string($0) }
-      return JSONValue.object(members)
-    }
-    return [
-      "type": .string(delivery.event.rawValue), "timestamp": .string(Wire.Timestamp(items[0].at).description),
-      "data": delivery.event.isList ? .array(data) : data[0],
-    ]
+  /// Pushes are told by the hundred thousand, so no tree is made of them first.
+  private static func standard(_ items: [Item], of delivery: EventDelivery) -> [UInt8] {
+    var json = JSONWriter(capacity: 256 * items.count)
+    json.open("{")
+    json.member("type", delivery.event.rawValue)
+    json.member("timestamp", Wire.Timestamp(items[0].at).description)
+    json.name("data")
+    if delivery.event.isList { json.open("[") }
+    for item in items { item.write(to: &json) }
+    if delivery.event.isList { json.close("]") }
+    json.close("}")
+    return json.bytes
   }
 
   /// - Returns: nil for what Carma has no event of.
@@ -252,24 +261,39 @@ package struct EventBodies: WebhookBodies {
         members["contactId"] = item.originalID.map { .string($0) }
         members["carmaContactId"] = item.contact.map { .integer($0.rawValue) }
         members["campaignId"] = item.sendout.map { .integer($0.rawValue) }
-        members["description"] = item.members["reason"]
+        members["description"] = item.reason.map { .string($0) }
         return .object(members)
       })
   }
 }
 
-extension EventBodies.Known {
-  fileprivate func add(_ contact: ContactID, to item: inout EventBodies.Item) {
-    item.contact = contact
-    item.originalID = contacts[contact]?.originalID
-    item.list = contacts[contact]?.list
-  }
+extension EventBodies.Item {
+  /// Unique among the customer's, for Carma's `eventId`.
+  fileprivate var id: String { push.map { "\(event.number)-\($0.number)" } ?? "\(event.number)" }
 
-  fileprivate func add(_ app: PushAppID, to item: inout EventBodies.Item) {
-    guard let app = apps[app] else { return }
-    item.members["pushAppId"] = .integer(app.id.rawValue)
-    item.members["appId"] = .string(app.appID)
-    item.members["appType"] = .integer(app.type.rawValue)
+  /// Writes the item of the form `standard`. What is not known is absent.
+  fileprivate func write(to json: inout JSONWriter) {
+    json.open("{")
+    json.member("at", Wire.Timestamp(at).description)
+    if let sendout { json.member("sendoutId", sendout.rawValue) }
+    if let push {
+      json.member("pushNo", push.number.rawValue)
+      json.member("deviceId", push.device.rawValue)
+      if let message = push.message { json.member("messageId", message.description) }
+    }
+    if let contact { json.member("contactId", contact.rawValue) }
+    if let originalID { json.member("originalId", originalID) }
+    if let app {
+      json.member("pushAppId", app.id.rawValue)
+      json.member("appId", app.appID)
+      json.member("appType", app.type.rawValue)
+    }
+    for (name, value) in members {
+      json.name(name)
+      json.value(value)
+    }
+    if let reason { json.member("reason", reason) }
+    json.close("}")
   }
 }
 
