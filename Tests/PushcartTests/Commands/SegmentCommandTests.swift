@@ -85,7 +85,7 @@ import Wire
         ["send", "--app", SendingBench.appID, "--alert", "x", "--draft", "--list", "news", "--exclude", "has device"]
           + customer)
       #expect(
-        draft.output.contains("audience  in list 5, without those who meet has device\n"), "\(draft)")
+        draft.output.contains("audience  contacts who meet in list 5, without those who meet has device\n"), "\(draft)")
       let unknown = try await pushcart.run(
         ["sendout", "audience", "--app", SendingBench.appID, "--segment", "VIP"] + customer)
       #expect(unknown.status == 1 && unknown.errors.contains("names segment 'VIP', and there is none"), "\(unknown)")

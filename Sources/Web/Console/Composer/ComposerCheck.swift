@@ -151,18 +151,16 @@ struct ComposerCheck: Sendable {
   }
 
   private func who() async throws -> String {
-    let excluded = draft.audience?.exclude.map { ", but not who meets \($0.text)" } ?? ""
-    return try await included() + excluded
+    try await included() + (draft.audience?.exclusionWords ?? "")
   }
 
   private func included() async throws -> String {
-    switch draft.audience?.included {
-    case .all, .excluding: return "Every contact"
+    guard let audience = draft.audience?.included else { return "Nobody: its original ids have been deleted" }
+    switch audience {
     case .list(let list):
       let name = try await call.read(ListOperations.list, PageRequest(after: ListID(list.rawValue - 1), limit: 1)).items
         .first { $0.listId == list }?.name
       return name.map { "The list \($0) (\(list))" } ?? "The list \(list)"
-    case .lists(let lists): return "The lists \(lists.map(\.description).joined(separator: ", ")), each contact once"
     case .originalIds(let ids):
       let rest = ids.count - Self.shownIDs
       return ids.prefix(Self.shownIDs).joined(separator: ", ")
@@ -173,8 +171,7 @@ struct ComposerCheck: Sendable {
       ).items.first { $0.segmentId == segment }
       guard let found else { return "The segment \(segment)" }
       return "The segment \(found.name) (\(segment))" + (found.text.map { ": \($0)" } ?? "")
-    case .filter(let filter): return "Contacts who meet \(filter.text)"
-    case nil: return "Nobody: its original ids have been deleted"
+    case .all, .lists, .filter, .excluding: return audience.words().beginningUpper
     }
   }
 
