@@ -15,7 +15,7 @@ extension Segments {
     mostLevels: Int = Segments.mostLevels
   ) async throws -> ResolvedFilter {
     let lists = try await listNumbers(customer, filter, field)
-    try await requireSendouts(customer, filter, field)
+    try await requireSendouts(customer, filter.sendoutReferences, field)
     var names: [UTF8String: Int64] = [:]
     var found: SegmentDefinitions = [:]
     var wanted = filter.segmentReferences
@@ -119,8 +119,16 @@ extension Segments {
     return names
   }
 
-  private func requireSendouts(_ customer: CustomerID, _ filter: Filter, _ field: String) async throws {
-    let references = filter.sendoutReferences
+  /// Makes sure that a sendout exists which a request names beside its filter.
+  /// - Parameter field: of the request, for errors.
+  /// - Throws: `RegistryError.invalid`.
+  package func requireSendout(_ customer: CustomerID, _ sendout: SendoutID, field: String) async throws {
+    try await requireSendouts(customer, [.number(sendout.rawValue)], field)
+  }
+
+  private func requireSendouts(
+    _ customer: CustomerID, _ references: [FilterReference], _ field: String
+  ) async throws {
     guard !references.isEmpty else { return }
     let found = try await Ledger(database).sendouts(customer, among: Self.parted(references).numbers)
     try requireAll(references, "sendout", in: found, [:], field)
