@@ -120,12 +120,12 @@ package struct ResolvedFilter: Sendable, Hashable {
 }
 
 extension ResolvedFilter {
-  /// Where it names a segment that has this number, or that leads to it by the segments in it.
-  func place(leadingTo number: Int64) -> FilterPlace {
+  /// Where it names one of these segments, or one that leads to one of them by the segments in it.
+  func place(leadingTo wanted: [FilterReference]) -> FilterPlace {
     var seen: Set<Int64> = []
     func leads(_ reference: FilterReference) -> Bool {
       guard case .number(let other, _) = reference else { return false }
-      if other == number { return true }
+      if wanted.contains(reference) { return true }
       guard seen.insert(other).inserted, case .filter(let inside)? = segments[other] else { return false }
       return inside.segmentReferences.contains(where: leads)
     }
@@ -153,6 +153,17 @@ extension ResolvedFilter {
 }
 
 extension Filter {
+  /// Where a condition stands that names something; nil of other ones, whose place is not kept.
+  var place: FilterPlace? {
+    switch self {
+    case .list(.number(_, let place)), .list(.name(_, let place)): place
+    case .segment(.number(_, let place)), .segment(.name(_, let place)): place
+    case .activity(let activity): activity.place
+    case .outcome(let outcome): outcome.sendoutPlace
+    case .everyone, .and, .or, .not, .compare, .birthday, .device, .bucket: nil
+    }
+  }
+
   /// The numbers and names of its segments, without those that these name.
   var segmentReferences: [FilterReference] {
     conditions.compactMap { if case .segment(let reference) = $0 { reference } else { nil } }

@@ -15,14 +15,28 @@ extension Segments {
     mostLevels: Int = Segments.mostLevels
   ) async throws -> ResolvedFilter {
     let lists = try await listNumbers(customer, filter, field)
-    try await requireSendouts(customer, filter, field)
+    try await requireSendouts(customer, filter.sendoutReferences, field)
     var names: [UTF8String: Int64] = [:]
     var found: SegmentDefinitions = [:]
     var wanted = filter.segmentReferences
+    /// With what was found so far.
+    func numbered() -> ResolvedFilter {
+      ResolvedFilter(
+        filter.mapConditions { condition in
+          switch condition {
+          case .list(.name(let name, let place)): .list(.number(lists[name] ?? 0, at: place))
+          case .segment(.name(let name, let place)): .segment(.number(names[name] ?? 0, at: place))
+          default: condition
+          }
+        }, found)
+    }
     var level = 0
     while !wanted.isEmpty {
       guard level < mostLevels else {
-        throw RegistryError.invalid(field: field, problem: "has more than \(mostLevels) segments in one another")
+        let problem = "more than \(mostLevels) segments in one another"
+        throw RegistryError.invalid(
+          field: field,
+          problem: numbered().place(leadingTo: wanted).sentence("this leads to \(problem)", ofWhole: "has \(problem)"))
       }
       level += 1
       var next: [FilterReference] = []
@@ -34,14 +48,7 @@ extension Segments {
       if level == 1 { try requireAll(wanted, "segment", in: found.keys, names, field) }
       wanted = next.filter { if case .number(let number, _) = $0 { found[number] == nil } else { true } }
     }
-    let resolved = ResolvedFilter(
-      filter.mapConditions { condition in
-        switch condition {
-        case .list(.name(let name, let place)): .list(.number(lists[name] ?? 0, at: place))
-        case .segment(.name(let name, let place)): .segment(.number(names[name] ?? 0, at: place))
-        default: condition
-        }
-      }, found)
+    let resolved = numbered()
     try checkSize(of: resolved, field)
     try await checkRetention(customer, resolved, field)
     return resolved
@@ -112,8 +119,16 @@ extension Segments {
     return names
   }
 
-  private func requireSendouts(_ customer: CustomerID, _ filter: Filter, _ field: String) async throws {
-    let references = filter.sendoutReferences
+  /// Makes sure that a sendout exists which a request names beside its filter.
+  /// - Parameter field: of the request, for errors.
+  /// - Throws: `RegistryError.invalid`.
+  package func requireSendout(_ customer: CustomerID, _ sendout: SendoutID, field: String) async throws {
+    try await requireSendouts(customer, [.number(sendout.rawValue)], field)
+  }
+
+  private func requireSendouts(
+    _ customer: CustomerID, _ references: [FilterReference], _ field: String
+  ) async throws {
     guard !references.isEmpty else { return }
     let found = try await Ledger(database).sendouts(customer, among: Self.parted(references).numbers)
     try requireAll(references, "sendout", in: found, [:], field)
@@ -122,10 +137,9 @@ extension Segments {
   /// Bounds the SQL, and the memory that it takes: each segment that names several others multiplies its size.
   private func checkSize(of resolved: ResolvedFilter, _ field: String) throws(RegistryError) {
     func check(_ most: Int, _ conditions: String, _ isCounted: (Filter) -> Bool) throws(RegistryError) {
-      guard resolved.count(upTo: most, where: isCounted) <= most else {
-        throw .invalid(
-          field: field, problem: "has more than \(most) conditions\(conditions) with those of the segments in it")
-      }
+      guard let place = resolved.place(beyond: most, where: isCounted) else { return }
+      let problem = "has more than \(most) conditions\(conditions) with those of the segments in it"
+      throw .invalid(field: field, problem: place.sentence("with this, the filter \(problem)", ofWhole: problem))
     }
     try check(Self.mostConditions, "") { $0.operands.isEmpty }
     try check(Self.mostOfSendouts, " that name a sendout") { condition in
@@ -181,16 +195,34 @@ extension ResolvedFilter {
   /// - Parameter most: beyond it nothing is counted.
   func count(upTo most: Int, where isCounted: (Filter) -> Bool) -> Int {
     var counted: [Int64: Int] = [:]
-    func count(_ filter: Filter, _ level: Int) -> Int {
-      var sum = filter.all.count(where: isCounted)
-      for case .number(let number, _) in filter.segmentReferences where level <= Segments.mostLevels {
-        guard case .filter(let inside)? = segments[number] else { continue }
-        let size = counted[number] ?? count(inside, level + 1)
-        counted[number] = size
-        sum = min(sum + size, most + 1)
-      }
-      return sum
+    return count(filter, 0, upTo: most, &counted, where: isCounted)
+  }
+
+  /// - Parameter counted: those of segments, by their numbers.
+  private func count(
+    _ filter: Filter, _ level: Int, upTo most: Int, _ counted: inout [Int64: Int], where isCounted: (Filter) -> Bool
+  ) -> Int {
+    var sum = filter.all.count(where: isCounted)
+    for case .number(let number, _) in filter.segmentReferences where level <= Segments.mostLevels {
+      guard case .filter(let inside)? = segments[number] else { continue }
+      let size = counted[number] ?? count(inside, level + 1, upTo: most, &counted, where: isCounted)
+      counted[number] = size
+      sum = min(sum + size, most + 1)
     }
-    return count(filter, 0)
+    return sum
+  }
+
+  /// The place of the first condition by which there are more nodes of a kind, those of a segment as often as it is named; nil if there are not
+  /// too many. Conditions without a place of their own are counted first: no filter has so many itself.
+  fileprivate func place(beyond most: Int, where isCounted: (Filter) -> Bool) -> FilterPlace? {
+    guard count(upTo: most, where: isCounted) > most else { return nil }
+    let conditions = filter.conditions.map { (condition: $0, place: $0.place) }
+    var counted: [Int64: Int] = [:]
+    var sum = 0
+    for (condition, place) in conditions.filter({ $0.place == nil }) + conditions.filter({ $0.place != nil }) {
+      sum += count(condition, 0, upTo: most, &counted, where: isCounted)
+      if sum > most { return place ?? FilterPlace() }
+    }
+    return FilterPlace()
   }
 }

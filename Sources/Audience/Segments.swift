@@ -80,7 +80,7 @@ package struct Segments: NumberedStore {
         let problem = "leads back to segment \(number) itself"
         throw RegistryError.invalid(
           field: "filter",
-          problem: resolved.place(leadingTo: number.rawValue).sentence("this \(problem)", ofWhole: problem))
+          problem: resolved.place(leadingTo: [.number(number.rawValue)]).sentence("this \(problem)", ofWhole: problem))
       }
     }
     return try await change(customer, number, request)

@@ -114,26 +114,45 @@ import Wire
     }
   }
 
-  @Test func `Segments in segments have limits`() async throws {
+  @Test func `Segments in segments have limits, and an error says which one is too much`() async throws {
     try await withSegments { database, segments, customer in
       try await database.addSendouts(1...Int64(Segments.mostOfSendouts), of: customer)
-      var line = "everyone"
-      for level in 1...Segments.mostLevels {
-        line = "in segment \(try await add("level \(level)", line, to: segments, of: customer).segmentId)"
+      var last = try await add("level 1", "everyone", to: segments, of: customer).segmentId
+      for level in 2...Segments.mostLevels {
+        last = try await add("level \(level)", "in segment \(last)", to: segments, of: customer).segmentId
       }
-      await #expect(throws: RegistryError.self) { try await self.add("too deep", line, to: segments, of: customer) }
+      _ = try await add("other", "everyone", to: segments, of: customer)
+      func refuse(_ filter: String, _ problem: String) async throws {
+        await #expect(throws: RegistryError.invalid(field: "filter", problem: problem), "\(filter)") {
+          let filter = try Filter(textOrTree: filter)
+          _ = try await segments.add(customer, SegmentRequest(name: "too much", filter: filter))
+        }
+      }
+      let deep = "more than \(Segments.mostLevels - 1) segments in one another"
+      let deepest = "in segment 'level \(Segments.mostLevels)'"
+      try await refuse("country = 'SE' and \(deepest)", "at 31: this leads to \(deep)")
+      try await refuse("in segment 'other' or \(deepest)", "at 34: this leads to \(deep)")
+      try await refuse(
+        #"{"or":[{"everyone":true},{"not":{"segment":"level \#(Segments.mostLevels)"}}]}"#,
+        "at or[1].not.segment: this leads to \(deep)")
       let many = (1...60).map { "country = '\($0)'" }.joined(separator: " or ")
-      let wide = try await add("wide", many, to: segments, of: customer)
-      let wider = (1...20).map { "in segment \(wide.segmentId) and bucket(0, \($0))" }.joined(separator: " or ")
-      await #expect(throws: RegistryError.self) { try await self.add("wider", wider, to: segments, of: customer) }
+      let wide = try await add("wide", many, to: segments, of: customer).segmentId
+      // 16 times 61 are fewer than 1,000, with the one condition behind them.
+      let wider = (1...17).map { _ in #"{"segment":\#(wide)}"# }.joined(separator: ",")
+      let large = "the filter has more than \(Segments.mostConditions) conditions with those of the segments in it"
+      try await refuse(#"{"or":[\#(wider),{"bucket":[0,1]}]}"#, "at or[16].segment: with this, \(large)")
       // Each that names a sendout takes memory by the sendout's size.
       let sendouts = (1...Segments.mostOfSendouts).map { "received sendout \($0) >= 2" }.joined(separator: " or ")
       _ = try await add("of sendouts", sendouts, to: segments, of: customer)
       let problem = """
-        has more than \(Segments.mostOfSendouts) conditions that name a sendout with those of the segments in it
+        the filter has more than \(Segments.mostOfSendouts) conditions that name a sendout with those of the segments in it
         """
-      await #expect(throws: RegistryError.invalid(field: "filter", problem: problem)) {
-        try await self.add("one more", "in segment 'of sendouts' or opened sendout 1", to: segments, of: customer)
+      try await refuse("in segment 'of sendouts' or opened sendout 1", "at 29: with this, \(problem)")
+      try await refuse("opened sendout 1 or in segment 'of sendouts'", "at 32: with this, \(problem)")
+      // What was not read has no place.
+      await #expect(throws: RegistryError.invalid(field: "filter", problem: "has \(deep)")) {
+        _ = try await segments.add(
+          customer, SegmentRequest(name: "too deep", filter: .segment(.number(last.rawValue))))
       }
     }
   }

@@ -71,12 +71,14 @@ package struct Exports: Sendable {
   /// - Throws: `DataInOutError.invalid`, `.tooManyExports`, `.tooManyExportsOfAll`; `RegistryError.invalid`.
   package func begin(_ customer: CustomerID, _ request: ExportRequest) async throws -> ExportPages {
     let turn = try turns.take(customer)
+    let segments = Segments(pool, retentionDays: retentionDays)
     var filter: ResolvedFilter?
-    if let wanted = request.filter {
-      filter = try await Segments(pool, retentionDays: retentionDays).resolve(customer, wanted)
-    }
-    if request.sendout != nil, request.subject != .pushes {
-      throw DataInOutError.invalid(field: "sendout", problem: "is for exports of pushes alone")
+    if let wanted = request.filter { filter = try await segments.resolve(customer, wanted) }
+    if let sendout = request.sendout {
+      guard request.subject == .pushes else {
+        throw DataInOutError.invalid(field: "sendout", problem: "is for exports of pushes alone")
+      }
+      try await segments.requireSendout(customer, sendout, field: "sendout")
     }
     var columns: [ExportColumn] = []
     for name in request.columns ?? ExportColumn.usual(of: request.subject) {

@@ -52,7 +52,7 @@ struct ContactCommand: AsyncParsableCommand {
     @OptionGroup var options: ManagementOptions
   }
 
-  struct Put: OneContactCommand {
+  struct Put: ContactChangingCommand {
     static let operation = ContactOperations.put
     static let configuration = CommandConfiguration(
       abstract: "Add a contact, or replace all that is known of one.",
@@ -65,11 +65,9 @@ struct ContactCommand: AsyncParsableCommand {
     @OptionGroup var which: OriginalIDOptions
     @OptionGroup var fields: ContactOptions
     @OptionGroup var options: ManagementOptions
-
-    var body: ContactRequest { get throws { try fields.request } }
   }
 
-  struct Update: OneContactCommand {
+  struct Update: ContactChangingCommand {
     static let operation = ContactOperations.change
     static let configuration = CommandConfiguration(
       abstract: "Change fields of a contact. Options that are left out change nothing.",
@@ -82,8 +80,6 @@ struct ContactCommand: AsyncParsableCommand {
     @OptionGroup var which: OriginalIDOptions
     @OptionGroup var fields: ContactOptions
     @OptionGroup var options: ManagementOptions
-
-    var body: ContactRequest { get throws { try fields.request } }
   }
 
   struct Data: OneContactCommand {
@@ -153,6 +149,21 @@ extension OneContactCommand where Reply == ContactDetails {
   func text(_ contact: ContactDetails) -> String { contact.text }
 }
 
+/// A command that says what is known of a contact.
+protocol ContactChangingCommand: OneContactCommand where Body == ContactRequest, Reply == ContactDetails {
+  var fields: ContactOptions { get set }
+}
+
+extension ContactChangingCommand {
+  var body: ContactRequest { get throws { try fields.request } }
+
+  func resolved(in stores: ManagementStores) async throws -> Self {
+    var command = self
+    command.fields = try await fields.resolved(of: customer, in: stores)
+    return command
+  }
+}
+
 /// Which contact.
 struct OriginalIDOptions: ParsableArguments {
   @Argument(help: "The customer's own id of the user.") var originalId: String
@@ -172,8 +183,19 @@ struct ContactOptions: ParsableArguments {
   var properties: [String] = []
   @Option(help: "A day, as in 1980-02-29; \"\" removes it.") var dateOfBirth: String?
   @Option(
-    parsing: .upToNextOption, help: "Numbers of the lists that it is on from now on; \"\" for none.")
-  var listIds: [Change<ListID>] = []
+    parsing: .upToNextOption, help: "Names or numbers of the lists that it is on from now on; \"\" for none.")
+  var listIds: [String] = []
+
+  /// With numbers in place of names of lists.
+  func resolved(of customer: CustomerID, in stores: ManagementStores) async throws -> Self {
+    var options = self
+    for (index, list) in listIds.enumerated() {
+      guard let reference = FilterReference(argument: list) else { continue }
+      let number = try await stores.number(of: reference, ListReply.self, customer, argument: "--list-ids")
+      options.listIds[index] = "\(number)"
+    }
+    return options
+  }
 
   /// - Throws: `ValidationError`.
   var request: ContactRequest {
@@ -189,7 +211,8 @@ struct ContactOptions: ParsableArguments {
         (UTF8String($0.name), $0.value.isEmpty ? JSONValue.null : .string($0.value))
       }
       return ContactRequest(
-        listIds: listIds.isEmpty ? nil : listIds.compactMap(\.value), texts: texts, dateOfBirth: dateOfBirth,
+        listIds: listIds.isEmpty ? nil : listIds.compactMap { ListID($0) }, texts: texts,
+        dateOfBirth: dateOfBirth,
         properties: properties.isEmpty ? nil : Dictionary(properties) { $1 })
     }
   }

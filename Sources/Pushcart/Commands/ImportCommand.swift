@@ -1,5 +1,4 @@
 public import ArgumentParser
-import Audience
 import DataInOut
 import FoundationEssentials
 import Operations
@@ -96,28 +95,20 @@ struct ImportCommand: AsyncParsableCommand {
     }
 
     private func request(_ stores: ManagementStores) async throws -> ImportRequest {
-      ImportRequest(
-        name: name, listId: try await number(of: list, "--list", in: stores) { .list($0) }.map { ListID($0) },
-        segmentId: try await number(of: segment, "--segment", in: stores) { .segment($0) }.map { SegmentID($0) },
-        mode: mode, identity: identity, columns: ColumnMap.columns(map), others: others, delimiter: delimiter,
+      var request = ImportRequest(
+        name: name, mode: mode, identity: identity, columns: ColumnMap.columns(map), others: others,
+        delimiter: delimiter,
         encoding: encoding,
         dateFormat: dateFormat, decimalComma: decimalComma ? true : nil, emptyClears: emptyClears ? true : nil,
         allowEmpty: allowEmpty ? true : nil, appId: app, appType: type, sandbox: sandbox ? true : nil,
         dryRun: dryRun ? true : nil)
-    }
-
-    /// - Parameters:
-    ///   - option: for errors.
-    ///   - filter: of what has the name. It is looked up as in any filter.
-    private func number(
-      of reference: FilterReference?, _ option: String, in stores: ManagementStores,
-      _ filter: (FilterReference) -> Filter
-    ) async throws -> Int64? {
-      guard let reference, reference.number == nil else { return reference?.number }
-      switch try await Segments(stores.pool).resolve(customer, filter(reference), field: option).filter {
-      case .list(let found), .segment(let found): return found.number
-      default: return nil
+      if let list {
+        request.listId = try await stores.number(of: list, ListReply.self, customer, argument: "--list")
       }
+      if let segment {
+        request.segmentId = try await stores.number(of: segment, SegmentReply.self, customer, argument: "--segment")
+      }
+      return request
     }
   }
 

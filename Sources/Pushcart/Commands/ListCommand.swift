@@ -45,13 +45,13 @@ struct ListCommand: AsyncParsableCommand {
     @OptionGroup var common: CustomerOptions
   }
 
-  struct Show: NumberedCommand {
+  struct Show: NamedCommand {
     static let operation = ListOperations.show
     static let configuration = CommandConfiguration(
       abstract: "Show a list with the count of its members.",
       discussion: "Example: pushcart list show 1000000005 --customer 1")
 
-    @OptionGroup var which: NumberOptions<ListReply>
+    @OptionGroup var which: ReferenceOptions<ListReply>
     @OptionGroup var options: ManagementOptions
 
     func text(_ list: ListReply) -> String {
@@ -66,7 +66,7 @@ struct ListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "List the contacts on a list.", discussion: "Example: pushcart list members 1000000005 --customer 1")
 
-    @OptionGroup var which: NumberOptions<ListReply>
+    @OptionGroup var which: ReferenceOptions<ListReply>
     @OptionGroup var paging: PageOptions<ContactID>
     @OptionGroup var options: ManagementOptions
   }
@@ -81,14 +81,14 @@ struct ListCommand: AsyncParsableCommand {
         Example: pushcart list change 1000000005 --customer 1 --add lars@example.com --remove mia@example.com
         """)
 
-    @OptionGroup var which: NumberOptions<ListReply>
+    @OptionGroup var which: ReferenceOptions<ListReply>
     @OptionGroup var members: MembersOptions
     @OptionGroup var options: ManagementOptions
   }
 }
 
 /// A command that lists who is on a list, or in a segment.
-protocol ContactsCommand: NumberedCommand
+protocol ContactsCommand: NamedCommand
 where Target == (Thing.Number, PageRequest<ContactID>), Reply == Page<ContactDetails, ContactID> {
   var paging: PageOptions<ContactID> { get }
 }
@@ -103,7 +103,7 @@ extension ContactsCommand {
 }
 
 /// A command that says who joins and who leaves a list, or a static segment.
-protocol MembersCommand: NumberedCommand where Target == Thing.Number, Body == MembersRequest, Reply == MembersReply {
+protocol MembersCommand: NamedCommand where Target == Thing.Number, Body == MembersRequest, Reply == MembersReply {
   var members: MembersOptions { get }
 }
 

@@ -48,16 +48,20 @@ protocol OperationCommand: ManagementCommand, OperationCalling {
   func text(_ reply: Reply) -> String
   /// Whether the exit status is 0.
   func isSuccess(_ reply: Reply) -> Bool
+  /// The command with numbers in place of the names that it looks up.
+  func resolved(in stores: ManagementStores) async throws -> Self
 }
 
 extension OperationCommand {
   static var operationID: String { operation.description.id }
 
   func isSuccess(_: Reply) -> Bool { true }
+  func resolved(in _: ManagementStores) async throws -> Self { self }
 
   func run(in stores: ManagementStores) async throws {
-    let reply = try await stores.call(Self.operation, of: customer, try target, try body)
-    try options.output.show(reply, for: text)
+    let command = try await resolved(in: stores)
+    let reply = try await stores.call(Self.operation, of: customer, try command.target, try command.body)
+    try options.output.show(reply, for: command.text)
     if !isSuccess(reply) { throw ExitCode.failure }
   }
 }

@@ -1,8 +1,7 @@
-public import ArgumentParser
+import ArgumentParser
 import Operations
-public import Wire
+import Wire
 
-extension SegmentID: ExpressibleByArgument {}
 extension SegmentOperations: CommandedOperations { static var commands: [Command] { [SegmentCommand.self] } }
 
 struct SegmentCommand: AsyncParsableCommand {
@@ -43,13 +42,13 @@ struct SegmentCommand: AsyncParsableCommand {
     }
   }
 
-  struct Update: ChangingCommand, NumberedCommand {
+  struct Update: ChangingCommand, NamedCommand {
     static let operation = SegmentOperations.change
     static let configuration = CommandConfiguration(
       abstract: "Change a segment. Options that are left out change nothing.",
       discussion: "Example: pushcart segment update 3 --customer 1 --filter \"country = 'SE'\"")
 
-    @OptionGroup var which: NumberOptions<SegmentReply>
+    @OptionGroup var which: ReferenceOptions<SegmentReply>
     @Option(parsing: .unconditional, help: "Display name.") var name: String?
     @Option(parsing: .unconditional, help: "What it is for; \"\" removes it.") var description: String?
     @Option(parsing: .unconditional, help: "Who is in it.", transform: { try Filter(textOrTree: $0) })
@@ -76,12 +75,12 @@ struct SegmentCommand: AsyncParsableCommand {
     @OptionGroup var common: CustomerOptions
   }
 
-  struct Show: NumberedCommand {
+  struct Show: NamedCommand {
     static let operation = SegmentOperations.show
     static let configuration = CommandConfiguration(
       abstract: "Show a segment.", discussion: "Example: pushcart segment show 3 --customer 1")
 
-    @OptionGroup var which: NumberOptions<SegmentReply>
+    @OptionGroup var which: ReferenceOptions<SegmentReply>
     @OptionGroup var options: ManagementOptions
 
     func text(_ segment: SegmentReply) -> String {
@@ -99,7 +98,7 @@ struct SegmentCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "List who is in a segment now.", discussion: "Example: pushcart segment contacts 3 --customer 1")
 
-    @OptionGroup var which: NumberOptions<SegmentReply>
+    @OptionGroup var which: ReferenceOptions<SegmentReply>
     @OptionGroup var paging: PageOptions<ContactID>
     @OptionGroup var options: ManagementOptions
   }
@@ -112,17 +111,17 @@ struct SegmentCommand: AsyncParsableCommand {
         Example: pushcart segment change 3 --customer 1 --add lars@example.com --remove mia@example.com
         """)
 
-    @OptionGroup var which: NumberOptions<SegmentReply>
+    @OptionGroup var which: ReferenceOptions<SegmentReply>
     @OptionGroup var members: MembersOptions
     @OptionGroup var options: ManagementOptions
   }
 
-  struct Delete: ChangingCommand, NumberedCommand {
+  struct Delete: ChangingCommand, NamedCommand {
     static let operation = SegmentOperations.remove
     static let configuration = CommandConfiguration(
       abstract: "Remove a segment that nothing uses.", discussion: "Example: pushcart segment delete 3 --customer 1")
 
-    @OptionGroup var which: NumberOptions<SegmentReply>
+    @OptionGroup var which: ReferenceOptions<SegmentReply>
     @OptionGroup var options: ManagementOptions
   }
 
@@ -163,7 +162,8 @@ struct SegmentCommand: AsyncParsableCommand {
     @OptionGroup var options: ManagementOptions
 
     func run(in stores: ManagementStores) async throws {
-      let request = SegmentCountRequest(filter: which.filter, exact: exact ? true : nil)
+      let filter = try await which.resolved(of: customer, in: stores).filter
+      let request = SegmentCountRequest(filter: filter, exact: exact ? true : nil)
       var reply = try await stores.call(SegmentOperations.count, of: customer, (), request)
       while reply.isUnfinished {
         try await Task.sleep(for: .milliseconds(500))
@@ -190,6 +190,12 @@ struct SegmentCommand: AsyncParsableCommand {
     @Option(parsing: .unconditional, help: "The contact with this original id.") var to: String
     @OptionGroup var options: ManagementOptions
 
+    func resolved(in stores: ManagementStores) async throws -> Self {
+      var command = self
+      command.which = try await which.resolved(of: customer, in: stores)
+      return command
+    }
+
     var body: SegmentExplainRequest { SegmentExplainRequest(filter: which.filter, originalId: to) }
 
     func text(_ reply: SegmentExplainReply) -> String {
@@ -212,6 +218,14 @@ struct FilterOptions: ParsableArguments {
     guard (segment == nil) != (given == nil) else {
       throw ValidationError("Give either a segment or --filter FILTER.")
     }
+  }
+
+  func resolved(of customer: CustomerID, in stores: ManagementStores) async throws -> Self {
+    guard let segment else { return self }
+    var options = self
+    let number = try await stores.number(of: segment, SegmentReply.self, customer, argument: "<segment>")
+    options.segment = .number(number.rawValue)
+    return options
   }
 
   var filter: Filter { given ?? segment.map { Filter.segment($0) } ?? .everyone }

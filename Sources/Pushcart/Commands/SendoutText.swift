@@ -1,3 +1,4 @@
+import Operations
 import Wire
 
 extension SendoutReply {
@@ -36,7 +37,7 @@ extension SendoutReply {
   private var facts: [(name: String, value: String)] {
     let all: [(String, String?)] =
       [
-        ("kind", testOf == nil && kind == .broadcast ? nil : kindInWords), ("audience", audience?.words),
+        ("kind", testOf == nil && kind == .broadcast ? nil : kindInWords), ("audience", audience?.words()),
         ("alert", message?.alert.map { $0.shortened }), ("languages", languages),
         ("rich page", template.map { "\($0)\(templateVersion.map { ", version \($0)" } ?? "")" }),
         ("purpose", purpose.rawValue),
@@ -95,21 +96,6 @@ extension WinnerDecision {
     case (.waitingForPerson, _): "none, so the rest waits for pushcart sendout winner"
     case (.decided, let variant?): "\(variant), by \(by?.rawValue ?? "a hub")"
     case (.decided, nil): "none, so the rest gets nothing"
-    }
-  }
-}
-
-extension Audience {
-  fileprivate var words: String {
-    switch self {
-    case .all: "every contact"
-    case .list(let list): "list \(list)"
-    case .lists(let lists): "lists \(lists.map(\.description).asList())"
-    case .originalIds(let ids):
-      ids.count > 3 ? "\(ids.count) original ids" : ids.joined(separator: ", ")
-    case .segment(let segment): "segment \(segment)"
-    case .filter(let filter): filter.text
-    case .excluding(let audience, let filter): "\(audience.words), without those who meet \(filter.text)"
     }
   }
 }

@@ -1,10 +1,9 @@
-public import ArgumentParser
+import ArgumentParser
 import FoundationEssentials
 import Operations
 import Sendouts
-public import Wire
+import Wire
 
-extension TriggerID: ExpressibleByArgument {}
 extension TriggerOperations: CommandedOperations { static var commands: [Command] { [TriggerCommand.self] } }
 
 struct TriggerCommand: AsyncParsableCommand {
@@ -41,7 +40,7 @@ struct TriggerCommand: AsyncParsableCommand {
     }
   }
 
-  struct Update: ChangingCommand, NumberedCommand {
+  struct Update: ChangingCommand, NamedCommand {
     static let operation = TriggerOperations.change
     static let configuration = CommandConfiguration(
       abstract: "Change a trigger. Options that are left out change nothing.",
@@ -51,7 +50,7 @@ struct TriggerCommand: AsyncParsableCommand {
         Example: pushcart trigger update 1 --customer 1 --active false
         """)
 
-    @OptionGroup var which: NumberOptions<TriggerReply>
+    @OptionGroup var which: ReferenceOptions<TriggerReply>
     @Option(parsing: .unconditional, help: "Display name.") var name: String?
     @Option(parsing: .unconditional, help: "What it is for; \"\" removes it.") var description: String?
     @Option(parsing: .upToNextOption, help: "Bundle id of the app, or of several.") var app: [String] = []
@@ -90,12 +89,12 @@ struct TriggerCommand: AsyncParsableCommand {
     @OptionGroup var common: CustomerOptions
   }
 
-  struct Show: NumberedCommand {
+  struct Show: NamedCommand {
     static let operation = TriggerOperations.show
     static let configuration = CommandConfiguration(
       abstract: "Show a trigger.", discussion: "Example: pushcart trigger show 1 --customer 1")
 
-    @OptionGroup var which: NumberOptions<TriggerReply>
+    @OptionGroup var which: ReferenceOptions<TriggerReply>
     @OptionGroup var options: ManagementOptions
 
     func text(_ trigger: TriggerReply) -> String {
@@ -112,13 +111,13 @@ struct TriggerCommand: AsyncParsableCommand {
     }
   }
 
-  struct Figures: NumberedCommand {
+  struct Figures: NamedCommand {
     static let operation = TriggerOperations.figures
     static let configuration = CommandConfiguration(
       abstract: "Show what became of a trigger's messages, by day.",
       discussion: "Example: pushcart trigger figures 1 --customer 1 --days 7")
 
-    @OptionGroup var which: NumberOptions<TriggerReply>
+    @OptionGroup var which: ReferenceOptions<TriggerReply>
     @Option(help: "How many days. (default: 30)") var days: Int32?
     @OptionGroup var options: ManagementOptions
 
@@ -136,13 +135,13 @@ struct TriggerCommand: AsyncParsableCommand {
     }
   }
 
-  struct Remove: ChangingCommand, NumberedCommand {
+  struct Remove: ChangingCommand, NamedCommand {
     static let operation = TriggerOperations.remove
     static let configuration = CommandConfiguration(
       abstract: "Remove a trigger. What it has sent stays in reports.",
       discussion: "Example: pushcart trigger remove 1 --customer 1")
 
-    @OptionGroup var which: NumberOptions<TriggerReply>
+    @OptionGroup var which: ReferenceOptions<TriggerReply>
     @OptionGroup var options: ManagementOptions
   }
 
@@ -156,7 +155,7 @@ struct TriggerCommand: AsyncParsableCommand {
         Example: pushcart trigger send 1 --customer 1 --to lars@example.com --property orderNo=A-17 --at 2026-11-20T09:00:00Z
         """)
 
-    @OptionGroup var which: NumberOptions<TriggerReply>
+    @OptionGroup var which: ReferenceOptions<TriggerReply>
     @Option(parsing: .unconditional, help: "The contact with this original id.") var to: String
     @Option(
       name: .customLong("property"), parsing: .upToNextOption,
@@ -181,7 +180,8 @@ struct TriggerCommand: AsyncParsableCommand {
         }
         message.deliveryTime = .set(date)
       }
-      let trigger = try await stores.call(TriggerOperations.show, of: which.customer, which.number, ())
+      let number = try await which.number(in: stores)
+      let trigger = try await stores.call(TriggerOperations.show, of: which.customer, number, ())
       let reply = try await stores.messages.send(which.customer, message, by: trigger).message
       try options.output.show(reply) { $0.text }
     }

@@ -27,6 +27,15 @@ import Wire
     }
   }
 
+  @Test func `An export of a sendout that does not exist writes nothing, and names its option`() async throws {
+    try await withSendingBench { bench in
+      let pushcart = Pushcart(databaseURL: bench.database.connectionString, masterKey: bench.masterKey)
+      let refused = try await pushcart.run(["export", "pushes", "--customer", "\(bench.customer)", "--sendout", "8"])
+      #expect(refused.status == 1 && refused.output.isEmpty, "\(refused)")
+      #expect(refused.errors == "Error: --sendout names sendout 8, and there is none of this number.\n", "\(refused)")
+    }
+  }
+
   @Test func `A condition that looks back further than the hub keeps the ledger is refused at the command line, too`()
     async throws
   {

@@ -85,7 +85,7 @@ import Wire
         ["send", "--app", SendingBench.appID, "--alert", "x", "--draft", "--list", "news", "--exclude", "has device"]
           + customer)
       #expect(
-        draft.output.contains("audience  in list 5, without those who meet has device\n"), "\(draft)")
+        draft.output.contains("audience  contacts who meet in list 5, without those who meet has device\n"), "\(draft)")
       let unknown = try await pushcart.run(
         ["sendout", "audience", "--app", SendingBench.appID, "--segment", "VIP"] + customer)
       #expect(unknown.status == 1 && unknown.errors.contains("names segment 'VIP', and there is none"), "\(unknown)")
@@ -106,6 +106,75 @@ import Wire
       _ = try await pushcart.run(["import", file, "--segment", "-VIP"] + customer)
       let stored = try await bench.database.query("SELECT segment_id FROM import")
       #expect(try stored.map { try $0.decode(Int64.self) } == [1])
+    }
+  }
+
+  @Test func `A thing that has a name is shown, changed and put on by it, and a refusal names the argument`()
+    async throws
+  {
+    try await withSendingBench { bench in
+      try await bench.addDevices(2)
+      let pushcart = Pushcart(databaseURL: bench.database.connectionString, masterKey: bench.masterKey)
+      let customer = ["--customer", "\(bench.customer)"]
+      func run(_ arguments: String...) async throws -> Pushcart.Outcome { try await pushcart.run(arguments + customer) }
+      _ = try await run("segment", "add", "--name", "The few", "--static")
+      for (name, id) in [("news", "5"), ("old news", "6"), ("5", "7")] {
+        _ = try await run("list", "add", "--name", name, "--list-id", id)
+      }
+      _ = try await run("trigger", "add", "--name", "Order", "--app", SendingBench.appID, "--alert", "x")
+      for (arguments, output) in [
+        (["list", "show", "old news"], "List 6, old news, has 0 members.\n"),
+        // Digits alone are a number.
+        (["list", "show", "5"], "List 5, news, has 0 members.\n"),
+        (["list", "change", "news", "--add", "user1@example.com"], "1 joined list 5; 0 left it.\n"),
+        (["list", "members", "old news"], "Nobody of list 6 is here.\n"),
+        (["segment", "change", "The few", "--add", "user2@example.com"], "1 joined segment 1; 0 left it.\n"),
+        (["segment", "update", "The few", "--name", "A few"], "Segment 1, A few, is changed.\n"),
+        (["segment", "delete", "A few"], "Segment 1, A few, is removed.\n"),
+        (["trigger", "update", "Order", "--description", "By the shop"], "Trigger 1, Order, is changed.\n"),
+        (["trigger", "remove", "Order"], "Trigger 1, Order, is removed.\n"),
+      ] {
+        let outcome = try await pushcart.run(arguments + customer)
+        #expect(outcome.output == output, "\(arguments): \(outcome.errors)")
+      }
+      let lists = "SELECT list_id FROM list_member ORDER BY list_id"
+      func numbers() async throws -> [Int64] {
+        try await bench.database.query(lists).map { try $0.decode(Int64.self) }
+      }
+      #expect(try await run("contact", "update", "user1@example.com", "--list-ids", "old news", "7").status == 0)
+      #expect(try await numbers() == [6, 7])
+      let refused = [
+        (["list", "show", "new"], "<list> names list 'new', and there is none of this name."),
+        (["list", "members", "8"], "<list> names list 8, and there is none of this number."),
+        (["list", "show", "0"], "<list> names list 0, and there is none of this number."),
+        (["segment", "count", "9"], "<segment> names segment 9, and there is none of this number."),
+        (["segment", "count", "A few"], "<segment> names segment 'A few', and there is none of this name."),
+        (
+          ["segment", "explain", "9", "--to", "user1@example.com"],
+          "<segment> names segment 9, and there is none of this number."
+        ),
+        (["segment", "count", "--filter", "in segment 9"], "--filter at 12: there is no segment 9."),
+        (["trigger", "show", "order"], "<trigger> names trigger 'order', and there is none of this name."),
+        (
+          ["trigger", "send", "9", "--to", "user1@example.com"],
+          "<trigger> names trigger 9, and there is none of this number."
+        ),
+        (
+          ["contact", "update", "user1@example.com", "--list-ids", "5", "new"],
+          "--list-ids names list 'new', and there is none of this name."
+        ),
+        (
+          ["contact", "put", "user1@example.com", "--list-ids", "8"],
+          "--list-ids names list 8, and there is none of this number."
+        ),
+      ]
+      for (arguments, sentence) in refused {
+        let outcome = try await pushcart.run(arguments + customer)
+        #expect(outcome.status == 1 && outcome.errors == "Error: \(sentence)\n", "\(arguments): \(outcome)")
+      }
+      #expect(try await numbers() == [6, 7])
+      #expect(try await run("contact", "update", "user1@example.com", "--list-ids", "").status == 0)
+      #expect(try await numbers().isEmpty)
     }
   }
 

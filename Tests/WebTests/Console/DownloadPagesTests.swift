@@ -53,6 +53,9 @@ import Wire
       let lines = try await browser.post(
         "/console/exports", [("what", "devices"), ("format", "ndjson"), ("columns", "originalId")])
       #expect(lines.text == #"{ "originalId" : "lars@example.com" }"# + "\n", "\(lines.text)")
+      let wrong = try await browser.post("/console/exports", [("what", "pushes"), ("sendout", "7")])
+      #expect(wrong.status == 400 && wrong.text.contains("and there is none of this number"), "\(wrong.text)")
+      try await console.database.addSendouts(7...7, of: console.customer)
       let pushes = try await browser.post("/console/exports", [("what", "pushes"), ("sendout", "7")])
       #expect(pushes.status == 200 && pushes.text.hasPrefix("originalId,sendoutId,"), "\(pushes.text)")
 

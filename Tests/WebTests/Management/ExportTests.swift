@@ -134,6 +134,28 @@ private final class SlowReaders: Sendable {
     }
   }
 
+  @Test func `An export of a sendout that the customer does not have is refused before its first byte`() async throws {
+    try await withManagementServer { managed in
+      try await managed.database.addSendouts(7...7, of: managed.customer)
+      #expect(try await export("pushes?sendout=7&columns=pushNo", managed).text == "pushNo\n")
+      for (sendout, key) in [(8, managed.key), (7, managed.otherKey)] {
+        let refused = try await export("pushes?sendout=\(sendout)", managed, key: key)
+        #expect(refused.status == 400)
+        #expect(refused.error == "sendout names sendout \(sendout), and there is none of this number.")
+      }
+      let log = try await managed.send("GET", "/api/v1/audit").json.array("items") ?? []
+      #expect(log.filter { $0.string("action") == "data.export" }.count == 1)
+      // Neither keeps one of the customer's places.
+      let exports = Exports(managed.database.pool, retentionDays: nil)
+      var request = ExportRequest(.pushes)
+      for sendout in [8, 8, 8, 7] as [Int64] {
+        request.sendout = SendoutID(sendout)
+        let pages = try? await exports.begin(managed.customer, request)
+        #expect((pages != nil) == (sendout == 7))
+      }
+    }
+  }
+
   @Test func `A page of large rows ends before it takes much memory, and the next one goes on behind it`() async throws
   {
     try await withManagementServer { managed in
@@ -365,6 +387,7 @@ private final class SlowReaders: Sendable {
   @Test func `Devices and pushes that meet a filter are found window by window`() async throws {
     try await withManagementServer { managed in
       let app = try await managed.addApp()
+      try await managed.database.addSendouts(1...1, of: managed.customer)
       try await managed.database.query(
         """
         WITH made AS (

@@ -1,4 +1,5 @@
 import Delivery
+import Operations
 import Postgres
 import Registry
 import Support
@@ -10,6 +11,21 @@ import Wire
     {"name":"Friday","appId":"com.acme.app","audience":{"all":true},"message":{"alert":"Hi {{firstName}}","badge":1,
     "fields":{"campaign":"friday","nested":{"a":[1,2.5,null,true]}}}}
     """
+
+  @Test func `Command line and console have the same words of an audience`() throws {
+    let filter = try Filter(text: "country = 'SE'")
+    let cases: [(Audience, String)] = [
+      (.all, "every contact"), (.list(ListID(7)), "list 7"),
+      (.lists([ListID(7), ListID(8), ListID(9)]), "lists 7, 8 and 9, each contact once"),
+      (.originalIds(["a@example.com"]), "original id a@example.com"),
+      (.originalIds(["a", "b", "c"]), "original ids a, b and c"),
+      (.originalIds(["a", "b", "c", "d"]), "<4> original ids"), (.segment(SegmentID(3)), "segment 3"),
+      (.filter(filter), "contacts who meet country = 'SE'"),
+      (.excluding(.list(ListID(7)), filter), "list 7, without those who meet country = 'SE'"),
+    ]
+    for (audience, words) in cases { #expect(audience.words { "<\($0)>" } == words) }
+    #expect(Audience.originalIds(["a", "b", "c", "d"]).words() == "4 original ids")
+  }
 
   @Test func `A sendout is a draft until it is started, and shows what was requested`() async throws {
     try await withManagementServer { managed in

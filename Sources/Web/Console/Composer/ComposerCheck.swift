@@ -151,18 +151,16 @@ struct ComposerCheck: Sendable {
   }
 
   private func who() async throws -> String {
-    let excluded = draft.audience?.exclude.map { ", but not who meets \($0.text)" } ?? ""
-    return try await included() + excluded
+    try await included() + (draft.audience?.exclusionWords ?? "")
   }
 
   private func included() async throws -> String {
-    switch draft.audience?.included {
-    case .all, .excluding: return "Every contact"
+    guard let audience = draft.audience?.included else { return "Nobody: its original ids have been deleted" }
+    switch audience {
     case .list(let list):
       let name = try await call.read(ListOperations.list, PageRequest(after: ListID(list.rawValue - 1), limit: 1)).items
         .first { $0.listId == list }?.name
       return name.map { "The list \($0) (\(list))" } ?? "The list \(list)"
-    case .lists(let lists): return "The lists \(lists.map(\.description).joined(separator: ", ")), each contact once"
     case .originalIds(let ids):
       let rest = ids.count - Self.shownIDs
       return ids.prefix(Self.shownIDs).joined(separator: ", ")
@@ -173,8 +171,7 @@ struct ComposerCheck: Sendable {
       ).items.first { $0.segmentId == segment }
       guard let found else { return "The segment \(segment)" }
       return "The segment \(found.name) (\(segment))" + (found.text.map { ": \($0)" } ?? "")
-    case .filter(let filter): return "Contacts who meet \(filter.text)"
-    case nil: return "Nobody: its original ids have been deleted"
+    case .all, .lists, .filter, .excluding: return audience.words().beginningUpper
     }
   }
 
@@ -219,13 +216,12 @@ struct ComposerCheck: Sendable {
     return call.formView(fields, ["maximumContacts": most], of: Self.path)
   }
 
-  /// Starts the sendout in some seconds, or schedules it at its time, if it still says what the page showed. The number of its devices has to be
-  /// typed where that is wanted.
+  /// Starts the sendout in some seconds, or schedules it at its time, if it still says what the page showed. The number of devices that the page
+  /// showed has to be typed where that is wanted.
   func start() async throws {
-    let devices = try await call.read(CampaignOperations.preflight, draft.sendoutId).devices
+    let devices = try await shownDevices()
     if isTyped(devices) {
-      let number = Int((call.form.text("devices") ?? "").filter(\.isNumber))
-      guard let number, number == devices || number == confirmed(devices) else {
+      guard Int((call.form.text("devices") ?? "").filter(\.isNumber)) == devices else {
         throw HTTPErrorResponse.badRequest(
           "devices must be \(Self.typed(devices)): the sendout goes to \(ComposerForm.grouped(devices)) devices.")
       }
@@ -243,12 +239,11 @@ struct ComposerCheck: Sendable {
 
   private static func typed(_ devices: Int) -> String { ComposerForm.grouped(devices) }
 
-  /// The number that the page showed, if not many devices have come or gone since.
-  private func confirmed(_ devices: Int) -> Int? {
-    guard let shown = call.form.text("counted").flatMap({ Int32($0) }).map(Int.init), shown >= 0,
-      abs(devices - shown) <= devices / 20 + 5
-    else { return nil }
-    return shown
+  /// How many devices the page showed. They are not counted once more, which takes seconds for a large audience: the digest holds what the sendout
+  /// says, and `maximumContacts` how many it may reach.
+  private func shownDevices() async throws -> Int {
+    if let shown = call.form.text("counted").flatMap({ Int($0) }), shown >= 0 { return shown }
+    return try await call.read(CampaignOperations.preflight, draft.sendoutId).devices
   }
 
   // MARK: Testing

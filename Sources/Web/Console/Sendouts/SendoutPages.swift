@@ -78,7 +78,8 @@ enum SendoutPages {
       sendout.kind == .broadcast && call.allows(CampaignOperations.copy)
       ? [["audiences": CampaignActions.audiences(sendout)]] : []
     values["message"] = sendout.message.map { message($0) } ?? []
-    values["audienceText"] = sendout.audience?.words ?? "Original ids, which retention has deleted."
+    let audience = sendout.audience?.words(counting: ChartText.grouped) ?? "original ids, which retention has deleted"
+    values["audienceText"] = audience.beginningUpper + "."
     if case .segment(let segment) = sendout.audience?.included, call.allows(SegmentOperations.show) {
       values["segment"] = "\(segment)"
     }
@@ -203,21 +204,6 @@ extension SendoutReply {
       “\(name)” went to \(ChartText.grouped(counts.sent)) of \(ChartText.grouped(counts.audience)) devices. \
       \(ChartText.grouped(counts.left)) pushes are not sent yet.
       """
-  }
-}
-
-extension Audience {
-  /// For people.
-  fileprivate var words: String {
-    switch self {
-    case .all: "All contacts."
-    case .segment(let segment): "Segment \(segment)."
-    case .filter(let filter): "Contacts who meet \(filter.text)."
-    case .excluding(let audience, let filter): "\(audience.words) Without those who meet \(filter.text)."
-    case .list(let list): "List \(list)."
-    case .lists(let lists): "Lists \(lists.map(\.description).joined(separator: ", "))."
-    case .originalIds(let ids): "\(ChartText.grouped(ids.count)) original ids."
-    }
   }
 }
 

@@ -50,7 +50,9 @@ enum ExportOperations {
           content: .text(["text/csv", "application/x-ndjson"], example: example))
       ],
       errors: [
-        .error("A parameter is wrong.", DataInOutError.invalid(field: "columns", problem: "is empty")),
+        .error(
+          "A parameter is wrong, or names what does not exist.",
+          DataInOutError.invalid(field: "columns", problem: "is empty")),
         .error("Others of the customer are on their way.", DataInOutError.tooManyExports(limit: Exports.atOnce)),
         .error("So many of all customers are on their way that none can begin.", DataInOutError.tooManyExportsOfAll),
       ])
