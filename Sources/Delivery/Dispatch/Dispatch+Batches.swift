@@ -9,16 +9,21 @@ import Wire
 // Claiming and preparing batches, and starting the slices that send them.
 extension Dispatch {
   func sendLoop(_ slices: inout DiscardingTaskGroup) async {
-    var next = await claimNext()
-    while var batch = next {
-      next = nil
-      async let following = claimNext()
-      await send(batch, &slices)
-      // The next batch may wait for the permit.
-      batch.permit = nil
-      next = await following
+    await withTaskGroup(of: PreparedBatch?.self) { ahead in
+      for _ in 0..<(source == nil ? Self.claimsAhead : 1) { ahead.addTask { await self.claimNext() } }
+      for await next in ahead {
+        guard var batch = next else { continue }
+        ahead.addTask { await self.claimNext() }
+        await send(batch, &slices)
+        // The next batch may wait for the permit.
+        batch.permit = nil
+      }
     }
   }
+
+  /// How many batches are claimed and prepared while one is sent. With caps a claim takes as long as sending a batch: one after the other, they
+  /// would hold up the sendout, and a core would be idle.
+  private static let claimsAhead = 2
 
   /// The next batch, claimed and prepared; `nil` when there is none now, or the window is closed.
   func claimNext() async -> PreparedBatch? {

@@ -9,7 +9,7 @@ import Wire
 
 /// One run of a sendout's lane on this hub.
 ///
-/// One task claims and prepares batches, one ahead of the batch that is being sent. Each slice of a batch has a task that sends it
+/// Two tasks claim and prepare batches, ahead of the batch that is being sent. Each slice of a batch has a task that sends it
 /// and takes its outcomes. One task extends leases, and the outcome writer writes what comes in. The window bounds how many pushes
 /// of this hub are between being sent and being written, and gives the lane's runs their turns; the run's part of it is closed when no
 /// more may leave.
