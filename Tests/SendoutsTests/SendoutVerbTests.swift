@@ -16,13 +16,13 @@ import Wire
     async throws
   {
     try await withSendingBench { bench in
-      try await bench.addDevices(200)
+      try await bench.addDevices(280)
       bench.simulator.apns.rule(.any, .ignore)
       try await bench.withHubs(hubs, { $0.dispatch.window = 30 }) {
         let key = try await bench.send()
         _ = await bench.simulator.apns.received(count: 1)
-        // A hub has a batch in hand, and the next one, of which it lets go when it hears that the sendout is paused.
-        _ = try await bench.until(key) { $0.counts?.sending == 80 * hubs }
+        // A hub has a batch in hand, and the next two, of which it lets go when it hears that the sendout is paused.
+        _ = try await bench.until(key) { $0.counts?.sending == 120 * hubs }
         try await bench.sendouts.pause(bench.customer, key.sendout)
         _ = try await bench.until(key) { $0.counts?.sending == 40 * hubs }
         bench.simulator.apns.removeRules()
@@ -32,12 +32,12 @@ import Wire
         #expect(paused.state == .paused && paused.haltReason == nil)
         let sent = try #require(paused.counts).accepted
         #expect((1...30 * hubs).contains(sent))
-        #expect(paused.counts?.queued == 200 - sent)
+        #expect(paused.counts?.queued == 280 - sent)
 
         try await bench.sendouts.resume(bench.customer, key.sendout)
         let finished = try await bench.until(key, .finished)
-        #expect(finished.counts == SendoutCounts(audience: 200, sent: 200, accepted: 200))
-        #expect(bench.simulator.apns.count == 200)
+        #expect(finished.counts == SendoutCounts(audience: 280, sent: 280, accepted: 280))
+        #expect(bench.simulator.apns.count == 280)
       }
     }
   }
@@ -45,7 +45,7 @@ import Wire
   @Test(arguments: [1, 2])
   func `Cancelling counts sent pushes, and the rest never leaves`(_ hubs: Int) async throws {
     try await withSendingBench { bench in
-      try await bench.addDevices(200)
+      try await bench.addDevices(280)
       bench.simulator.apns.rule(.any, .ignore)
       try await bench.withHubs(hubs, { $0.dispatch.window = 30 }) {
         let key = try await bench.send()
@@ -53,13 +53,13 @@ import Wire
         let cancelled = try await bench.sendouts.cancel(bench.customer, key.sendout)
         #expect(cancelled.state == .cancelled && cancelled.finishedAt != nil)
         let atOnce = try #require(cancelled.counts)
-        // A hub has a batch in hand, and the next one.
-        #expect(atOnce.cancelled >= 200 - 80 * hubs)
+        // A hub has a batch in hand, and the next two.
+        #expect(atOnce.cancelled >= 280 - 120 * hubs)
         bench.simulator.apns.removeRules()
         bench.simulator.apns.answerIgnored()
         let ended = try await bench.until(key) { $0.counts?.sending == 0 && $0.counts?.queued == 0 }
         let counts = try #require(ended.counts)
-        #expect(counts.accepted + counts.cancelled == 200)
+        #expect(counts.accepted + counts.cancelled == 280)
         #expect(counts.accepted == bench.simulator.apns.count)
       }
     }

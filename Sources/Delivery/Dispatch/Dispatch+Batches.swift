@@ -10,7 +10,7 @@ import Wire
 extension Dispatch {
   func sendLoop(_ slices: inout DiscardingTaskGroup) async {
     await withTaskGroup(of: PreparedBatch?.self) { ahead in
-      for _ in 0..<(source == nil ? Self.claimsAhead : 1) { ahead.addTask { await self.claimNext() } }
+      for _ in 0..<(source == nil ? Self.batchesAhead : 1) { ahead.addTask { await self.claimNext() } }
       for await next in ahead {
         guard var batch = next else { continue }
         ahead.addTask { await self.claimNext() }
@@ -21,9 +21,9 @@ extension Dispatch {
     }
   }
 
-  /// How many batches are claimed and prepared while one is sent. With caps a claim takes as long as sending a batch: one after the other, they
-  /// would hold up the sendout, and a core would be idle.
-  private static let claimsAhead = 2
+  /// How many batches are ahead of the one that is sent: one is claimed while another is prepared. With caps a claim takes as long as sending a
+  /// batch. One after the other they would hold up the sendout, and a core would be idle.
+  private static let batchesAhead = 2
 
   /// The next batch, claimed and prepared; `nil` when there is none now, or the window is closed.
   func claimNext() async -> PreparedBatch? {
@@ -36,7 +36,7 @@ extension Dispatch {
   }
 
   func claimAndPrepare() async -> PreparedBatch? {
-    guard var batch = await claim() else { return nil }
+    guard var batch = try? await claims.withPermit(claim) else { return nil }
     var run = BatchRun(batch, dispatcher.outcomePolicy(of: plan, for: lane.app))
     guard
       let pushes = await persistently("read a batch", { [batch] in try await self.ledger.pushes(of: batch) })
@@ -123,21 +123,27 @@ extension Dispatch {
     return nil
   }
 
-  /// Claims the next batch. If the reply to a claim is lost, what it claimed is released first.
+  /// Claims the next batch, one claim at a time. If the reply to a claim is lost, what it claimed is released first. Nothing is claimed once a claim
+  /// has found nothing.
   func claim() async -> ClaimedBatch? {
+    guard !isDrained.load(ordering: .relaxed) else { return nil }
     await releaseLostClaims()
-    return await persistently("claim a batch") {
-      guard self.window.end == nil else { return nil }
-      do {
-        let batch = try await self.ledger.claim()
-        if let batch { self.leases.add(batch.claim, until: batch.leaseEnd) }
-        return batch
-      } catch PostgresError.unknownOutcome(let statement) {
-        self.hasLostClaim.store(true, ordering: .relaxed)
-        await self.releaseLostClaims()
-        throw PostgresError.connectionLost(statement: statement)
-      }
-    } ?? nil
+    let batch = await persistently("claim a batch") { try await self.claimOnce() } ?? nil
+    if batch == nil { isDrained.store(true, ordering: .relaxed) }
+    return batch
+  }
+
+  private func claimOnce() async throws -> ClaimedBatch? {
+    guard window.end == nil else { return nil }
+    do {
+      let batch = try await ledger.claim()
+      if let batch { leases.add(batch.claim, until: batch.leaseEnd) }
+      return batch
+    } catch PostgresError.unknownOutcome(let statement) {
+      hasLostClaim.store(true, ordering: .relaxed)
+      await releaseLostClaims()
+      throw PostgresError.connectionLost(statement: statement)
+    }
   }
 
   /// Releases what claims without a reply may have claimed, however often that takes: before the next claim, and before the run ends.

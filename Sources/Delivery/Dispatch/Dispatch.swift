@@ -9,8 +9,8 @@ import Wire
 
 /// One run of a sendout's lane on this hub.
 ///
-/// Two tasks claim and prepare batches, ahead of the batch that is being sent. Each slice of a batch has a task that sends it
-/// and takes its outcomes. One task extends leases, and the outcome writer writes what comes in. The window bounds how many pushes
+/// Two tasks claim and prepare batches, ahead of the batch that is being sent: one claims while the other prepares. Each slice of a batch has a
+/// task that sends it and takes its outcomes. One task extends leases, and the outcome writer writes what comes in. The window bounds how many pushes
 /// of this hub are between being sent and being written, and gives the lane's runs their turns; the run's part of it is closed when no
 /// more may leave.
 final class Dispatch: Sendable {
@@ -33,6 +33,10 @@ final class Dispatch: Sendable {
   let source: InMemoryBatchQueue?
   let hasAccepted = Atomic(false)
   let stop: StopSignal
+  /// One claim at a time.
+  let claims = AsyncSemaphore(1)
+  /// Whether a claim has found nothing.
+  let isDrained = Atomic(false)
   /// Whether a claim had no reply, so that this run may own a batch that it does not know.
   let hasLostClaim = Atomic(false)
   let logger: Logger
