@@ -36,12 +36,13 @@ public struct TestPhone: Sendable {
     return try await server.send(method, path, headers: headers, json: json)
   }
 
-  /// The first one from now on that the phone has not signed at. Phones that are not registered yet share theirs.
+  /// One that the phone has not signed at: a minute ahead or more, so that none of a test's own is the same. Phones that are not registered
+  /// yet share theirs.
   private func nextMoment() -> Int64 {
     let now = Int64(Date().timeIntervalSince1970)
     return lastMoments.withLock { moments in
-      let next = max(now, (moments["\(appKey) \(deviceID ?? "")"] ?? 0) + 1)
-      let moment = next < now + 240 ? next : now
+      let next = max(now + 60, (moments["\(appKey) \(deviceID ?? "")"] ?? 0) + 1)
+      let moment = next < now + 240 ? next : now + 60
       moments["\(appKey) \(deviceID ?? "")"] = moment
       return moment
     }
