@@ -25,8 +25,9 @@ public struct PhoneMessages: Sendable {
   /// Lets one request of each phone at a time filter or order.
   private let turns = KeyedSemaphore<PhoneID>(1)
 
-  public init(_ pool: Pool, confirm: @escaping Confirm) {
-    database = pool.limited(to: .seconds(4))
+  /// - Parameter timeLimit: when a read ends at the latest.
+  public init(_ pool: Pool, timeLimit: Duration = .seconds(4), confirm: @escaping Confirm) {
+    database = pool.limited(to: timeLimit)
     self.confirm = confirm
   }
 

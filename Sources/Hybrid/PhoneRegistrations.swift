@@ -15,11 +15,13 @@ public struct PhoneRegistrations: Sendable {
   private let verification: NumberVerification
   private let devices: PhoneDevices
 
+  /// - Parameter timeLimit: when a statement ends at the latest.
   public init(
-    _ pool: Pool, pins: PINs, delivery: PINDelivery, pushApps: PushAppCache, registrations: RegistrationBatcher
+    _ pool: Pool, pins: PINs, delivery: PINDelivery, pushApps: PushAppCache, registrations: RegistrationBatcher,
+    timeLimit: Duration = .seconds(4)
   ) {
     self.pool = pool
-    database = pool.limited(to: .seconds(4))
+    database = pool.limited(to: timeLimit)
     verification = NumberVerification(pool: pool, database: database, pins: pins, delivery: delivery)
     devices = PhoneDevices(
       database: database, pushApps: pushApps, registrations: registrations, delivery: delivery)

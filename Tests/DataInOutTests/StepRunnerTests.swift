@@ -42,10 +42,17 @@ import Wire
       try await refuse("c", database)
       let runner = runner(bench.work)
       for tries in 1..<RetryPolicy.mostStepFailures {
+        let before = try await database.query("SELECT extract(epoch FROM now())::float8")[0].decode(Double.self)
         #expect(await !runner.turn(of: bench.customer) { true })
         #expect(try await failures(database) == tries)
         #expect(try await Imports(bench.pool).find(bench.customer, number).state == .merging)
-        // It waits for its delay.
+        // It waits for its delay: the shortest one would be over at once on a busy machine, so that it is made longer here.
+        let delay = try await database.query(
+          """
+          UPDATE import SET try_at = try_at + interval '1 hour'
+          RETURNING extract(epoch FROM try_at - interval '1 hour')::float8 - $1::float8
+          """, before)[0].decode(Double.self)
+        #expect(delay >= RetryPolicy.steps.first / 2 / .seconds(1))
         #expect(try await bench.work.due().isEmpty)
         #expect(await !runner.turn(of: bench.customer) { true })
         #expect(try await failures(database) == tries)

@@ -133,17 +133,13 @@ import Wire
       try await withThrowingTaskGroup(of: Void.self) { group in
         group.addTask { try await runner.run() }
         let key = try await bench.send()
-        for attempts in 1...3 {
-          var push: PushReply?
-          try await waitUntil {
-            push = try await bench.pushes(key).first
-            return push?.attempts == attempts
-          }
-          #expect(push?.state == .waiting)
+        try await waitUntil {
           try await bench.makeDue(key)
+          return try await bench.show(key).state == .finished
         }
-        let finished = try await bench.until(key, .finished)
+        let finished = try await bench.show(key)
         #expect(finished.counts == SendoutCounts(audience: 1, sent: 1, accepted: 1))
+        #expect(try await bench.pushes(key).map(\.attempts) == [4])
         group.cancelAll()
       }
     }

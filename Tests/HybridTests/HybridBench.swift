@@ -46,7 +46,7 @@ struct HybridBench: Sendable {
   ) -> (MessageDispatcher, HybridMessages) {
     let dispatcher = dispatcher ?? bench.dispatcher()
     let messages = MessageDispatcher(dispatcher, sendsItself: sendsItself)
-    let registrations = registrations ?? RegistrationBatcher(bench.pool)
+    let registrations = registrations ?? RegistrationBatcher(bench.pool, limits: .patient)
     let apps = PushAppCache(bench.pool, timeToLive: appsLive)
     let service = MessageService(
       bench.pool, dispatcher: dispatcher, messages: messages, apps: apps,

@@ -125,7 +125,7 @@ import Wire
           body: "\(index % 3)", sender: "\(index % 2)", at: "2016-01-\(10 + index)T00:00:00Z", status: "Sent")
       }
       let place = try await Corpus.settle(database, messages)
-      let phone = PhoneMessages(database.pool) { _, _, _ in }
+      let phone = PhoneMessages(database.pool, timeLimit: .seconds(120)) { _, _, _ in }
       func days(_ options: [(String, String)]) async throws -> ([Int], Int64?) {
         let (found, count) = try await phone.list(place.app, place.device, try ODataQuery(options))
         let number = { (message: PhoneMessageReply) in Int(message.id.suffix(4)) ?? 0 }
@@ -166,7 +166,7 @@ import Wire
 
   /// What a filter finds among the messages of `Corpus`, by their bodies.
   private func found(_ filter: String, _ pool: Pool, _ place: Corpus.Place) async throws -> [String] {
-    let messages = PhoneMessages(pool) { _, _, _ in }
+    let messages = PhoneMessages(pool, timeLimit: .seconds(120)) { _, _, _ in }
     let query = try ODataQuery([("$filter", filter), ("$orderby", "DateTime")])
     return try await messages.list(place.app, place.device, query).messages.map(\.body)
   }

@@ -14,7 +14,7 @@ import Wire
     allOrNothing: Bool
   ) async throws {
     try await withHybridBench { hybrid in
-      var limits = RegistrationBatcher.Limits()
+      var limits = RegistrationBatcher.Limits.patient
       limits.requests = 600
       let (dispatcher, messages) = HybridBench.hub(
         hybrid.bench, confirmationTime: .seconds(30), sendsItself: false,

@@ -61,7 +61,7 @@ struct WebhookBench: Sendable {
   ///   - isEmpty: whether what deliveries tell of is gone.
   ///   - faulty: events of which no body can be made.
   func runner(
-    timeLimit: Duration = .seconds(30), shutdownTimeout: Duration = .seconds(25), isEmpty: Bool = false,
+    timeLimit: Duration = .seconds(600), shutdownTimeout: Duration = .seconds(25), isEmpty: Bool = false,
     faulty: Set<WebhookEvent> = [], linesEvery: Duration = .zero, logger: Logger = TestServer.logger,
     post: OutboxRunner.Post? = nil
   ) -> WebhookRunner {

@@ -11,7 +11,7 @@ import Wire
       let pool = database.pool
       let customer = try await database.customer()
       let app = try await PushApps(pool, vault: try .fresh()).add(customer, .ios())
-      let registrations = RegistrationBatcher(pool, endpoints: EndpointRules())
+      let registrations = RegistrationBatcher(pool, limits: .patient, endpoints: EndpointRules())
       for (contact, token) in [("a", "aa"), ("a", "aa"), ("b", "aa"), ("b", "bb")] {
         let body = PushDevicesBody(
           contact, firstName: nil, token: String(repeating: token, count: 32), type: .ios)

@@ -12,7 +12,7 @@ extension SendingBench {
     return MessageService(
       pool, dispatcher: dispatcher, messages: MessageDispatcher(dispatcher, sendsItself: false),
       apps: PushAppCache(pool), credentials: PushCredentialVault(pool, vault: vault),
-      registrations: RegistrationBatcher(pool))
+      registrations: RegistrationBatcher(pool, limits: .patient))
   }
 
   func preflight(_ request: SendoutRequest, seesPersonal: Bool = true) async throws -> PreflightReply {

@@ -51,6 +51,8 @@ import Wire
         let waiting = try await bench.pushes(key).filter { $0.state == .waiting }
         #expect(Set(waiting.map(\.reason)) == ["THIRD_PARTY_AUTH_ERROR"])
         #expect(try await bench.invalidation(waiting[0].deviceId).at == nil)
+        // It is raised beside the writing of the outcomes.
+        try await waitUntil { try await alarm() != nil }
         #expect(try await alarm()?.hasPrefix("THIRD_PARTY_AUTH_ERROR: Firebase's own key for Apple") == true)
         bench.simulator.fcm.removeRules()
         try await bench.makeDue(key)

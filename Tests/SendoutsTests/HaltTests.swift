@@ -75,6 +75,10 @@ import Wire
   @Test func `A sendout of few pushes at a time pauses where too many fail`() async throws {
     try await withSendingBench { bench in
       try await bench.addDevices(800)
+      // These are never answered, so the sendout cannot end by itself.
+      try await bench.addDevices(5, from: 801, prefix: "bb")
+      bench.simulator.apns.rule(.prefix("bb"), .ignore)
+      defer { bench.simulator.apns.answerIgnored() }
       bench.simulator.apns.rule(.any, .refuse(status: 400, reason: "PayloadEmpty"))
       // Each batch waits for its turn, and so has a step of its own.
       let key = try await bench.make(CampaignFields(ratePerSecond: 200), start: true)

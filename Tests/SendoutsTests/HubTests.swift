@@ -109,11 +109,19 @@ import Wire
   @Test func `All sendouts of a hub together have no more pushes in flight than its window`() async throws {
     try await withSendingBench { bench in
       try await bench.addDevices(200)
-      bench.simulator.apns.rule(.any, .after(.milliseconds(20), .accept))
+      // None is answered before some are seen in flight.
+      bench.simulator.apns.rule(.any, .ignore)
       try await bench.withHubs(1, { $0.dispatch.window = 50 }) {
         var keys: [SendoutKey] = []
         for _ in 1...4 { keys.append(try await bench.send()) }
         var most = 0
+        try await waitUntil {
+          most = try await inFlight(bench)
+          return most > 0
+        }
+        bench.simulator.apns.removeRules()
+        bench.simulator.apns.rule(.any, .after(.milliseconds(20), .accept))
+        bench.simulator.apns.answerIgnored()
         while let key = keys.last {
           most = max(most, try await inFlight(bench))
           if try await bench.show(key).state == .finished { keys.removeLast() }

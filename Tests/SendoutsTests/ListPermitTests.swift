@@ -21,7 +21,7 @@ import Wire
       let service = MessageService(
         bench.pool, dispatcher: dispatcher, messages: MessageDispatcher(dispatcher, sendsItself: false),
         apps: PushAppCache(bench.pool), credentials: PushCredentialVault(bench.pool, vault: bench.vault),
-        registrations: RegistrationBatcher(bench.pool))
+        registrations: RegistrationBatcher(bench.pool, limits: .patient))
       let other = CustomerID(bench.customer.rawValue + 1)
       let events = Events()
       let (gate, open) = AsyncStream.makeStream(of: Void.self)

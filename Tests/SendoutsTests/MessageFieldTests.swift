@@ -28,7 +28,7 @@ import Wire
       let messages = MessageService(
         bench.pool, dispatcher: dispatcher, messages: MessageDispatcher(dispatcher, sendsItself: false),
         apps: PushAppCache(bench.pool), credentials: PushCredentialVault(bench.pool, vault: bench.vault),
-        registrations: RegistrationBatcher(bench.pool))
+        registrations: RegistrationBatcher(bench.pool, limits: .patient))
       func request(_ message: MessageBody) async throws -> PreviewedRequest {
         let request = MessagePreviewRequest(appId: app.appID, appType: app.type, message: message)
         return try #require(try await messages.preview(bench.customer, request).requests.first)

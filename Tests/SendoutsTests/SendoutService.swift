@@ -48,7 +48,8 @@ enum SendoutService: CaseIterable, Sendable {
     _ bench: SendingBench, contacts: Int, endpoints: EndpointRules? = nil, token: ((Int) -> String)? = nil
   ) async throws -> PushApp {
     let app = try await app(bench)
-    let registrations = RegistrationBatcher(bench.pool, endpoints: endpoints ?? EndpointRules(bench.simulator))
+    let registrations = RegistrationBatcher(
+      bench.pool, limits: .patient, endpoints: endpoints ?? EndpointRules(bench.simulator))
     for number in 1...contacts {
       let body = PushDevicesBody(
         "user\(number)@example.com", firstName: "N\(number)",

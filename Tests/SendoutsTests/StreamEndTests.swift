@@ -14,7 +14,7 @@ import Wire
     MessageService(
       bench.pool, dispatcher: dispatcher, messages: MessageDispatcher(dispatcher, sendsItself: sendsItself),
       apps: PushAppCache(bench.pool), credentials: PushCredentialVault(bench.pool, vault: bench.vault),
-      registrations: RegistrationBatcher(bench.pool))
+      registrations: RegistrationBatcher(bench.pool, limits: .patient))
   }
 
   private let request = MessageRequest(

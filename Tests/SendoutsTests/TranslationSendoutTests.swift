@@ -102,7 +102,7 @@ import Wire
       let messages = MessageService(
         bench.pool, dispatcher: dispatcher, messages: MessageDispatcher(dispatcher, sendsItself: sendsItself),
         apps: PushAppCache(bench.pool), credentials: PushCredentialVault(bench.pool, vault: bench.vault),
-        registrations: RegistrationBatcher(bench.pool))
+        registrations: RegistrationBatcher(bench.pool, limits: .patient))
       try await bench.withHubs {
         for number in 1...Self.contacts.count {
           let target = MessageTarget(originalId: "user\(number)@example.com")

@@ -29,7 +29,7 @@ import Wire
   ) async throws {
     var endpoints = EndpointRules(bench.simulator)
     if !silent.isEmpty { endpoints.webPush.listed = try Self.listed(bench.simulator, silent) }
-    let registrations = RegistrationBatcher(bench.pool, endpoints: endpoints)
+    let registrations = RegistrationBatcher(bench.pool, limits: .patient, endpoints: endpoints)
     let body = PushDevicesBody(
       "user\(number)@example.com", firstName: "N\(number)", token: subscription, type: .web)
     try await registrations.register(bench.customer, try Registration(body, apps: [app]), returnsContact: false)

@@ -37,13 +37,14 @@ struct DataTreeBench: Sendable {
 
   /// Runs `body` while so many hubs send notifications; they are killed when that ends.
   /// - Parameters:
+  ///   - lease: how long a claim is valid; longer than a hub's, as a slow machine extends none in time.
   ///   - jitter: how much of the random half each delay gets, 0 to 1.
   ///   - clock: by which closed lanes are tried again.
   ///   - services: send in place of the bench's own.
   ///   - vault: opens what is sealed, in place of the bench's own.
   ///   - groupSize: how many are claimed at once; nil for as many as hubs do.
   func withRunner(
-    _ count: Int = 1, lease: Duration = .seconds(20), jitter: Double = 0, clock: SteerableClock? = nil,
+    _ count: Int = 1, lease: Duration = .seconds(120), jitter: Double = 0, clock: SteerableClock? = nil,
     services: PushServices? = nil, vault: Vault? = nil, groupSize: Int? = nil,
     dispatch configure: (inout DispatchSettings) -> Void = { _ in }, _ body: () async throws -> Void
   ) async throws {
@@ -109,6 +110,10 @@ struct DataTreeBench: Sendable {
   }
 
   func untilAlarm() async throws { try await waitUntil { try await app()?.alarm != nil } }
+  /// Waits until nothing is on its way. What still is when a lane closes may be refused later, and closes it again.
+  func untilReleased() async throws {
+    try await waitUntil { try await query("SELECT FROM data_tree_due WHERE lease_until IS NOT NULL").isEmpty }
+  }
 
   /// Waits until a hub has looked for what is due, and has begun to send it.
   func untilScanned() async throws {

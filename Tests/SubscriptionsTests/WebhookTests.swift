@@ -337,7 +337,7 @@ private struct WebhookBench: Sendable {
 }
 
 private func withWebhook(
-  requestTimeout: Duration = .seconds(60), _ body: @Sendable (DataTreeBench, WebhookBench) async throws -> Void
+  requestTimeout: Duration = .seconds(600), _ body: @Sendable (DataTreeBench, WebhookBench) async throws -> Void
 ) async throws {
   try await withDataTree { tree in
     let (receiver, silent, closed) = (WebhookReceiver(), WebhookReceiver(), ClosedPort())

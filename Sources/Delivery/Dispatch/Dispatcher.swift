@@ -309,6 +309,8 @@ public struct DispatchSettings: Sendable {
   public var recipientAge: Duration = .seconds(1)
   /// How long a push may wait for a connection before it goes back to the ledger.
   public var connectTimeout: Duration = .seconds(3)
+  /// How long a single message waits for the database before whoever sends it hears that this is away.
+  public var acceptTimeout: Duration = .seconds(10)
   /// Most batches of the ledger that this hub has in memory before they are sent; a customer has half of them at most.
   public var batchesInMemory = 16
   /// Most pushes sent in one call; a fifth of the window at most.

@@ -38,7 +38,8 @@ public final class MessageDispatcher: Service {
     var policy = Batcher<Item, [Result<Acceptance, any Error>]>.FailurePolicy()
     policy.concernsSomeItems = { ($0 as? PostgresError)?.isOfData == true }
     batcher = Batcher(
-      BatchLimits(batchWeight: Self.chunk, batchesPerKey: 1, items: 8192, timeout: .seconds(10)),
+      BatchLimits(
+        batchWeight: Self.chunk, batchesPerKey: 1, items: 8192, timeout: dispatcher.settings.acceptTimeout),
       full: PostgresError.busy("too many messages are waiting already"), onFailure: policy,
       on: dispatcher.database.executor
     ) { _, items in

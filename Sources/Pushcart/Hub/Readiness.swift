@@ -22,10 +22,11 @@ final class Readiness: Service {
   private let database: any Querying
   private let state = Mutex(State.unknown)
 
-  init(_ pool: Pool, _ migrator: Migrator) {
+  /// - Parameter limit: how long the database may take to answer.
+  init(_ pool: Pool, _ migrator: Migrator, limit: Duration = .seconds(2)) {
     self.pool = pool
     self.migrator = migrator
-    database = pool.limited(to: .seconds(2))
+    database = pool.limited(to: limit)
   }
 
   func run() async throws {

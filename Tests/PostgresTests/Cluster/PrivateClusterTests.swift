@@ -15,7 +15,7 @@ import Testing
   private func withPool<Answer>(_ cluster: PrivateCluster, _ body: (Pool) async throws -> Answer) async throws -> Answer
   {
     var settings = PoolConfiguration(connectionString: cluster.connectionString(database: "pushcart"))
-    settings.queueTimeout = .seconds(30)
+    settings.queueTimeout = .seconds(120)
     let pool = Pool(settings, logger: TestServer.logger)
     let answer = try await body(pool)
     await pool.close()

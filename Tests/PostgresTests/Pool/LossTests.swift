@@ -195,24 +195,29 @@ import Testing
     try await withDatabase { database in
       try await database.withPool({ $0.sharedConnections = 1 }) { pool in
         let pid = try await pool.query(Statement("test.pid", .read, "SELECT pg_backend_pid()"))[0].decode(Int.self)
-        let slow = Statement("test.slow", .write, "SELECT pg_sleep(0.5)")
         let gate = Gate()
-        async let first: Void = { _ = try? await pool.query(slow) }()
-        try await database.waits(untilRunning: 1, like: "%pg_sleep(0.5)%")
-        // While the thread waits here, what follows gathers, to be taken in one turn. The pauses keep its order.
-        async let held: Void = Task(executorPreference: pool.executor) { gate.wait(for: 1) }.value
-        try await waitUntil { gate.isWaiting }
-        async let turn: Void = Task(executorPreference: pool.executor) { gate.wait(for: 2) }.value
-        try await Task.sleep(for: .milliseconds(20))
-        async let second: Void = { _ = try? await pool.query(slow) }()
-        try await Task.sleep(for: .milliseconds(20))
-        gate.open(1)
+        let tasks = try await database.pool.transaction { holder in
+          try await holder.query(Self.lock)
+          // It ends with this transaction.
+          let first = Task { _ = try? await pool.query(Self.lock) }
+          try await database.waits(untilRunning: 1, like: "%xact_lock%", waitingFor: "Lock")
+          // While the thread waits here, what follows gathers, to be taken in one turn. The pauses keep its order.
+          let held = Task(executorPreference: pool.executor) { gate.wait(for: 1) }
+          try await waitUntil { gate.waitsFor(1) }
+          let turn = Task(executorPreference: pool.executor) { gate.wait(for: 2) }
+          try await Task.sleep(for: .milliseconds(20))
+          let second = Task { _ = try? await pool.query(Self.lock) }
+          try await Task.sleep(for: .milliseconds(20))
+          gate.open(1)
+          try await waitUntil { gate.waitsFor(2) }
+          return [first, held, turn, second]
+        }
         let state = "SELECT count(*) FROM pg_stat_activity WHERE pid = \(pid)"
         try await waitUntil { try await database.query(state + " AND state = 'idle'")[0].decode(Int.self) == 1 }
         try await database.query("SELECT pg_terminate_backend(\(pid))")
         try await waitUntil { try await database.query(state)[0].decode(Int.self) == 0 }
         gate.open(2)
-        _ = await (first, held, turn, second)
+        for task in tasks { await task.value }
         #expect(try await pool.query(Statement("test.one", .read, "SELECT 1::int8"))[0].decode(Int.self) == 1)
       }
     }
@@ -221,11 +226,12 @@ import Testing
   /// Holds up threads until it is opened far enough.
   private final class Gate: Sendable {
     private let level = Atomic(0)
-    private let waiting = Atomic(false)
-    var isWaiting: Bool { waiting.load(ordering: .acquiring) }
+    private let awaited = Atomic(0)
+    /// Whether a thread has come to wait for this.
+    func waitsFor(_ level: Int) -> Bool { awaited.load(ordering: .acquiring) >= level }
     func open(_ level: Int) { self.level.store(level, ordering: .releasing) }
     func wait(for level: Int) {
-      waiting.store(true, ordering: .releasing)
+      awaited.store(level, ordering: .releasing)
       while self.level.load(ordering: .acquiring) < level { usleep(1000) }
     }
   }

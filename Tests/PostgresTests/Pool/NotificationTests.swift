@@ -1,3 +1,4 @@
+import Locking
 import Postgres
 import Support
 import Testing
@@ -20,7 +21,9 @@ import Testing
     try await withDatabase { database in
       let storm = Statement(
         "test.storm", .write, "SELECT pg_notify('storm', i::text) FROM generate_series($1::int4, $2::int4) i")
+      let hasEnded = Mutex(false)
       let reader = Task {
+        defer { hasEnded.withLock { $0 = true } }
         // Without such an element in between there is no gap.
         var runs: [[Int]] = []
         for try await element in database.pool.notifications(on: ["storm"]) {
@@ -42,7 +45,11 @@ import Testing
         }
       }
       try await waitUntil { try await database.waits(untilRunning: 1, like: "LISTEN%", state: "idle") != listeners }
-      try await database.pool.query(Self.notify, "storm", "0")
+      // A reader that is too slow misses some, and this could be among them.
+      try await waitUntil {
+        try await database.pool.query(Self.notify, "storm", "0")
+        return hasEnded.withLock(\.self)
+      }
       let runs = try await reader.value
       #expect(runs.count >= 2)
       for run in runs { #expect(run == run.first.map { Array($0..<$0 + run.count) } ?? []) }

@@ -42,7 +42,7 @@ import Testing
     defer { proxy.close() }
     proxy.block()
     var settings = PoolConfiguration(connectionString: proxy.connectionString(for: server.connectionString("postgres")))
-    settings.connectTimeout = .milliseconds(100)
+    settings.connectTimeout = .seconds(1)
     settings.queueTimeout = .seconds(60)
     let pool = Pool(settings, logger: TestServer.logger)
     async let answer = pool.query(Statement("test.one", .read, "SELECT 1"))

@@ -20,13 +20,16 @@ extension TestDatabase {
   }
 
   /// Returns when that many backends run such a statement, waiting for that kind of event.
+  /// - Throws: after five minutes, see `waitUntil`.
   @discardableResult
   func waits(
     untilRunning count: Int, like pattern: String, state: String = "active", waitingFor event: String = ""
   ) async throws -> [Int] {
-    while true {
-      let found = try await backends(running: pattern, state: state, waitingFor: event)
-      if found.count == count { return found }
+    var found: [Int] = []
+    try await waitUntil(every: .milliseconds(1)) {
+      found = try await backends(running: pattern, state: state, waitingFor: event)
+      return found.count == count
     }
+    return found
   }
 }

@@ -83,13 +83,14 @@ import Wire
   }
 
   @Test func `A request that is not answered in time is uncertain, and its connection is given up`() async throws {
-    // Long enough for the access token, which has the same limit.
     try await withAPNs(provider: { $0.requestTimeout = .seconds(3) }) { simulator, services in
       let account = services.windows(simulator)
+      // The access token has the same limit, which a busy machine may take.
+      try await waitUntil { await account.verdicts(simulator, ["first"]) == [.accepted] }
       simulator.wns.rule(.prefix("late"), .ignore)
       #expect(await account.verdicts(simulator, ["late"]) == [.uncertain(reason: "RequestTimeout")])
       #expect(await account.verdicts(simulator, ["late"]) == [.uncertain(reason: "RequestTimeout")])
-      #expect(Set(simulator.wns.requests.map(\.connection)).count == 2)
+      #expect(Set(simulator.wns.requests.suffix(2).map(\.connection)).count == 2)
     }
   }
 

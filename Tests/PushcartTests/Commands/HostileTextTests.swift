@@ -42,7 +42,7 @@ import Testing
 
   @Test func `Strings that break programs break no table`() async throws {
     try await withPushcart { pushcart, database in
-      let names = try Self.naughtyStrings().filter { !$0.isEmpty && !$0.unicodeScalars.contains("\u{0}") }
+      let names = try await Self.naughtyStrings().filter { !$0.isEmpty && !$0.unicodeScalars.contains("\u{0}") }
       try await database.query("INSERT INTO customer (name) SELECT * FROM unnest($1::text[])", names)
       let list = try await pushcart.run("customer", "list")
       #expect(list.status == 0)
@@ -61,7 +61,7 @@ import Testing
       let variables = "DATABASE_URL='\(database.connectionString.replacing("'", with: "'\\''"))'"
       for flag in ["", " --json"] {
         let command = "\(Pushcart.executable.path) template show t --customer 1\(flag)"
-        let shown = try Shell.run("\(variables) script -qec '\(command)' /dev/null")
+        let shown = try await Shell.run("\(variables) script -qec '\(command)' /dev/null")
         #expect(shown.output.contains(#"\u001b[2J"#), "\(shown.output)")
         #expect(shown.output.unicodeScalars.allSatisfy { !$0.steersTerminal || "\r\n\t".unicodeScalars.contains($0) })
       }
@@ -100,7 +100,7 @@ import Testing
   }
 
   /// The public list of naughty strings where it lies beside the project, else a few of their kinds.
-  private static func naughtyStrings() throws -> [String] {
+  private static func naughtyStrings() async throws -> [String] {
     let root = URL(filePath: #filePath).appending(path: "../../../..").standardized
     let list = root.appending(path: "../shared/corpora/naughty_strings.json.gz").standardized.path
     guard FileManager.default.fileExists(atPath: list) else {
@@ -108,7 +108,7 @@ import Testing
         hostile, "Ω≈ç√∫˜µ≤≥÷", "\u{FEFF}", "الكل في المجمو عة", "👩🏽‍👧", "\u{202A}test\u{202A}", "'; DROP TABLE customer",
       ]
     }
-    let text = try Shell.run("gunzip -c '\(list)'").output
+    let text = try await Shell.run("gunzip -c '\(list)'").output
     return try JSONDecoder().decode([String].self, from: Data(text.utf8))
   }
 }

@@ -83,10 +83,18 @@ func withPushcart(_ body: @escaping @Sendable (Pushcart, TestDatabase) async thr
 
 /// Shell scripts as a person would type them.
 enum Shell {
-  /// Runs a script to its end.
+  /// Runs a script to its end, on a thread of its own. One that tasks share would be missing to all other tests meanwhile.
   /// - Returns: its exit status, and what it wrote to standard output.
   static func run(
     _ script: String, in folder: String = "/tmp", path: String = ""
+  ) async throws -> (status: Int32, output: String) {
+    try await withCheckedThrowingContinuation { continuation in
+      Thread.detachNewThread { continuation.resume(with: Result { try wait(for: script, in: folder, path: path) }) }
+    }
+  }
+
+  private static func wait(
+    for script: String, in folder: String, path: String
   ) throws -> (status: Int32, output: String) {
     let process = Process()
     let pipe = Pipe()

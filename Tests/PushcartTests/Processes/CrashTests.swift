@@ -109,7 +109,8 @@ import Wire
     try await withProcessFixture { fixture in
       let hub = try await fixture.serve(logLevel: "info")
       #expect(try await hub.server.send("GET", "/healthz").status == 200)
-      #expect(try await hub.server.send("GET", "/readyz").status == 200)
+      // A busy database may take longer than a probe waits.
+      try await waitUntil { try await hub.server.send("GET", "/readyz").status == 200 }
       let metrics = try await hub.server.send("GET", "/metrics")
       #expect(metrics.header("Content-Type") == "text/plain; version=0.0.4; charset=utf-8")
       #expect(

@@ -31,7 +31,7 @@ import Wire
         document.getElementById("subscribe").click();
         """, ["grace@example.com", "Grace"])
       try #require(state == "This browser is registered.", "\(state)")
-      let registered = try Self.psql(
+      let registered = try await Self.psql(
         demo,
         """
         SELECT app_type, device.manufacturer, token LIKE '%https://localhost:\(pushPort)/wpush/v2/%'
@@ -43,22 +43,22 @@ import Wire
       try await Self.send(["--info", "Your table is ready", "--template", "offer"], in: folder)
       let alert = try await firefox.alert(1)
       #expect(alert.title == "Hello Grace" && alert.text == "Your table is ready")
-      #expect(try Self.opened(demo) == "0")
+      #expect(try await Self.opened(demo) == "0")
       try await firefox.clickAlert(1)
       #expect(try await firefox.tab("http://localhost:\(ports.hub)/c/").contains("Grace"))
-      try await waitUntil(every: .milliseconds(200)) { try Self.opened(demo) != "0" }
-      #expect(try Self.opened(demo) == "1")
+      try await waitUntil(every: .milliseconds(200)) { try await Self.opened(demo) != "0" }
+      #expect(try await Self.opened(demo) == "1")
 
       // Without a page, a click calls the pushreadurl.
       try await Self.send([], in: folder)
       #expect(try await firefox.alert(2).text == "Hello Grace")
       try await firefox.clickAlert(2)
-      try await waitUntil(every: .milliseconds(200)) { try Self.opened(demo) != "1" }
-      #expect(try Self.opened(demo) == "2")
+      try await waitUntil(every: .milliseconds(200)) { try await Self.opened(demo) != "1" }
+      #expect(try await Self.opened(demo) == "2")
 
       // A browser that ends a subscription tells the worker, which registers another one.
       try await firefox.endSubscriptions()
-      try await waitUntil(every: .milliseconds(200)) { try Self.devices(demo) == "2" }
+      try await waitUntil(every: .milliseconds(200)) { try await Self.devices(demo) == "2" }
       try await Self.send([], in: folder)
       #expect(try await firefox.alert(3).text == "Hello Grace")
     }
@@ -76,18 +76,19 @@ import Wire
     try #require(await sent.exit() == 0, "\(sent.text)")
   }
 
-  private static func devices(_ demo: RunningDemo) throws -> String {
-    try psql(
+  private static func devices(_ demo: RunningDemo) async throws -> String {
+    try await psql(
       demo,
       "SELECT count(*) FROM device JOIN contact USING (customer_id, contact_id) WHERE original_id = 'grace@example.com'"
     )
   }
 
-  private static func opened(_ demo: RunningDemo) throws -> String {
-    try psql(demo, "SELECT sum(opened) FROM report.sendout_totals WHERE customer_id = 1")
+  private static func opened(_ demo: RunningDemo) async throws -> String {
+    try await psql(demo, "SELECT sum(opened) FROM report.sendout_totals WHERE customer_id = 1")
   }
 
-  private static func psql(_ demo: RunningDemo, _ query: String) throws -> String {
-    try Shell.run("psql -XAt \"\(demo.database)\" <<'END'\n\(query)\nEND").output.trimmingCharacters(in: .newlines)
+  private static func psql(_ demo: RunningDemo, _ query: String) async throws -> String {
+    let answer = try await Shell.run("psql -XAt \"\(demo.database)\" <<'END'\n\(query)\nEND")
+    return answer.output.trimmingCharacters(in: .newlines)
   }
 }

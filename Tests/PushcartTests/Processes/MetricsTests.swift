@@ -14,6 +14,10 @@ import Testing
       for path in ["/nothing", "/api/v1/sendouts/\(sendout)", "/r/x", "/healthz"] {
         _ = try await hub.server.send("GET", path, key: fixture.key)
       }
+      // A push is counted once its outcome is known, which is later than its arrival.
+      try await waitUntil {
+        try await hub.server.send("GET", "/metrics").text.contains("\npushcart_pushes_total{")
+      }
       let reply = try await hub.server.send("GET", "/metrics")
       #expect(reply.header("Content-Type") == "text/plain; version=0.0.4; charset=utf-8")
       let reading = PrometheusReading(reply.text)

@@ -22,25 +22,25 @@ import Wire
       pushcart.environment["PUSHCART_OPERATIONS_PORT"] = "\(operations)"
       let hub = try await ProcessFixture.Hub(pushcart)
       try await withNginx(hub.server.url, operations: operations) { nginx in
-        let put = try nginx.curl(
+        let put = try await nginx.curl(
           "/rest/1/apps/\(ProcessFixture.appID)/pushdevices",
           "-X PUT -H 'X-Carma-Authentication-Token: \(fixture.key)' -H 'Content-Type: application/json'",
           #"-d '{"originalId":"robin@example.com","deviceInfo":[{"devicetoken":"c0ffee42"}]}'"#)
         #expect(put.hasPrefix("200 2 "), "\(put)")
-        #expect(try nginx.curl("/c/canary-token?canary=1").hasPrefix("404 2 "))
-        #expect(try nginx.curl("//c/canary-token").hasPrefix("404 2 "))
-        #expect(try nginx.curl("/%63/canary-token").hasPrefix("404 2 "))
+        #expect(try await nginx.curl("/c/canary-token?canary=1").hasPrefix("404 2 "))
+        #expect(try await nginx.curl("//c/canary-token").hasPrefix("404 2 "))
+        #expect(try await nginx.curl("/%63/canary-token").hasPrefix("404 2 "))
         let lookup = "/rest/1/apps/\(ProcessFixture.appID)/pushdevices/robin%40example.com?canary"
-        #expect(try nginx.curl(lookup, "-H 'X-Carma-Authentication-Token: \(fixture.key)'").hasPrefix("200 2 "))
+        #expect(try await nginx.curl(lookup, "-H 'X-Carma-Authentication-Token: \(fixture.key)'").hasPrefix("200 2 "))
         #expect(
-          try nginx.curl("/api/v1/reports/timeline?contact=robin", "-H 'Authorization: Bearer \(fixture.key)'")
+          try await nginx.curl("/api/v1/reports/timeline?contact=robin", "-H 'Authorization: Bearer \(fixture.key)'")
             .hasPrefix("200 2 "))
         for path in ["/metrics", "/healthz", "//metrics", "/swagger/"] {
-          #expect(try nginx.curl(path).hasPrefix("404 2 "), "\(path)")
+          #expect(try await nginx.curl(path).hasPrefix("404 2 "), "\(path)")
         }
 
         await hub.process.die()
-        #expect(try nginx.curl("/c/canary-token").hasPrefix("502 2 "))
+        #expect(try await nginx.curl("/c/canary-token").hasPrefix("502 2 "))
         let logs = try await nginx.end()
         #expect(logs.contains(#""path":"/c/…","status":502"#), "\(logs)")
         #expect(logs.contains(#""path":"/rest/1/apps/com.acme.app/pushdevices/…","status":200"#), "\(logs)")
@@ -71,7 +71,7 @@ import Wire
         routes.map { $0.replacing(#/\{(\w+)\}/#) { values[String($0.1)] ?? "canary-\($0.1)" } }
       })
     try await withNginx("http://127.0.0.1:1") { nginx in
-      try nginx.visit(
+      try await nginx.visit(
         paths.sorted() + ["/canary", "/api/v1/canary", "/api/v2/keys", "/rest/canary", "/c", "/canary/c/x"])
       let logs = try await nginx.end()
       #expect(logs.split(separator: "\n").count == paths.count + 6)
@@ -97,21 +97,21 @@ import Wire
   func `The proxy answers 429 to an address that asks the public routes too often`(route: String) async throws {
     // One a minute instead of fifty a second: then the burst alone decides, however slow the machine is.
     try await withNginx("http://127.0.0.1:1", rate: "1r/m") { nginx in
-      let statuses = try nginx.statuses("\(route)[1-260]")
+      let statuses = try await nginx.statuses("\(route)[1-260]")
       #expect(statuses.count == 260 && statuses.prefix(201).allSatisfy { $0 == "502" }, "\(statuses)")
       #expect(statuses.last == "429", "\(statuses)")
-      #expect(try nginx.curl("/api/v1/keys").hasPrefix("502 "), "management has no such limit")
+      #expect(try await nginx.curl("/api/v1/keys").hasPrefix("502 "), "management has no such limit")
       _ = try await nginx.end()
     }
   }
 
   @Test func `The proxy leads plain HTTP to TLS, and ends the handshake for another host`() async throws {
     try await withNginx("http://127.0.0.1:1") { nginx in
-      let plain = try Shell.run(
+      let plain = try await Shell.run(
         "curl -s -o /dev/null -w '%{http_code} %{redirect_url}' "
           + "--resolve \(Self.host):\(nginx.plainPort):127.0.0.1 http://\(Self.host):\(nginx.plainPort)/c/token")
       #expect(plain.output == "301 https://\(Self.host)/c/token")
-      let other = try Shell.run(
+      let other = try await Shell.run(
         "curl -sk --resolve other.example.com:\(nginx.port):127.0.0.1 https://other.example.com:\(nginx.port)/c/token")
       #expect(other.status == 35, "\(other)")
       _ = try await nginx.end()
@@ -122,7 +122,7 @@ import Wire
   func `The proxy asks the hub for no other protocol`(protocol: String) async throws {
     let upstream = try RecordingServer()
     try await withNginx("http://127.0.0.1:\(upstream.port)") { nginx in
-      let reply = try nginx.curl(
+      let reply = try await nginx.curl(
         "/c/token", "--http1.1 -H 'Connection: Upgrade, HTTP2-Settings' -H 'Upgrade: \(`protocol`)'",
         "-H 'HTTP2-Settings: AAMAAABkAAQAAP__'")
       #expect(reply.hasPrefix("200 1.1 "), "\(reply)")
@@ -143,38 +143,38 @@ import Wire
     let plainPort: Int
 
     /// Status, HTTP version and body of a request over TLS.
-    func curl(_ path: String, _ options: String...) throws -> String {
+    func curl(_ path: String, _ options: String...) async throws -> String {
       let command =
         "curl -s --path-as-is --cacert cert.pem --resolve \(NginxTests.host):\(port):127.0.0.1 "
         + "-o body -w '%{http_code} %{http_version} ' \(options.joined(separator: " ")) "
         + "'https://\(NginxTests.host):\(port)\(path)'; cat body"
-      return try Shell.run(command, in: folder).output
+      return try await Shell.run(command, in: folder).output
     }
 
     /// The statuses of requests, one after the other, to the paths that a pattern of curl makes.
-    func statuses(_ pattern: String) throws -> [Substring] {
+    func statuses(_ pattern: String) async throws -> [Substring] {
       let command =
         "curl -s --cacert cert.pem --resolve \(NginxTests.host):\(port):127.0.0.1 -o /dev/null -w '%{http_code} ' "
         + "'https://\(NginxTests.host):\(port)\(pattern)'"
-      return try Shell.run(command, in: folder).output.split(separator: " ")
+      return try await Shell.run(command, in: folder).output.split(separator: " ")
     }
 
     /// Asks for each path once, with a query.
-    func visit(_ paths: [String]) throws {
+    func visit(_ paths: [String]) async throws {
       let urls = paths.map { path in
         "url = \"https://\(NginxTests.host):\(port)\(path)?canary=1\"\noutput = \"/dev/null\"\n"
       }
       try urls.joined().write(toFile: "\(folder)/urls", atomically: true, encoding: .utf8)
       let command =
         "curl -s --path-as-is --globoff --cacert cert.pem --resolve \(NginxTests.host):\(port):127.0.0.1 -K urls"
-      #expect(try Shell.run(command, in: folder).status == 0)
+      #expect(try await Shell.run(command, in: folder).status == 0)
     }
 
     /// Ends it and gives its logs.
     func end() async throws -> String {
       process.signal(SIGQUIT)
       #expect(await process.exit() == 0, "\(process.text)")
-      return try Shell.run("cat pushcart.log pushcart-error.log 2>/dev/null", in: folder).output
+      return try await Shell.run("cat pushcart.log pushcart-error.log 2>/dev/null", in: folder).output
     }
   }
 
@@ -188,7 +188,7 @@ import Wire
     defer { directory.remove() }
     let folder = directory.path
     let ports = Port.free(2)
-    let made = try Shell.run(
+    let made = try await Shell.run(
       "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=\(Self.host) "
         + "-addext subjectAltName=DNS:\(Self.host) -keyout key.pem -out cert.pem", in: folder)
     #expect(made.status == 0)

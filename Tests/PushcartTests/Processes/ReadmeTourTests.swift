@@ -17,7 +17,7 @@ import Testing
       .replacing("…the line that make run prints…", with: demo.database)
       .replacing(#/alias pushcart=.*/#, with: "")
     #expect(!tour.contains("…"))
-    let walk = try Shell.run(
+    let walk = try await Shell.run(
       "set -e\n" + tour, in: folder.path, path: Pushcart.executable.deletingLastPathComponent().path)
     #expect(walk.status == 0, "\(walk.output)")
     #expect(!walk.output.contains(#"{"error""#), "\(walk.output)")

@@ -20,7 +20,7 @@ import Wire
     try await withDatabase { database in
       try await addSendouts(database, ["Secretive"])
       for customer in ["2 OR true", "2; DROP TABLE push", "customer_id"] {
-        let outcome = try psql(
+        let outcome = try await psql(
           database, ["-v", "customer=\(customer)", "-v", "sendout=1", "-v", "contact=x"],
           "-f '\(Self.root)/sql/reports/\(report).sql'")
         #expect(outcome.contains("invalid input syntax for type bigint"), "\(outcome)")
@@ -43,7 +43,7 @@ import Wire
       #expect(
         try reply.json.array("rows")?.map { $0.string("name") } == Self.formulas.reversed().map { Optional($0) },
         "\(reply.errors)")
-      let exported = try psql(database, [], "--csv -c 'SELECT name FROM report.funnel'")
+      let exported = try await psql(database, [], "--csv -c 'SELECT name FROM report.funnel'")
       let lines = exported.split(separator: "\n")
       #expect(
         lines.allSatisfy { $0.prefixMatch(of: #/"?[=+@-]/#) == nil } && lines.count > Self.formulas.count, "\(exported)"
@@ -87,8 +87,8 @@ import Wire
       """, names)
   }
 
-  private func psql(_ database: TestDatabase, _ variables: [String], _ rest: String) throws -> String {
+  private func psql(_ database: TestDatabase, _ variables: [String], _ rest: String) async throws -> String {
     let words = ([database.connectionString] + variables).map { "'\($0.replacing("'", with: "'\\''"))'" }
-    return try Shell.run("psql -X \(words.joined(separator: " ")) \(rest) 2>&1").output
+    return try await Shell.run("psql -X \(words.joined(separator: " ")) \(rest) 2>&1").output
   }
 }

@@ -105,20 +105,8 @@ import Wire
   }
 
   private func psql(_ arguments: String...) async throws -> (status: Int32, output: String) {
-    let process = Process()
-    let pipe = Pipe()
-    process.executableURL = URL(filePath: "/usr/bin/env")
-    process.arguments = ["psql", "-X"] + arguments
-    process.environment = [
-      "PATH": ProcessInfo.processInfo.environment["PATH"] ?? "", "PGOPTIONS": "-c role=pushcart_report",
-    ]
-    process.standardInput = FileHandle.nullDevice
-    process.standardOutput = pipe
-    process.standardError = pipe
-    try process.run()
-    let output = pipe.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    return (process.terminationStatus, String(decoding: output, as: UTF8.self))
+    let words = arguments.map { "'\($0.replacing("'", with: "'\\''"))'" }.joined(separator: " ")
+    return try await Shell.run("PGOPTIONS='-c role=pushcart_report' psql -X \(words) 2>&1")
   }
 
   /// Stops a hub and waits for its end.

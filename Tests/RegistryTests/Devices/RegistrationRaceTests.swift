@@ -351,10 +351,12 @@ import Wire
 /// Makes the pool open every connection it may, as load does: a statement sent behind one that waits would wait as well.
 private func openAllConnections(_ database: TestDatabase) async throws {
   let slow = Statement("test.slow", .read, "SELECT count(*) FROM generate_series(1, 200000)")
-  try await withThrowingTaskGroup(of: Void.self) { group in
-    for _ in 0..<40 { group.addTask { try await database.pool.query(slow) } }
-    try await group.waitForAll()
-  }
+  repeat {
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<40 { group.addTask { try await database.pool.query(slow) } }
+      try await group.waitForAll()
+    }
+  } while await database.pool.status.sharedConnections < PoolConfiguration(connectionString: "").sharedConnections
 }
 
 extension RegistrationBatcher.Limits {

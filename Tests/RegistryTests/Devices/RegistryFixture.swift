@@ -77,12 +77,3 @@ enum RegistryFixtureError: Error { case noContact }
 extension PushDevicesBody {
   init(_ json: String) throws { self = try Array(json.utf8).withUnsafeBytes { try PushDevicesBody(json: $0) } }
 }
-
-extension RegistrationBatcher.Limits {
-  /// For a machine that is busy with all the other tests.
-  static var patient: RegistrationBatcher.Limits {
-    var limits = RegistrationBatcher.Limits()
-    limits.timeout = .seconds(120)
-    return limits
-  }
-}

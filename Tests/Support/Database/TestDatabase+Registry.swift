@@ -66,3 +66,12 @@ extension PushDevicesBody {
     texts[.firstName] = firstName
   }
 }
+
+extension RegistrationBatcher.Limits {
+  /// For a machine that is busy with all the other tests.
+  public static var patient: RegistrationBatcher.Limits {
+    var limits = RegistrationBatcher.Limits()
+    limits.timeout = .seconds(120)
+    return limits
+  }
+}

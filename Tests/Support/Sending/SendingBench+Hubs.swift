@@ -28,12 +28,13 @@ public struct TestHub: Sendable {
 }
 
 extension DispatchSettings {
-  /// No push service is silent, and no recipient is read again, only because the machine is slow.
+  /// No push service is silent, no recipient is read again, and no message is refused, only because the machine is slow.
   public static var unhurried: DispatchSettings {
     var settings = DispatchSettings()
     settings.verdictTimeout = .seconds(60)
     settings.recipientAge = .seconds(60)
     settings.connectTimeout = .seconds(60)
+    settings.acceptTimeout = .seconds(120)
     return settings
   }
 }

@@ -4,7 +4,8 @@ public import Registry
 import Locking
 public import Wire
 
-private let serial = Atomic<Int64>(0)
+/// The last moment that each phone has signed at by itself.
+private let lastMoments = Mutex<[String: Int64]>([:])
 
 /// A phone with an app of CM Hybrid Messaging: signs its requests as the published clients do.
 public struct TestPhone: Sendable {
@@ -29,10 +30,22 @@ public struct TestPhone: Sendable {
   public func send(
     _ method: String, _ path: String, _ json: String? = nil, at moment: Int64? = nil
   ) async throws -> TestReply {
-    let moment = moment ?? Int64(Date().timeIntervalSince1970) + serial.add(1, ordering: .relaxed).newValue % 240
+    let moment = moment ?? nextMoment()
     var headers = [("Authorization", authorization(method, path, at: moment)), ("User-Agent", userAgent)]
     if let deviceID { headers.append(("DeviceID", deviceID)) }
     return try await server.send(method, path, headers: headers, json: json)
+  }
+
+  /// One that the phone has not signed at: a minute ahead or more, so that none of a test's own is the same. Phones that are not registered
+  /// yet share theirs.
+  private func nextMoment() -> Int64 {
+    let now = Int64(Date().timeIntervalSince1970)
+    return lastMoments.withLock { moments in
+      let next = max(now + 60, (moments["\(appKey) \(deviceID ?? "")"] ?? 0) + 1)
+      let moment = next < now + 240 ? next : now + 60
+      moments["\(appKey) \(deviceID ?? "")"] = moment
+      return moment
+    }
   }
 
   public func authorization(_ method: String, _ path: String, at moment: Int64) -> String {

@@ -73,7 +73,7 @@ public struct WholeWebServer: Sendable {
         suppressions: .ofTests, settings: .unhurried,
         logger: TestServer.logger)
       let credentials = PushCredentialVault(pool, vault: vault)
-      let registrations = RegistrationBatcher(pool, endpoints: endpoints)
+      let registrations = RegistrationBatcher(pool, limits: .patient, endpoints: endpoints)
       let contacts = ContactLookup(pool)
       let identities = IdentityVerifier(pool, vault: vault)
       let messageService = MessageService(
@@ -84,8 +84,8 @@ public struct WholeWebServer: Sendable {
         verifier: MACVerifier(hybridCache, publicURL: Self.publicURL),
         phones: PhoneRegistrations(
           pool, pins: pins, delivery: PINDelivery(messageService, apps: pushApps, makeCall: makeCall),
-          pushApps: pushApps, registrations: registrations),
-        messages: PhoneMessages(pool, confirm: confirm), replyBudget: replyBudget)
+          pushApps: pushApps, registrations: registrations, timeLimit: .seconds(120)),
+        messages: PhoneMessages(pool, timeLimit: .seconds(120), confirm: confirm), replyBudget: replyBudget)
       let management = ManagementRoutes(
         authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault),
         parts: OperationParts(

@@ -23,7 +23,7 @@ import Web
     let acme = try await customer("ACME", pool)
     try await withTestWebServer([CarmaRoutes(pool)]) { server in
       let requests = CarmaRequests(server: server, customer: acme)
-      #expect(try await requests.statuses() == [200, 200, 200])
+      #expect(try await requests.statuses(until: [200, 200, 200]) == [200, 200, 200])
       await cluster.stop()
       for reply in try await requests.replies() {
         #expect(reply.status == 503)
@@ -31,9 +31,7 @@ import Web
         #expect(reply.error?.isEmpty == false)
       }
       let again = try await PrivateCluster.start(configuration, logger: TestServer.logger)
-      var statuses: [Int] = []
-      for _ in 0..<60 where statuses != [200, 200, 200] { statuses = try await requests.statuses() }
-      #expect(statuses == [200, 200, 200])
+      #expect(try await requests.statuses(until: [200, 200, 200]) == [200, 200, 200])
       await again.stop()
     }
     await pool.close()
@@ -49,7 +47,7 @@ import Web
               "test.set", .write, "ALTER DATABASE \(database.name) SET default_transaction_read_only = \(value)"))
         }
       }
-      try await withTestWebServer([CarmaRoutes(database.pool)]) { server in
+      try await withTestWebServer([CarmaRoutes(database.pool, timeout: .seconds(60))]) { server in
         let requests = CarmaRequests(server: server, customer: acme)
         let statuses = try await requests.statuses()
         #expect(statuses == [200, 200, 200])
@@ -59,7 +57,7 @@ import Web
       try await database.withPool { pool in
         try await withTestWebServer([CarmaRoutes(pool)]) { server in
           let requests = CarmaRequests(server: server, customer: acme)
-          let statuses = try await requests.statuses()
+          let statuses = try await requests.statuses(until: [503, 200, 503])
           #expect(statuses == [503, 200, 503])
         }
       }
@@ -71,7 +69,7 @@ import Web
         }
       }
       try await database.withPool { pool in
-        try await withTestWebServer([CarmaRoutes(pool)]) { server in
+        try await withTestWebServer([CarmaRoutes(pool, timeout: .seconds(60))]) { server in
           let statuses = try await CarmaRequests(server: server, customer: acme).statuses()
           #expect(statuses == [200, 200, 200])
         }
@@ -82,7 +80,7 @@ import Web
   @Test func `A statement that an administrator cancels is a 503, or succeeds`() async throws {
     try await withDatabase { database in
       let acme = try await customer("ACME", database.pool)
-      try await withTestWebServer([CarmaRoutes(database.pool)]) { server in
+      try await withTestWebServer([CarmaRoutes(database.pool, timeout: .seconds(60))]) { server in
         let requests = CarmaRequests(server: server, customer: acme)
         #expect(try await requests.statuses() == [200, 200, 200])
         try await database.withPool { spare in
@@ -124,7 +122,7 @@ import Web
       try await database.withPool { spare in
         try await withTestWebServer([CarmaRoutes(database.pool)]) { server in
           let requests = CarmaRequests(server: server, customer: acme)
-          #expect(try await requests.statuses() == [200, 200, 200])
+          #expect(try await requests.statuses(until: [200, 200, 200]) == [200, 200, 200])
           let find = Statement(
             "test.pids", .read,
             "SELECT pid FROM pg_stat_activity WHERE application_name = 'hub' AND datname = current_database()")
@@ -135,9 +133,7 @@ import Web
           // The pool may have got itself a connection that does not hang by the second request.
           #expect(statuses.first == 503)
           #expect(statuses.allSatisfy { [200, 503].contains($0) })
-          var after: [Int] = []
-          for _ in 0..<60 where after != [200, 200, 200] { after = try await requests.statuses() }
-          #expect(after == [200, 200, 200])
+          #expect(try await requests.statuses(until: [200, 200, 200]) == [200, 200, 200])
         }
       }
     }
@@ -164,4 +160,11 @@ private struct CarmaRequests: Sendable {
   }
 
   func statuses() async throws -> [Int] { try await replies().map(\.status) }
+
+  /// - Returns: those of the last of sixty tries, or of the first one that are `wanted`: of the hub's own time limit, a busy machine may take all.
+  func statuses(until wanted: [Int]) async throws -> [Int] {
+    var statuses: [Int] = []
+    for _ in 0..<60 where statuses != wanted { statuses = try await self.statuses() }
+    return statuses
+  }
 }

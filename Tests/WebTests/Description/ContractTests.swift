@@ -139,7 +139,7 @@ private struct Tour: Sendable {
       #"{"provider":"cm","sender":"Acme","productToken":"token","url":"\#(bench.simulator.cmURL)"}"#)
     let app = try await PushApps(bench.pool).resolve(bench.customer, appID: PushApp.smsAppID)
     let number = PushDevicesBody("0031612345678", token: "+31612345678", type: .sms)
-    try await RegistrationBatcher(bench.pool).register(
+    try await RegistrationBatcher(bench.pool, limits: .patient).register(
       bench.customer, try Registration(number, apps: [app]), returnsContact: false)
     try await bench.database.query(
       "UPDATE device SET invalidated_at = now(), invalidation_type = -1, invalidation_reason = 'x' WHERE push_app_id = $1::bigint",

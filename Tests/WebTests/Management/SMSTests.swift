@@ -18,7 +18,7 @@ import Wire
     for number in numbers {
       let body = PushDevicesBody(
         "00\(number)", firstName: "N\(number.suffix(1))", token: "+\(number)", type: .sms)
-      try await RegistrationBatcher(bench.pool).register(
+      try await RegistrationBatcher(bench.pool, limits: .patient).register(
         bench.customer, try Registration(body, apps: [app]), returnsContact: false)
     }
   }

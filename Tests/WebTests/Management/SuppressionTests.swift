@@ -330,7 +330,7 @@ extension SuppressionTests.SuppressionBench {
     let service = MessageService(
       bench.pool, dispatcher: dispatcher, messages: MessageDispatcher(dispatcher, sendsItself: false),
       apps: PushAppCache(bench.pool), credentials: PushCredentialVault(bench.pool, vault: bench.vault),
-      registrations: RegistrationBatcher(bench.pool))
+      registrations: RegistrationBatcher(bench.pool, limits: .patient))
     return try await service.isSuppressed(number, of: bench.customer)
   }
 }

@@ -65,11 +65,11 @@ struct RawHTTP {
   }
 
   /// Sends, and closes the connection without reading once `isTime`.
-  /// - Returns: whether it came to that within a minute.
+  /// - Returns: whether it came to that within five minutes.
   func send(_ text: String, leaving isTime: @escaping @Sendable () -> Bool) async throws -> Bool {
     try await onSocket { socket in
       send(Array(text.utf8), to: socket)
-      for _ in 0..<6000 {
+      for _ in 0..<30_000 {
         if isTime() { return true }
         Thread.sleep(forTimeInterval: 0.01)
       }
@@ -79,7 +79,7 @@ struct RawHTTP {
 
   /// Sends, takes the first bytes of the reply and no more, and closes the connection once `isTime`.
   /// - Parameter hasBegun: called once these bytes are there.
-  /// - Returns: whether it came to that within a minute.
+  /// - Returns: whether it came to that within five minutes.
   func hold(
     _ text: String, hasBegun: @escaping @Sendable () -> Void, until isTime: @escaping @Sendable () -> Bool
   ) async throws -> Bool {
@@ -88,7 +88,7 @@ struct RawHTTP {
       var bytes = [UInt8](repeating: 0, count: 16)
       guard recv(socket, &bytes, bytes.count, Int32(MSG_WAITALL)) == bytes.count else { return false }
       hasBegun()
-      for _ in 0..<6000 {
+      for _ in 0..<30_000 {
         if isTime() { return true }
         Thread.sleep(forTimeInterval: 0.01)
       }
