@@ -39,7 +39,9 @@ enum CapSQL {
   /// SQL of the number, from 1 on, of the first rule that one more push would break; NULL for none.
   /// - Parameter row: the alias of a row of `reach`, or of one whose columns are NULL.
   static func brokenRule(row: String, _ rules: Rules) -> String {
-    let cases = (1...Cap.maximumCount).map { "WHEN \(rules.isBroken($0, row: row, now: now)) THEN \($0)" }
+    let cases = (1...Cap.maximumCount).map { place in
+      "WHEN cardinality(\(rules.counts)) < \(place) THEN NULL WHEN \(rules.isBroken(place, row: row, now: now)) THEN \(place)"
+    }
     return "(CASE \(cases.joined(separator: "\n")) END)"
   }
 
@@ -96,15 +98,22 @@ enum CapSQL {
   static func reserve(
     _ contacts: String, purpose: String, kept: String, ignores: String, _ rules: Rules
   ) -> String {
-    // Whatever is new comes by way of `excluded`: Citus takes neither moments nor subqueries in DO UPDATE.
+    // Whatever is new comes by way of `excluded`: Citus takes neither moments nor subqueries in DO UPDATE. What is rarely so is asked last.
+    let isCounted = "excluded.refs[1] = ANY (r.refs)"
     func added(_ column: String) -> String {
-      """
-      \(column) = CASE WHEN excluded.refs[1] = ANY (r.refs) THEN r.\(column)
-                    ELSE (excluded.\(column) || r.\(column))[:\(kept)] END
-      """
+      let all = "excluded.\(column) || r.\(column)"
+      return """
+        \(column) = CASE WHEN cardinality(excluded.\(column)) = 0 OR \(isCounted) THEN r.\(column)
+                      WHEN cardinality(r.\(column)) < \(kept) THEN \(all) ELSE (\(all))[:\(kept)] END
+        """
     }
     let marketing = "\(purpose) = '\(MessagePurpose.marketing.rawValue)'"
-    let broken = (1...Cap.maximumCount).map { rules.isBroken($0, row: "r", now: "excluded.every[1]") }
+    let broken = (1...Cap.maximumCount).reversed().reduce("false") { rest, place in
+      """
+      cardinality(\(rules.counts)) >= \(place) AND (\(rules.isBroken(place, row: "r", now: "excluded.every[1]"))
+        OR \(rest))
+      """
+    }
     return """
       INSERT INTO reach AS r (customer_id, contact_id, marketing, transactional, every, refs, changed_at)
       SELECT $1::bigint, contact_id, CASE WHEN \(marketing) THEN ARRAY[moment] ELSE '{}' END,
@@ -115,8 +124,7 @@ enum CapSQL {
              \(added("transactional")),
              \(added("every")),
              \(added("refs")), changed_at = excluded.changed_at
-       WHERE \(ignores) OR excluded.refs[1] = ANY (r.refs)
-          OR NOT (\(broken.joined(separator: "\nOR ")))
+       WHERE \(ignores) OR NOT (\(broken)) OR \(isCounted)
       RETURNING contact_id, r.every[1] AS moment
       """
   }
